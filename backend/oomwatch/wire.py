@@ -1,0 +1,618 @@
+"""Every message between agent, server and browser: protocol version 1.
+
+This file is the spine of oomwatch. A fact has one type here, from the NVML border to the browser; the prose of the
+protocol, with the order of messages and the rules of acknowledgement, is docs/reference/wire-protocol.md.
+
+Conventions
+    Times are Unix seconds (float), by the clock of whoever wrote the field; the server corrects an agent's skew.
+    Memory is bytes, shares are ratios from 0 to 1, and every name carries its unit.
+    A value that could not be read is None and is left out of the JSON text: missing is never 0.
+    Receivers ignore fields they do not know, and count and skip message types they do not know.
+
+Every struct is frozen. One message is one WebSocket text frame of JSON whose "type" field names the struct; the body of
+an event is told apart by "kind".
+"""
+
+import enum
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+PROTOCOL_VERSION = 1
+
+# Bounds that no honest sender reaches; a frame beyond them is refused where it is decoded, and nothing further in has
+# to check again.
+MAX_GPUS_PER_NODE = 1024
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=253)]  # 253: the longest DNS host name
+Text: TypeAlias = Annotated[str, Meta(max_length=2000)]
+Seq: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]  # 2**53: what a browser can count without loss
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+Bytes: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
+UnixSeconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
+Ratio: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
+Language: TypeAlias = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+
+
+class _Value(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A part of a message."""
+
+
+class _Message(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="type"):
+    """A whole frame; its "type" is the struct's tag."""
+
+
+class _Body(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="kind"):
+    """What an event says; its "kind" is the struct's tag."""
+
+
+# ---------------------------------------------------------------- static facts: sent once, in hello
+
+
+class GpuFacts(_Value):
+    """What does not change while the agent runs. `gpu` is the label everyone uses: "3", or "3:1" for a MIG instance."""
+
+    gpu: Name
+    uuid: Name
+    name: Name
+    total_bytes: Bytes
+    reserved_bytes: Bytes = 0  # kept by the driver (NVML memory v2); usable = total - reserved
+    mig: bool = False
+    pci_bus_id: str | None = None
+    power_limit_watts: float | None = None
+    driver_version: str | None = None
+
+
+class HostFacts(_Value):
+    """The machine (or container) that the agent runs in. The limit is the one that the kernel enforces on the trainer."""
+
+    memory_total_bytes: Bytes
+    memory_limit_bytes: Bytes | None = None  # cgroup limit; None where there is none
+    memory_limit_source: str | None = None  # "cgroup v2" or "cgroup v1"
+    swap_total_bytes: Bytes | None = None
+    shm_total_bytes: Bytes | None = None
+    cpu_count: Count | None = None
+    hostname: str | None = None
+    kernel: str | None = None
+
+
+SourceState: TypeAlias = Literal["ok", "waiting", "missing", "failed", "hung"]
+
+
+class SourceFacts(_Value):
+    """One sensor of the agent, and, where it gives nothing, why and what a person can do."""
+
+    name: Name  # "nvml", "nvidia-smi", "host", "simulated", "ray", "log driver.log"
+    state: SourceState
+    detail: Text | None = None
+
+
+class NodeFacts(_Value):
+    gpus: Annotated[tuple[GpuFacts, ...], Meta(max_length=MAX_GPUS_PER_NODE)] = ()
+    host: HostFacts | None = None
+    sources: Annotated[tuple[SourceFacts, ...], Meta(max_length=1000)] = ()
+
+
+# ---------------------------------------------------------------- agent -> server
+
+
+class Hello(_Message, tag="hello"):
+    """First frame of a connection, and again whenever the facts change. It replaces the facts the server knew."""
+
+    protocol: int
+    agent_version: str
+    node: Name
+    session: Name  # random, new at each start of the agent: sequence numbers belong to it
+    sent_at: UnixSeconds
+    interval_seconds: Annotated[float, Meta(gt=0, le=3600)]
+    facts: NodeFacts
+    run: Name | None = None  # what --run said; events name their own run
+    simulated: bool = False
+
+
+GpuStatus: TypeAlias = Literal["ok", "no_data", "lost"]
+
+
+class GpuProcess(_Value):
+    pid: Count
+    used_bytes: Bytes | None = None
+    name: Text | None = None
+    run: Name | None = None
+
+
+class GpuSample(_Value):
+    """One GPU at one moment. `no_data`: it did not answer this time (a hung driver); `lost`: the driver gave it up."""
+
+    gpu: Name
+    status: GpuStatus = "ok"
+    used_bytes: Bytes | None = None
+    utilization_ratio: Ratio | None = None
+    power_watts: Annotated[float, Meta(ge=0, le=1e5)] | None = None
+    temperature_celsius: Annotated[float, Meta(ge=-100, le=1000)] | None = None
+    ecc_uncorrected_total: Count | None = None
+    processes: Annotated[tuple[GpuProcess, ...], Meta(max_length=4096)] | None = None  # None: not read this time
+
+
+class HostProcess(_Value):
+    pid: Count
+    name: Text
+    rss_bytes: Bytes
+    run: Name | None = None
+
+
+class HostSample(_Value):
+    """Host memory at one moment. used = total - MemAvailable; the cgroup's own figure leaves reclaimable cache out."""
+
+    memory_used_bytes: Bytes | None = None
+    cgroup_used_bytes: Bytes | None = None
+    swap_used_bytes: Bytes | None = None
+    shm_used_bytes: Bytes | None = None
+    memory_pressure_some_ratio: Ratio | None = None  # PSI avg10: share of time some task waited for memory
+    memory_pressure_full_ratio: Ratio | None = None
+    oom_kill_total: Count | None = None
+    processes: Annotated[tuple[HostProcess, ...], Meta(max_length=256)] | None = None  # by RSS; None: not read this time
+
+
+class Sample(_Message, tag="sample"):
+    """What the sensors of one node read at one moment."""
+
+    seq: Seq
+    at: UnixSeconds
+    gpus: Annotated[tuple[GpuSample, ...], Meta(max_length=MAX_GPUS_PER_NODE)] = ()
+    host: HostSample | None = None
+
+
+class Origin(_Value):
+    """Where an event was read: the source's name and what its line said of the process that wrote it."""
+
+    source: Name  # file name without its folder, "stdin", "nvml", "host", "simulated"
+    line: Count | None = None
+    pid: Count | None = None
+    actor: Text | None = None
+    ip: Text | None = None
+    rank: Count | None = None
+
+
+class Step(_Body, tag="step"):
+    """A finished training step, read from the trainer's step line. Keys that the line lacked are None.
+
+    `phase_seconds` holds the trainer's own timings by oomwatch's phase names, in the order the phases ran.
+    """
+
+    step: Annotated[int, Meta(ge=0, le=2**53)]
+    step_seconds: Seconds | None = None
+    rollout_seconds: Seconds | None = None
+    reshard_seconds: Seconds | None = None
+    phase_seconds: dict[str, Seconds] = {}
+    torch_reserved_peak_bytes: Bytes | None = None  # since the process started: it can only rise
+    torch_allocated_peak_bytes: Bytes | None = None
+    host_used_bytes: Bytes | None = None  # of the whole host, as the trainer saw it
+    response_length_mean_tokens: Annotated[float, Meta(ge=0)] | None = None
+    response_length_max_tokens: Annotated[float, Meta(ge=0)] | None = None
+    response_clip_ratio: Ratio | None = None
+    rollout_ms_per_token: Annotated[float, Meta(ge=0)] | None = None
+    tokens_total: Annotated[float, Meta(ge=0)] | None = None
+    validation_only: bool = False  # no training happened in it (verl's step:0 with validation figures)
+
+
+class TorchMemory(_Body, tag="torch_memory"):
+    """torch's allocator at one point of the program. `at_point` is one of the heads that the parser knows, else None."""
+
+    reserved_bytes: Bytes
+    allocated_bytes: Bytes | None = None
+    device_used_bytes: Bytes | None = None
+    device_total_bytes: Bytes | None = None
+    at_point: Text | None = None
+    phase: Text | None = None
+    step: Count | None = None
+    gpu: Name | None = None  # set by the agent where the process could be mapped to a GPU
+
+
+class Reshard(_Body, tag="reshard"):
+    """A marker of the switch from training to rollout. Which markers make one cycle is judged by the core."""
+
+    marker: Text
+    seconds: Seconds | None = None
+
+
+class EngineSleep(_Body, tag="engine_sleep"):
+    """A rollout engine gave its memory back. `still_used_bytes` is the residue."""
+
+    freed_bytes: Bytes | None = None
+    still_used_bytes: Bytes | None = None
+    seconds: Seconds | None = None
+    gpu: Name | None = None
+
+
+class EngineWake(_Body, tag="engine_wake"):
+    seconds: Seconds | None = None
+    tags: tuple[str, ...] = ()
+    gpu: Name | None = None
+
+
+class EngineMemory(_Body, tag="engine_memory"):
+    """What vLLM or SGLang says of its KV cache. A negative budget is what vLLM prints before it refuses to start."""
+
+    kv_available_bytes: Annotated[int, Meta(ge=-(2**53), le=2**53)] | None = None
+    kv_used_ratio: Ratio | None = None
+    gpu: Name | None = None
+
+
+class DeviceOom(_Body, tag="device_oom"):
+    """A GPU ran out of memory, as a log said it. Clauses that the message lacked are None."""
+
+    error: Text  # the exception's class, or the family of the message
+    tried_bytes: Bytes | None = None
+    total_bytes: Bytes | None = None
+    free_bytes: Bytes | None = None
+    process_used_bytes: Bytes | None = None
+    allocated_bytes: Bytes | None = None
+    reserved_unallocated_bytes: Bytes | None = None
+    local_index: Count | None = None  # the process' own numbering: Ray workers all say GPU 0
+    gpu: Name | None = None
+    phase: Text | None = None
+
+
+class HostOom(_Body, tag="host_oom"):
+    """Something was killed for want of host memory, or a kill counter rose."""
+
+    reporter: Text  # "ray", "kernel", "slurm", "cgroup", "exit code"
+    process: Text | None = None
+    pid: Count | None = None
+    used_bytes: Bytes | None = None
+    limit_bytes: Bytes | None = None
+    kills: Count = 1
+
+
+class DiskFull(_Body, tag="disk_full"):
+    reporter: Text
+    used_ratio: Ratio | None = None
+
+
+class GpuLost(_Body, tag="gpu_lost"):
+    """The driver gave a GPU up (Xid 79 and its kin)."""
+
+    xid: Count | None = None
+    pci_bus_id: Text | None = None
+    gpu: Name | None = None
+
+
+EventBody: TypeAlias = (
+    Step
+    | TorchMemory
+    | Reshard
+    | EngineSleep
+    | EngineWake
+    | EngineMemory
+    | DeviceOom
+    | HostOom
+    | DiskFull
+    | GpuLost
+)
+
+
+class Event(_Message, tag="event"):
+    """Something that a log, a counter or a probe said.
+
+    `backlog` marks what was already there when the agent first looked: it informs baselines and charts, and is news to
+    nobody.
+    """
+
+    seq: Seq
+    at: UnixSeconds
+    body: EventBody
+    run: Name | None = None
+    origin: Origin | None = None
+    backlog: bool = False
+
+
+class Bye(_Message, tag="bye"):
+    """The agent stops on purpose: its silence from here on is not an alarm."""
+
+    seq: Seq
+    at: UnixSeconds
+    reason: Text = "stopped"
+
+
+AgentMessage: TypeAlias = Hello | Sample | Event | Bye
+
+
+# ---------------------------------------------------------------- server -> agent
+
+
+class RefusedReason(str, enum.Enum):
+    """Why a server turns an agent away: the closed list. `retry` in Refused says whether trying again makes sense."""
+
+    PROTOCOL = "protocol"  # no common version
+    TOKEN = "token"  # noqa: S105 - the name of a reason
+    NODE_TAKEN = "node_taken"  # another live agent uses this node name
+    MALFORMED = "malformed"  # the first frame was no hello, or frames could not be decoded
+    OVERLOADED = "overloaded"
+    SHUTTING_DOWN = "shutting_down"
+
+
+class Welcome(_Message, tag="welcome"):
+    """Answer to the first hello of a connection: send everything of this session after `resume_after_seq`."""
+
+    protocol: int
+    server_version: str
+    sent_at: UnixSeconds
+    resume_after_seq: Seq = 0
+
+
+class Refused(_Message, tag="refused"):
+    reason: RefusedReason
+    detail: Text
+    retry: bool = False
+
+
+class Ack(_Message, tag="ack"):
+    """Everything of this session up to `seq` is stored: the agent may forget it."""
+
+    seq: Seq
+
+
+ServerMessage: TypeAlias = Welcome | Refused | Ack
+
+
+# ---------------------------------------------------------------- alerts
+
+Severity: TypeAlias = Literal["info", "warning", "critical"]
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
+AlertState: TypeAlias = Literal["pending", "firing", "resolved"]
+Fact: TypeAlias = float | int | str
+
+
+class Transition(_Value):
+    """One change of one alert's state: what the engine says, what is stored first, and what every reader is sent.
+
+    `facts` are the numbers (and names) behind the judgement, by the names that alerts.yaml uses in its texts.
+    """
+
+    id: Name  # the same in every transition of one alert: a digest of alert, severity, subject and started_at
+    alert: Name
+    severity: Severity
+    state: AlertState
+    at: UnixSeconds  # when the state changed, not when it was noticed or stored
+    started_at: UnixSeconds  # when the condition was first met
+    labels: dict[str, str]  # node, gpu, run: those that the subject has
+    value: float | None = None
+    limit: float | None = None
+    unit: str | None = None  # "ratio", "bytes", "seconds", "per_minute", "count"
+    facts: dict[str, Fact] = {}
+    reason: str | None = None  # why it was resolved: "recovered", "rule removed", "run ended"
+
+
+class AlertText(_Value):
+    summary: str
+    description: str
+    advice: tuple[str, ...] = ()
+
+
+class Alert(_Value):
+    """An alert as a person sees it: its latest transition, in words."""
+
+    id: Name
+    alert: Name
+    severity: Severity
+    state: AlertState
+    labels: dict[str, str]
+    started_at: UnixSeconds
+    texts: dict[str, AlertText]  # by language
+    fired_at: UnixSeconds | None = None
+    ended_at: UnixSeconds | None = None
+    value: float | None = None
+    limit: float | None = None
+    unit: str | None = None
+    facts: dict[str, Fact] = {}
+    stale: bool = False  # no data of its subject for a while: it stays open, and says so
+    simulated: bool = False
+    reason: str | None = None
+
+
+# ---------------------------------------------------------------- server -> browser (/ws/live)
+
+NodeState: TypeAlias = Literal["live", "silent", "stopped"]
+
+
+class Node(_Value):
+    """A node as a person sees it. `silent`: no frame for a while; `stopped`: its agent said bye."""
+
+    node: Name
+    state: NodeState
+    last_seen_at: UnixSeconds  # by the server's clock
+    agent_version: str
+    interval_seconds: float
+    facts: NodeFacts
+    run: str | None = None
+    simulated: bool = False
+    skew_seconds: float = 0.0  # agent's clock minus the server's, as corrected for
+    sample: Sample | None = None  # the latest; processes are the last ones read
+
+
+class StepPoint(_Value):
+    """One finished step of a run, with the time it was read."""
+
+    at: UnixSeconds
+    step: Step
+
+
+class Run(_Value):
+    """A training run as a person sees it. `reshard_cycles_total` counts from the server's first sight of the run."""
+
+    run: Name
+    nodes: tuple[str, ...]
+    first_seen_at: UnixSeconds
+    last_seen_at: UnixSeconds
+    steps: tuple[StepPoint, ...] = ()
+    reshard_cycles_total: Count = 0
+    reshard_marker: str | None = None  # what the cycles are counted by; None: no marker was seen yet
+    simulated: bool = False
+
+
+class Rule(_Value):
+    """A rule as the page lists it. `when` is the condition's parameters as alerts.yaml spells them."""
+
+    alert: Name
+    severity: Severity
+    scope: str
+    for_seconds: float
+    keep_firing_for_seconds: float
+    when: dict[str, msgspec.Raw] = {}
+    texts: dict[str, AlertText] = {}
+
+
+class ServerInfo(_Value):
+    version: str
+    started_at: UnixSeconds
+    rules_error: str | None = None  # the rule file has mistakes: the rules in force are older than the file
+
+
+class Snapshot(_Message, tag="snapshot"):
+    """First frame to a browser: all there is. What follows are changes to it."""
+
+    at: UnixSeconds
+    server: ServerInfo
+    nodes: tuple[Node, ...] = ()
+    runs: tuple[Run, ...] = ()
+    alerts: tuple[Alert, ...] = ()  # open ones, and those that ended lately
+    rules: tuple[Rule, ...] = ()
+
+
+class NodeTick(_Value):
+    """The latest reading of one node, lean: columns in the order of the node's facts. None: no data for that GPU.
+
+    `status` is left out while every GPU answers.
+    """
+
+    node: Name
+    at: UnixSeconds
+    used_mib: tuple[int | None, ...] = ()
+    utilization_percent: tuple[int | None, ...] = ()
+    status: tuple[GpuStatus, ...] | None = None
+    host_used_mib: int | None = None
+    cgroup_used_mib: int | None = None
+
+
+class Tick(_Message, tag="tick"):
+    """Once a second: the nodes that were heard since the last tick."""
+
+    at: UnixSeconds
+    nodes: tuple[NodeTick, ...] = ()
+
+
+class NodeChanged(_Message, tag="node"):
+    """Facts or state of a node changed, or it is new."""
+
+    node: Node
+
+
+class RunChanged(_Message, tag="run"):
+    """A run is new or changed. `run.steps` holds only the new steps: append them."""
+
+    run: Run
+
+
+class AlertChanged(_Message, tag="alert"):
+    alert: Alert
+
+
+class TorchPoint(_Message, tag="torch"):
+    """A reading of torch's allocator, for the charts of whoever is looking at that GPU or run."""
+
+    at: UnixSeconds
+    node: Name
+    memory: TorchMemory
+    run: str | None = None
+
+
+class RulesChanged(_Message, tag="rules"):
+    server: ServerInfo
+    rules: tuple[Rule, ...] = ()
+
+
+LiveMessage: TypeAlias = Snapshot | Tick | NodeChanged | RunChanged | AlertChanged | TorchPoint | RulesChanged
+
+
+# ---------------------------------------------------------------- coding
+
+
+class Unknown(_Value):
+    """A frame (or an event body) of a type this version does not know: to be counted, acknowledged and skipped."""
+
+    type: str
+    seq: int | None = None
+
+
+class MalformedMessageError(ValueError):
+    """A frame that is no message of this protocol. The text says which field is wrong, and how."""
+
+
+class _Peek(Struct):
+    """Just enough of a frame to tell an unknown type from a malformed one."""
+
+    type: str
+    seq: int | None = None
+    body: dict[str, msgspec.Raw] | None = None
+
+
+_encoder = msgspec.json.Encoder()
+_agent_decoder: msgspec.json.Decoder[AgentMessage] = msgspec.json.Decoder(AgentMessage)
+_server_decoder: msgspec.json.Decoder[ServerMessage] = msgspec.json.Decoder(ServerMessage)
+_peek_decoder = msgspec.json.Decoder(_Peek)
+
+
+def _tags(union: object) -> frozenset[str]:
+    members: tuple[type[Struct], ...] = getattr(union, "__args__")  # noqa: B009 - a union's members have no typed name
+    return frozenset(str(member.__struct_config__.tag) for member in members)
+
+
+AGENT_TYPES = _tags(AgentMessage)
+SERVER_TYPES = _tags(ServerMessage)
+LIVE_TYPES = _tags(LiveMessage)
+EVENT_KINDS = _tags(EventBody)
+
+
+def encode(message: Struct) -> bytes:
+    """The JSON text of a message, UTF-8."""
+    return _encoder.encode(message)
+
+
+def decode_agent(frame: str | bytes) -> AgentMessage | Unknown:
+    """A frame from an agent. Raises MalformedMessageError; an unknown type or event kind gives Unknown."""
+    try:
+        return _agent_decoder.decode(frame)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _unknown_or_raise(frame, AGENT_TYPES, error)
+
+
+def decode_server(frame: str | bytes) -> ServerMessage | Unknown:
+    """A frame from the server to an agent. Raises MalformedMessageError; an unknown type gives Unknown."""
+    try:
+        return _server_decoder.decode(frame)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _unknown_or_raise(frame, SERVER_TYPES, error)
+
+
+def _unknown_or_raise(frame: str | bytes, known: frozenset[str], error: Exception) -> Unknown:
+    try:
+        peek = _peek_decoder.decode(frame)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise MalformedMessageError(str(error)) from error
+    if peek.type not in known:
+        return Unknown(type=peek.type, seq=peek.seq)
+    kind = _event_kind(peek)
+    if kind is not None and kind not in EVENT_KINDS:
+        return Unknown(type=f"event/{kind}", seq=peek.seq)
+    raise MalformedMessageError(str(error)) from error
+
+
+def _event_kind(peek: _Peek) -> str | None:
+    if peek.type != "event" or peek.body is None or "kind" not in peek.body:
+        return None
+    try:
+        return msgspec.json.decode(peek.body["kind"], type=str)
+    except msgspec.DecodeError:
+        return None
