@@ -365,6 +365,14 @@ AlertState: TypeAlias = Literal["pending", "firing", "resolved"]
 Fact: TypeAlias = float | int | str
 
 
+class AlertText(_Value):
+    """What an alert says in one language: a sentence, an explanation, and what to do, most useful first."""
+
+    summary: str
+    description: str
+    advice: tuple[str, ...] = ()
+
+
 class Transition(_Value):
     """One change of one alert's state: what the engine says, what is stored first, and what every reader is sent.
 
@@ -383,12 +391,8 @@ class Transition(_Value):
     unit: str | None = None  # "ratio", "bytes", "seconds", "per_minute", "count"
     facts: dict[str, Fact] = {}
     reason: str | None = None  # why it was resolved: "recovered", "rule removed", "run ended"
-
-
-class AlertText(_Value):
-    summary: str
-    description: str
-    advice: tuple[str, ...] = ()
+    texts: dict[str, AlertText] = {}  # by language; put in once the core has judged, kept so that history stays as said
+    simulated: bool = False
 
 
 class Alert(_Value):
