@@ -9,7 +9,6 @@ A field `listen` is the flag `--listen`, the variable `OOMWATCH_LISTEN` and the 
 """
 
 import argparse
-import re
 import types
 import typing
 from collections.abc import Mapping
@@ -19,52 +18,15 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 import yaml
 
+from oomwatch.units import Duration, format_duration, parse_duration
+
 ENVIRONMENT_PREFIX = "OOMWATCH_"
-_UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
 class SettingError(ValueError):
     """A setting that cannot be used. The text names the place it came from and what would be right."""
-
-
-class Duration(float):
-    """Seconds, written as in alerts.yaml: 30s, 5m, 1h30m, 500ms; a bare number is seconds."""
-
-    __slots__ = ()
-
-
-def parse_duration(text: str | float) -> Duration:
-    """Seconds of "30s", "1h30m" or a bare number. Raises ValueError with the accepted forms."""
-    if isinstance(text, int | float):
-        seconds = float(text)
-    else:
-        compact = text.strip().replace(" ", "")
-        parts = _DURATION.findall(compact)
-        if parts and "".join(number + unit for number, unit in parts) == compact:
-            seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts)
-        elif re.fullmatch(r"\d+(\.\d+)?", compact):
-            seconds = float(compact)
-        else:
-            raise ValueError(f'"{text}" is no duration; write for example 30s, 5m or 1h30m')
-    if not 0 <= seconds < float("inf"):
-        raise ValueError(f'"{text}" is no duration; it must be zero or more')
-    return Duration(seconds)
-
-
-def format_duration(seconds: float) -> str:
-    """The shortest exact spelling that parse_duration reads back: 90 -> "1m30s"."""
-    if seconds != int(seconds):
-        return f"{seconds:g}s"
-    parts: list[str] = []
-    rest = int(seconds)
-    for unit in ("d", "h", "m", "s"):
-        count, rest = divmod(rest, int(_UNIT_SECONDS[unit]))
-        if count:
-            parts.append(f"{count}{unit}")
-    return "".join(parts) or "0s"
 
 
 class Option(NamedTuple):

@@ -35,6 +35,34 @@ Ratio: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
 Language: TypeAlias = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
+# The phases of a training step, by the names used everywhere, in the order verl 0.9.1's default trainer runs them.
+PHASES = (
+    "rollout",
+    "reward",
+    "old_log_prob",
+    "ref",
+    "values",
+    "adv",
+    "update_critic",
+    "update_actor",
+    "save_checkpoint",
+    "update_weights",
+    "validation",
+    "idle",
+)
+
+# Markers of the switch from training to rollout, the most reliable first. A run prints several of them in one cycle:
+# the first of this list that it prints is the one to count.
+RESHARD_MARKERS = (
+    "resume_kv_cache",  # verl 0.7-0.9, DEBUG: one a cycle
+    "update_weights",  # verl 0.7-0.9, DEBUG
+    "switch_to_rollout",  # verl 0.6-0.7, DEBUG
+    "sync_weights",  # verl 0.2-0.5, DEBUG: "After sync model weights in sharding manager"
+    "resharding_parameters",  # "re-sharding parameters for actor model": forks and custom code
+    "state_dict_memory",  # verl 0.2-0.5, DEBUG: "... state_dict() in sharding manager memory"
+    "wake_up_weights",  # vLLM, INFO: printed by every engine process
+)
+
 
 class _Value(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A part of a message."""
