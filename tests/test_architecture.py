@@ -1,0 +1,155 @@
+"""The import arrows of docs/explanation/architecture.md, read from the source of every module."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOTS = [ROOT / "backend", ROOT / "agent"]
+OURS = {"oomwatch", "oomwatch_agent", "oomwatch_frontend"}
+
+# The rooms of the house, and what each may import of our own besides itself. A module belongs to the room with the
+# longest name that it starts with; a room that is not here is not in the architecture page either.
+SHARED = {"oomwatch", "oomwatch.wire", "oomwatch.options", "oomwatch.units"}
+READERS = {"oomwatch.rulefile", "oomwatch.wording", "oomwatch.trace"}
+OUTER = {"oomwatch.store", "oomwatch.notify", "oomwatch.hub", "oomwatch.metrics", "oomwatch.web"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "oomwatch": set(),  # the version, and nothing else
+    "oomwatch.wire": {"oomwatch.units"},
+    "oomwatch.options": {"oomwatch.units"},
+    "oomwatch.units": set(),
+    "oomwatch.core": {"oomwatch.wire", "oomwatch.units"},
+    **{room: SHARED | {"oomwatch.core"} | READERS for room in READERS},
+    "oomwatch.service": SHARED | {"oomwatch.core"} | READERS,
+    **{room: SHARED | {"oomwatch.core", "oomwatch.service"} | READERS for room in OUTER},
+    "oomwatch.web": SHARED | {"oomwatch.core", "oomwatch.service"} | READERS | OUTER,  # web/app wires the parts
+    "oomwatch.__main__": {"oomwatch"},
+    "oomwatch_agent": SHARED,
+}
+
+# Pure modules of the standard library: they give the same for the same, whatever the machine or the moment.
+PURE = {
+    "abc", "bisect", "collections", "dataclasses", "enum", "fractions", "functools", "hashlib", "heapq", "itertools",
+    "json", "math", "operator", "re", "statistics", "string", "struct", "textwrap", "types", "typing",
+}  # fmt: skip
+PURE_PACKAGES = {"msgspec"}
+
+
+class Module(NamedTuple):
+    name: str
+    path: Path
+    imports: tuple[str, ...]  # full names of the modules, as far as the source alone can tell
+
+
+def _modules() -> Iterator[Module]:
+    for root in ROOTS:
+        for path in sorted(root.rglob("*.py")):
+            parts = path.relative_to(root).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            yield Module(name, path, tuple(_imports(ast.parse(path.read_text(encoding="utf-8")))))
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            # "from oomwatch import wire" imports oomwatch.wire; "from oomwatch import __version__" only oomwatch.
+            yield from (_full_name(node.module, alias.name) for alias in node.names)
+
+
+def _full_name(module: str, member: str) -> str:
+    if module.split(".", maxsplit=1)[0] not in OURS:
+        return module
+    whole = Path(*module.split("."), member)
+    is_module = any((root / whole).is_dir() or (root / whole).with_suffix(".py").is_file() for root in ROOTS)
+    return f"{module}.{member}" if is_module else module
+
+
+def _room(module: str) -> str | None:
+    fitting = [room for room in MAY_IMPORT if module == room or module.startswith(room + ".")]
+    room = max(fitting, key=len, default=None)
+    return None if room == "oomwatch" and module != "oomwatch" else room
+
+
+def _is_ours(module: str) -> bool:
+    return module.split(".", maxsplit=1)[0] in OURS
+
+
+MODULES = list(_modules())
+assert len(MODULES) > 5, "the source was not found, so that nothing would be tested"
+
+
+def _each(modules: list[Module]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("module", modules, ids=[module.name for module in modules])
+
+
+EACH = _each(MODULES)
+EACH_OF_THE_CORE = _each([module for module in MODULES if _room(module.name) == "oomwatch.core"])
+EACH_ON_A_NODE = _each([module for module in MODULES if _room(module.name) in SHARED | {"oomwatch_agent"}])
+
+
+@EACH
+def test_every_module_has_a_room_in_the_architecture(module: Module) -> None:
+    assert _room(module.name) is not None, f"say in architecture.md and here where {module.name} belongs"
+
+
+@EACH
+def test_the_arrows_between_our_packages_never_turn_back(module: Module) -> None:
+    home = _room(module.name)
+    assert home is not None
+    allowed = {home} | (set(MAY_IMPORT) if home == "oomwatch.__main__" else MAY_IMPORT[home])
+    turned_back = sorted(name for name in module.imports if _is_ours(name) and _room(name) not in allowed)
+    assert not turned_back, f"{module.name} must not import {turned_back}"
+
+
+@EACH_ON_A_NODE
+def test_the_agent_needs_only_what_a_trainers_image_is_given(module: Module) -> None:
+    """The agent and what it shares with the server import the standard library and [project] dependencies only."""
+    promised = {"msgspec", "psutil", "pynvml", "websockets", "yaml"}
+    others = {name.split(".")[0] for name in module.imports if not _is_ours(name)}
+    assert others - set(sys.stdlib_module_names) <= promised
+
+
+@EACH
+def test_only_nvml_py_imports_the_driver_binding(module: Module) -> None:
+    imports_it = any(name.split(".")[0] == "pynvml" for name in module.imports)
+    assert not imports_it or module.name == "oomwatch_agent.nvml"
+
+
+@EACH_OF_THE_CORE
+def test_the_core_imports_only_messages_and_pure_modules(module: Module) -> None:
+    others = {name.split(".")[0] for name in module.imports if not _is_ours(name)}
+    assert others <= PURE | PURE_PACKAGES
+
+
+@EACH_OF_THE_CORE
+def test_the_core_touches_no_file_and_no_terminal(module: Module) -> None:
+    tree = ast.parse(module.path.read_text(encoding="utf-8"))
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    assert not called & {"open", "print", "input", "eval", "exec", "__import__", "id", "hash"}
+
+
+def test_the_agent_loads_without_the_server(tmp_path: Path) -> None:
+    """In a fresh interpreter: what the agent's program imports brings no part of the server with it."""
+    code = "import sys, oomwatch_agent.__main__; print(*sorted(m for m in sys.modules if m.startswith('oomwatch.')))"
+    program = [sys.executable, "-c", code]
+    paths = [str(root) for root in ROOTS]
+    loaded = subprocess.run(
+        program, cwd=tmp_path, env={"PYTHONPATH": ":".join(paths)}, capture_output=True, text=True, check=True
+    )
+    assert set(loaded.stdout.split()) <= SHARED
+
+
+def test_the_architecture_page_names_every_room() -> None:
+    page = (ROOT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    table = "\n".join(line for line in page.splitlines() if line.startswith("| `"))
+    named = set(re.findall(r"`([a-z_.]+)`", table))
+    rooms = {room.removeprefix("oomwatch.") for room in MAY_IMPORT} - {"oomwatch"}
+    assert rooms <= named | {name.removeprefix("oomwatch.") for name in named}
