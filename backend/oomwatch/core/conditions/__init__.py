@@ -1,0 +1,16 @@
+"""The kinds of condition that a rule's `when` can have: one file a kind, one name in this union.
+
+A condition is a frozen struct whose fields are its parameters in alerts.yaml. It offers `scopes` (the kinds of subject it
+can judge), `fact_names` (what its texts may mention), `moves_with_time` (whether it can become true without new data) and
+`judge(fleet, subject, now) -> Verdict`.
+"""
+
+from typing import TypeAlias
+
+from oomwatch.core.conditions.event import EventSeen
+from oomwatch.core.conditions.jump import Jump
+from oomwatch.core.conditions.rate import Rate
+from oomwatch.core.conditions.rising import Rising
+from oomwatch.core.conditions.threshold import Threshold
+
+Condition: TypeAlias = Threshold | Rising | Jump | Rate | EventSeen

@@ -1,0 +1,78 @@
+"""Something was reported lately."""
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from oomwatch import wire
+from oomwatch.core.fleet import Fleet, Notable, Scope, Subject
+from oomwatch.core.verdict import UNKNOWN, Verdict
+from oomwatch.units import Duration
+
+EventKind = Literal["device_oom", "host_oom", "disk_full", "gpu_lost"]
+
+
+class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event", forbid_unknown_fields=True):
+    """{kind: event, of: [device_oom, host_oom], within: 10m}
+
+    Judged of the GPU that the event names, and of the node where it names none.
+    """
+
+    of: tuple[EventKind, ...]
+    within: Duration = Duration(600)  # noqa: RUF009 - an immutable number
+
+    def __post_init__(self) -> None:
+        if not self.of:
+            raise ValueError("of must name at least one kind of event")
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        return ("gpu", "node")
+
+    @property
+    def fact_names(self) -> tuple[str, ...]:
+        """Whatever the named events carry."""
+        fields = [field.name for body in _BODIES.values() for field in msgspec.structs.fields(body)]
+        return ("event", "process", "pid", "actor", *dict.fromkeys(fields))
+
+    @property
+    def moves_with_time(self) -> bool:
+        return False
+
+    def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
+        record = fleet.gpu(subject) if subject.scope == "gpu" else fleet.nodes.get(subject.name)
+        if record is None:
+            return UNKNOWN
+        recent = [
+            notable
+            for notable in record.notable
+            if _kind(notable.body) in self.of and notable.at > now - self.within
+        ]
+        if not recent:
+            return Verdict("inactive", 0.0, None, "count")
+        return Verdict("active", float(len(recent)), None, "count", _facts(recent[-1]))
+
+
+_BODIES: dict[str, type[Struct]] = {
+    "device_oom": wire.DeviceOom,
+    "host_oom": wire.HostOom,
+    "disk_full": wire.DiskFull,
+    "gpu_lost": wire.GpuLost,
+}
+
+
+def _kind(body: wire.EventBody) -> str:
+    return str(body.__struct_config__.tag)
+
+
+def _facts(notable: Notable) -> dict[str, wire.Fact]:
+    """The event's own fields, and the process that it concerns: who wrote it, unless it names another."""
+    origin = notable.origin
+    facts: dict[str, wire.Fact] = {"event": _kind(notable.body)}
+    if origin is not None and origin.pid is not None:
+        facts["pid"] = origin.pid
+    if origin is not None and origin.actor is not None:
+        facts["actor"] = facts["process"] = origin.actor
+    fields = msgspec.structs.asdict(notable.body)
+    return facts | {name: value for name, value in fields.items() if value is not None}

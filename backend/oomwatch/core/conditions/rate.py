@@ -1,0 +1,47 @@
+"""Something happens too often."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from oomwatch.core.fleet import Fleet, Scope, Subject
+from oomwatch.core.verdict import UNKNOWN, Verdict
+from oomwatch.units import Duration, Quantity
+
+
+class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forbid_unknown_fields=True):
+    """{kind: rate, of: reshard_cycles, above_per_minute: 6, window: 1m}
+
+    Cycles are counted by the most reliable marker that the run prints, and once however many processes print it.
+    """
+
+    of: Literal["reshard_cycles"]
+    above_per_minute: Quantity
+    window: Duration = Duration(60)  # noqa: RUF009 - an immutable number
+
+    def __post_init__(self) -> None:
+        if self.window <= 0:
+            raise ValueError("window must be longer than 0s")
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        return ("run",)
+
+    @property
+    def fact_names(self) -> tuple[str, ...]:
+        return ("cycles", "marker", "window_seconds")
+
+    @property
+    def moves_with_time(self) -> bool:
+        return False
+
+    def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
+        run = fleet.runs.get(subject.name)
+        marker = run.cycle_marker() if run else None
+        if run is None or marker is None:
+            return UNKNOWN
+        cycles = run.cycles_between(now - self.window, now)
+        per_minute = cycles * 60 / self.window
+        state: Literal["active", "inactive"] = "active" if per_minute > self.above_per_minute else "inactive"
+        facts = {"cycles": cycles, "marker": marker, "window_seconds": float(self.window)}
+        return Verdict(state, per_minute, self.above_per_minute, "per_minute", facts)

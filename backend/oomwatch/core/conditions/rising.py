@@ -1,0 +1,70 @@
+"""A signal is above a bound and still rising."""
+
+from msgspec import Struct
+
+from oomwatch.core.fleet import Fleet, Scope, Subject
+from oomwatch.core.signals import signal
+from oomwatch.core.verdict import UNKNOWN, Verdict
+from oomwatch.core.window import Point
+from oomwatch.units import Duration, Quantity
+
+PARTS = 3  # one rise is a warm-up; two in a row are a trend
+WINDOW_STEPS = 4  # the window holds this many of the run's steps at least, so that each part has seen a peak
+
+
+class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", forbid_unknown_fields=True):
+    """{kind: rising, metric: torch_reserved_ratio, above: 90%, by: 0.5%, window: 10m}
+
+    The window's points are cut into three parts. Their peaks are compared, since the raw line is a sawtooth: the signal is
+    high if the last peak is above the bound, and still rising if each peak is above the one before and the last is above
+    the first by `by` at least.
+    """
+
+    metric: str
+    above: Quantity
+    by: Quantity = Quantity(0.005)  # noqa: RUF009 - an immutable number
+    window: Duration = Duration(600)  # noqa: RUF009 - an immutable number
+
+    def __post_init__(self) -> None:
+        if signal(self.metric).window is None:
+            raise ValueError(f'"{self.metric}" keeps no window to look for a rise in')
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        return signal(self.metric).scopes
+
+    @property
+    def fact_names(self) -> tuple[str, ...]:
+        return ("earlier_peak_ratio", "risen_ratio", "over_seconds")
+
+    @property
+    def moves_with_time(self) -> bool:
+        return False
+
+    def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
+        watched = signal(self.metric)
+        window = watched.window(fleet, subject) if watched.window else None
+        points = window.between(now - self._window_seconds(fleet, subject), now) if window else []
+        if len(points) < PARTS:
+            return UNKNOWN
+        first, middle, last = _peaks(points)
+        active = last > self.above and first < middle < last and last - first >= self.by
+        facts = {
+            "earlier_peak_ratio": first,
+            "risen_ratio": last - first,
+            "over_seconds": points[-1].at - points[0].at,
+        }
+        return Verdict("active" if active else "inactive", last, self.above, watched.unit, facts)
+
+    def _window_seconds(self, fleet: Fleet, subject: Subject) -> float:
+        run = fleet.runs.get(fleet.run_of(subject) or "")
+        rhythm_seconds = run.steps.rhythm_seconds() if run else None
+        return max(self.window, WINDOW_STEPS * (rhythm_seconds or 0.0))
+
+
+def _peaks(points: list[Point]) -> tuple[float, float, float]:
+    """The highest value of each third of the points."""
+    size, rest = divmod(len(points), PARTS)
+    first, second = size, 2 * size + (rest > 1)
+    values = [point.value for point in points]
+    return max(values[:first]), max(values[first:second]), max(values[second:])

@@ -1,0 +1,185 @@
+"""The engine: which rules concern which subjects, when they are judged, and what came of it.
+
+    observe(message, now)   a message arrived: take it in, and judge the subjects that it concerns
+    advance(now)            time has passed: judge, on a one-second grid, what time alone can change
+
+Both return the transitions that follow, in order. The result depends only on the sequence of calls: the live server,
+replay, backtest and the tests all come through here.
+"""
+
+from collections.abc import Iterable, Iterator
+from math import floor
+
+from oomwatch import wire
+from oomwatch.core.fleet import Fleet, Scope, Subject
+from oomwatch.core.lifecycle import Episode, Key, Lifecycle
+from oomwatch.core.rule import Rule, RuleSet
+from oomwatch.core.verdict import UNKNOWN, Verdict
+
+GRID_SECONDS = 1.0
+GRID_POINTS_MAX = 600  # after a longer standstill the grid is taken up again ten minutes back
+
+
+class Engine:
+    """Owns the fleet and the episodes. Nothing else changes either."""
+
+    def __init__(self, rules: RuleSet) -> None:
+        self.fleet = Fleet()
+        self._lifecycle = Lifecycle()
+        self._grid_at: float | None = None
+        self._take_rules(rules)
+
+    def _take_rules(self, rules: RuleSet) -> None:
+        self.rules = rules
+        scopes: tuple[Scope, ...] = ("gpu", "node", "run")
+        enabled = [rule for rule in rules.rules if rule.enabled]
+        self._by_scope = {scope: [rule for rule in enabled if scope in rule.scopes] for scope in scopes}
+        self._on_grid = {
+            scope: [rule for rule in of_scope if rule.moves_with_time] for scope, of_scope in self._by_scope.items()
+        }
+
+    # ------------------------------------------------------------ input
+
+    def observe(self, message: wire.AgentMessage, node: str, now: float) -> list[wire.Transition]:
+        """Take a message of `node` in. Before its first hello a node is unknown, and what it says is dropped."""
+        transitions: list[wire.Transition] = []
+        for subject in self._take_in(message, node, now):
+            transitions += self._judge(subject, self._by_scope[subject.scope], now)
+        return transitions
+
+    def _take_in(self, message: wire.AgentMessage, node: str, now: float) -> Iterable[Subject]:
+        if isinstance(message, wire.Hello):
+            return list(self.fleet.subjects_of(self.fleet.greet(message, now)))
+        record = self.fleet.nodes.get(node)
+        if record is None:
+            return []
+        record.heard_at = now
+        if isinstance(message, wire.Sample):
+            record.observe(message)
+            return list(self.fleet.subjects_of(record))
+        if isinstance(message, wire.Event):
+            return self.fleet.observe(message, record)
+        record.stopped = True
+        return [record.subject]
+
+    def advance(self, now: float) -> list[wire.Transition]:
+        """Judge at every grid second since the last call, up to `now`."""
+        transitions: list[wire.Transition] = []
+        for at in self._grid_until(now):
+            for subject in self._subjects_on_grid():
+                transitions += self._judge(subject, self._on_grid[subject.scope], at, also_open=True)
+            transitions += self._end_runs(at)
+        return transitions
+
+    def _grid_until(self, now: float) -> Iterator[float]:
+        last = floor(now / GRID_SECONDS) * GRID_SECONDS
+        if self._grid_at is None:
+            self._grid_at = last
+        self._grid_at = max(self._grid_at, last - GRID_POINTS_MAX * GRID_SECONDS)
+        while self._grid_at < last:
+            self._grid_at += GRID_SECONDS
+            yield self._grid_at
+
+    def _subjects_on_grid(self) -> list[Subject]:
+        """Subjects with an episode, and those that rules watch which need no data to come true."""
+        subjects = dict.fromkeys(key.subject for key in self._lifecycle.open)
+        if self._on_grid["node"]:
+            subjects |= dict.fromkeys(node.subject for node in self.fleet.nodes.values())
+        return list(subjects)
+
+    def _end_runs(self, now: float) -> list[wire.Transition]:
+        """A run whose nodes have gone on to another one is over, and so are its own alerts."""
+        over = [
+            key
+            for key in self._lifecycle.open
+            if key.subject.scope == "run" and self.fleet.run_is_over(key.subject.name)
+        ]
+        return [ended for key in over if (ended := self._lifecycle.end(key, now, "run ended"))]
+
+    # ------------------------------------------------------------ judging
+
+    def _judge(
+        self, subject: Subject, rules: list[Rule], now: float, *, also_open: bool = False
+    ) -> Iterator[wire.Transition]:
+        if also_open:
+            of_subject = [rule for rule in self._by_scope[subject.scope] if Key(rule.key, subject) in self._lifecycle.open]
+            rules = list({rule.key: rule for rule in (*rules, *of_subject)}.values())
+        for rule in rules:
+            transition = self._judge_rule(rule, subject, now)
+            if transition is not None:
+                yield transition
+
+    def _judge_rule(self, rule: Rule, subject: Subject, now: float) -> wire.Transition | None:
+        labels = self.fleet.labels(subject) if self.rules.overrides else {}
+        rule = self.rules.effective(rule, labels)
+        episode = self._lifecycle.open.get(Key(rule.key, subject))
+        verdict, condition = self._verdict(rule, subject, now, episode)
+        if verdict.state != "active" and episode is None:
+            return None
+        transition = self._lifecycle.step(
+            rule, subject, self.fleet.labels(subject), verdict, now, rhythm_seconds=self._rhythm_seconds(subject)
+        )
+        if verdict.state == "active":
+            self._lifecycle.open[Key(rule.key, subject)].condition = condition
+        return transition
+
+    def _verdict(self, rule: Rule, subject: Subject, now: float, episode: Episode | None) -> tuple[Verdict, int]:
+        """The first active verdict of the rule's conditions; else that of the condition which was active last."""
+        verdicts = [
+            condition.judge(self.fleet, subject, now) if subject.scope in condition.scopes else UNKNOWN
+            for condition in rule.when
+        ]
+        for index, verdict in enumerate(verdicts):
+            if verdict.state == "active":
+                return verdict, index
+        index = episode.condition if episode is not None and episode.condition < len(verdicts) else 0
+        return verdicts[index], index
+
+    def _rhythm_seconds(self, subject: Subject) -> float:
+        run = self.fleet.runs.get(self.fleet.run_of(subject) or "")
+        return (run.steps.rhythm_seconds() or 0.0) if run else 0.0
+
+    # ------------------------------------------------------------ rules and restarts
+
+    def replace_rules(self, rules: RuleSet, now: float) -> list[wire.Transition]:
+        """Put other rules in force. Alerts of rules that are gone are resolved; all others go on."""
+        self._take_rules(rules)
+        keys = {rule.key for rule in rules.rules if rule.enabled}
+        gone = [key for key in self._lifecycle.open if key.rule not in keys]
+        return [ended for key in gone if (ended := self._lifecycle.end(key, now, "rule removed"))]
+
+    def restore(self, firing: Iterable[wire.Transition], now: float) -> list[wire.Transition]:
+        """Continue the alerts that were open before a restart; those whose rule is gone are resolved.
+
+        Call it after the stored messages have been taken in with `recall`, so that subjects are known.
+        """
+        by_key = {rule.key: rule for rule in self.rules.rules if rule.enabled}
+        resolved: list[wire.Transition] = []
+        for transition in firing:
+            subject = _subject_of(transition)
+            rule = by_key.get(f"{transition.alert}/{transition.severity}")
+            orphan = Rule(alert=transition.alert, severity=transition.severity, when=())
+            self._lifecycle.restore(rule or orphan, subject, transition, now)
+            ended = None if rule else self._lifecycle.end(Key(orphan.key, subject), now, "rule removed")
+            resolved += [ended] if ended else []
+        return resolved
+
+    def recall(self, message: wire.AgentMessage, node: str, now: float) -> None:
+        """Take a stored message in without judging: what it says was judged when it was new."""
+        list(self._take_in(message, node, now))
+
+    # ------------------------------------------------------------ views
+
+    def episodes(self) -> list[Episode]:
+        """What is pending or firing, oldest first."""
+        return sorted(self._lifecycle.open.values(), key=lambda episode: (episode.started_at, episode.id))
+
+
+
+def _subject_of(transition: wire.Transition) -> Subject:
+    labels = transition.labels
+    if "gpu" in labels:
+        return Subject("gpu", labels["node"], labels["gpu"])
+    if "node" in labels:
+        return Subject("node", labels["node"])
+    return Subject("run", labels.get("run", ""))

@@ -1,0 +1,315 @@
+"""What is known of every node, GPU and run: the latest of each, and the short windows that conditions ask for.
+
+The fleet is fed by the engine, one wire message at a time, and decides nothing. Its records are the only mutable state
+of the core beside the lifecycles.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from oomwatch import wire
+from oomwatch.core.steps import StepHistory, StepRecord
+from oomwatch.core.window import PeakWindow, Window
+
+Scope = Literal["gpu", "node", "run"]
+
+TORCH_KEEP_SECONDS = 1800.0  # half an hour: several steps of all but the slowest runs
+PEAK_SLICE_SECONDS = 10.0
+PEAK_KEEP_SECONDS = 1800.0
+NOTABLE_KEPT = 64
+CYCLE_MARKS_KEPT = 2000
+RUN_QUIET_SECONDS = 1800.0  # another run's events, and none of this one's for so long: this one has left the node
+
+
+class Subject(NamedTuple):
+    """What a rule judges: a GPU, a node or a run. Equal subjects are the same one whatever run is on it."""
+
+    scope: Scope
+    name: str  # node or run
+    gpu: str = ""
+
+
+class Notable(NamedTuple):
+    """An event that a rule may name, with who wrote it."""
+
+    at: float
+    body: wire.EventBody
+    origin: wire.Origin | None
+
+
+class CycleMark(NamedTuple):
+    at: float
+    pid: int | None
+
+
+class GpuRecord:
+    """One GPU. `sample` is the last reading that came with an answer, `at` its time; `status` is the last one told."""
+
+    def __init__(self, node: str, facts: wire.GpuFacts) -> None:
+        self.subject = Subject("gpu", node, facts.gpu)
+        self.facts = facts
+        self.sample: wire.GpuSample | None = None
+        self.at = 0.0
+        self.status: wire.GpuStatus = "ok"
+        self.processes: tuple[wire.GpuProcess, ...] = ()
+        self.run: str | None = None
+        self.used_peaks = PeakWindow(PEAK_SLICE_SECONDS, PEAK_KEEP_SECONDS)
+        self.torch_reserved = Window(TORCH_KEEP_SECONDS)
+        self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)
+
+    @property
+    def usable_bytes(self) -> int:
+        return self.facts.total_bytes - self.facts.reserved_bytes
+
+    def observe(self, sample: wire.GpuSample, at: float) -> None:
+        self.status = sample.status
+        if sample.processes is not None:
+            self.processes = sample.processes
+            self.run = next((process.run for process in sample.processes if process.run), self.run)
+        if sample.status == "ok" and sample.used_bytes is not None:
+            self.used_peaks.add(at, sample.used_bytes)
+            if at >= self.at:
+                self.sample, self.at = sample, at
+
+
+class NodeRecord:
+    """One node, as its agent describes it. `heard_at` is by the server's clock, all else by the agent's."""
+
+    def __init__(self, hello: wire.Hello, now: float) -> None:
+        self.subject = Subject("node", hello.node)
+        self.hello = hello
+        self.heard_at = now
+        self.stopped = False
+        self.gpus: dict[str, GpuRecord] = {}
+        self.host: wire.HostSample | None = None
+        self.host_at = 0.0
+        self.host_processes: tuple[wire.HostProcess, ...] = ()
+        self.runs: dict[str, float] = {}  # run -> time of its last event here
+        self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)
+        self.greet(hello, now)
+
+    @property
+    def name(self) -> str:
+        return self.hello.node
+
+    @property
+    def interval_seconds(self) -> float:
+        return self.hello.interval_seconds
+
+    def greet(self, hello: wire.Hello, now: float) -> None:
+        """Take new facts over. A GPU that is no longer listed is forgotten: the agent lists what the driver lists."""
+        self.hello, self.heard_at, self.stopped = hello, now, False
+        known = self.gpus
+        self.gpus = {}
+        for facts in hello.facts.gpus:
+            record = known.get(facts.gpu)
+            if record is None or record.facts.uuid != facts.uuid:
+                record = GpuRecord(hello.node, facts)
+            record.facts = facts
+            self.gpus[facts.gpu] = record
+    def observe(self, sample: wire.Sample) -> None:
+        for gpu in sample.gpus:
+            record = self.gpus.get(gpu.gpu)
+            if record is not None:
+                record.observe(gpu, sample.at)
+        if sample.host is not None and sample.at >= self.host_at:
+            self.host, self.host_at = sample.host, sample.at
+            if sample.host.processes is not None:
+                self.host_processes = sample.host.processes
+
+    def hear_of(self, run: str, at: float) -> None:
+        """Note an event of a run; runs that have long been quiet while this one is not have left the node."""
+        self.runs[run] = max(at, self.runs.get(run, 0.0))
+        for name in [name for name, last in self.runs.items() if last < at - RUN_QUIET_SECONDS]:
+            del self.runs[name]
+
+    def sole_run(self) -> str | None:
+        """The run that everything on this node belongs to; None where there is none, or more than one."""
+        return next(iter(self.runs)) if len(self.runs) == 1 else None
+
+
+class RunRecord:
+    """One training run, over all nodes that told of it."""
+
+    def __init__(self, run: str, now: float) -> None:
+        self.subject = Subject("run", run)
+        self.name = run
+        self.first_seen_at = now
+        self.last_seen_at = now
+        self.nodes: dict[str, None] = {}  # in order of first sight
+        self.simulated = False
+        self.steps = StepHistory()
+        self.torch_reserved = Window(TORCH_KEEP_SECONDS)  # of processes that could not be mapped to a GPU
+        self.torch_subject: Subject | None = None  # where the trainer's rank 0 was last seen
+        self.cycle_marks: dict[str, deque[CycleMark]] = {}
+        self.cycle_totals: dict[str, dict[int | None, int]] = {}
+
+    def mark_cycle(self, marker: str, at: float, pid: int | None) -> None:
+        self.cycle_marks.setdefault(marker, deque(maxlen=CYCLE_MARKS_KEPT)).append(CycleMark(at, pid))
+        totals = self.cycle_totals.setdefault(marker, {})
+        totals[pid] = totals.get(pid, 0) + 1
+
+    def cycle_marker(self) -> str | None:
+        """The most reliable of the markers that this run prints: the one to count cycles by."""
+        ranked = [marker for marker in wire.RESHARD_MARKERS if marker in self.cycle_marks]
+        return ranked[0] if ranked else next(iter(self.cycle_marks), None)
+
+    def cycles_total(self) -> int:
+        """Cycles since first sight. Several processes print the same cycle, so the busiest one's count is the run's."""
+        marker = self.cycle_marker()
+        return max(self.cycle_totals[marker].values()) if marker else 0
+
+    def cycles_between(self, start: float, end: float) -> int:
+        marker = self.cycle_marker()
+        if marker is None:
+            return 0
+        by_pid: dict[int | None, int] = {}
+        for mark in self.cycle_marks[marker]:
+            if start < mark.at <= end:
+                by_pid[mark.pid] = by_pid.get(mark.pid, 0) + 1
+        return max(by_pid.values(), default=0)
+
+
+class Fleet:
+    """Everything the server knows. Dictionaries keep the order of first sight, so that every walk is reproducible."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeRecord] = {}
+        self.runs: dict[str, RunRecord] = {}
+
+    def gpu(self, subject: Subject) -> GpuRecord | None:
+        node = self.nodes.get(subject.name)
+        return node.gpus.get(subject.gpu) if node else None
+
+    def subjects_of(self, node: NodeRecord) -> Iterator[Subject]:
+        """A node and its GPUs."""
+        yield node.subject
+        for gpu in node.gpus.values():
+            yield gpu.subject
+
+    def run_of(self, subject: Subject) -> str | None:
+        """The run that a subject works for, where that is known."""
+        if subject.scope == "run":
+            return subject.name
+        node = self.nodes.get(subject.name)
+        if node is None:
+            return None
+        gpu = node.gpus.get(subject.gpu) if subject.scope == "gpu" else None
+        return (gpu.run if gpu else None) or node.sole_run()
+
+    def gpus_of_run(self, run: RunRecord) -> Iterator[GpuRecord]:
+        for name in run.nodes:
+            node = self.nodes.get(name)
+            for gpu in node.gpus.values() if node else ():
+                if gpu.run in (None, run.name):
+                    yield gpu
+
+    def labels(self, subject: Subject) -> dict[str, str]:
+        labels: dict[str, str] = {}
+        if subject.scope != "run":
+            labels["node"] = subject.name
+        if subject.scope == "gpu":
+            labels["gpu"] = subject.gpu
+        run = self.run_of(subject)
+        if run:
+            labels["run"] = run
+        return labels
+
+    # ------------------------------------------------------------ feeding
+
+    def greet(self, hello: wire.Hello, now: float) -> NodeRecord:
+        node = self.nodes.get(hello.node)
+        if node is None:
+            node = self.nodes[hello.node] = NodeRecord(hello, now)
+        else:
+            node.greet(hello, now)
+        if hello.run:
+            self._hear_of(hello.run, node, now)
+        return node
+
+    def run_is_over(self, run: str) -> bool:
+        """Whether every node that told of a run has gone on to another one."""
+        record = self.runs.get(run)
+        return record is not None and all(
+            run not in node.runs and bool(node.runs) for name in record.nodes if (node := self.nodes.get(name))
+        )
+
+    def observe(self, event: wire.Event, node: NodeRecord) -> list[Subject]:
+        """Put an event where it belongs; returns the subjects that it concerns."""
+        run = self._run(event, node)
+        gpu = node.gpus.get(getattr(event.body, "gpu", None) or "")
+        if gpu is not None and run is not None:
+            gpu.run = run.name
+        concerned = [gpu.subject if gpu else node.subject]
+        if run is not None:
+            concerned.append(run.subject)
+            concerned += self._observe_run(event, run, gpu)
+        if not event.backlog:
+            (gpu or node).notable.append(Notable(event.at, event.body, event.origin))
+        return list(dict.fromkeys(concerned))
+
+    def _run(self, event: wire.Event, node: NodeRecord) -> RunRecord | None:
+        name = event.run or node.hello.run or node.sole_run()
+        return self._hear_of(name, node, event.at) if name else None
+
+    def _hear_of(self, name: str, node: NodeRecord, at: float) -> RunRecord:
+        node.hear_of(name, at)
+        run = self.runs.get(name)
+        if run is None:
+            run = self.runs[name] = RunRecord(name, at)
+        run.nodes.setdefault(node.name)
+        run.last_seen_at = max(run.last_seen_at, at)
+        run.simulated = node.hello.simulated
+        return run
+
+    def _observe_run(self, event: wire.Event, run: RunRecord, gpu: GpuRecord | None) -> list[Subject]:
+        body, pid = event.body, event.origin.pid if event.origin else None
+        if isinstance(body, wire.Step):
+            record = run.steps.add(event.at, body, pid=pid, backlog=event.backlog)
+            return self._observe_step_peak(record, run) if record else []
+        if isinstance(body, wire.Reshard) and not event.backlog:
+            run.mark_cycle(body.marker, event.at, pid)
+        if isinstance(body, wire.TorchMemory):
+            self._observe_torch(event.at, body, run, gpu)
+        return []
+
+    def _observe_torch(self, at: float, memory: wire.TorchMemory, run: RunRecord, gpu: GpuRecord | None) -> None:
+        run.torch_subject = gpu.subject if gpu else run.subject
+        capacity = gpu.usable_bytes if gpu else memory.device_total_bytes or self._smallest_card(run)
+        in_use = memory.device_used_bytes
+        if in_use is None and gpu is not None and gpu.sample is not None:
+            in_use = gpu.sample.used_bytes
+        self._add_torch(gpu.torch_reserved if gpu else run.torch_reserved, at, memory.reserved_bytes, in_use, capacity)
+
+    def _observe_step_peak(self, record: StepRecord, run: RunRecord) -> list[Subject]:
+        """The step line's lifetime peak belongs to the process whose memory lines the run prints: rank 0."""
+        peak_bytes = record.step.torch_reserved_peak_bytes
+        if peak_bytes is None or record.backlog:
+            return []
+        gpu = self.gpu(run.torch_subject) if run.torch_subject and run.torch_subject.scope == "gpu" else None
+        start = record.at - (record.step.step_seconds or 0.0) - PEAK_SLICE_SECONDS
+        cards = [gpu] if gpu else list(self.gpus_of_run(run))
+        peaks = [peak for card in cards if (peak := card.used_peaks.peak(start, record.at)) is not None]
+        window = gpu.torch_reserved if gpu else run.torch_reserved
+        capacity = gpu.usable_bytes if gpu else self._smallest_card(run)
+        self._add_torch(window, record.at, peak_bytes, max(peaks, default=None), capacity)
+        return [gpu.subject] if gpu else []
+
+    def _smallest_card(self, run: RunRecord) -> int | None:
+        return min((gpu.usable_bytes for gpu in self.gpus_of_run(run)), default=None)
+
+    @staticmethod
+    def _add_torch(
+        window: Window, at: float, reserved_bytes: int, in_use_bytes: float | None, capacity_bytes: int | None
+    ) -> None:
+        """Keep torch's figure as a share of the card, believing the device where the two disagree.
+
+        A sleeping engine's pool in the same process stays counted by torch though its pages are gone, so the counter can
+        exceed the memory in use, and even the card.
+        """
+        if not capacity_bytes:
+            return
+        believed = reserved_bytes if in_use_bytes is None else min(reserved_bytes, in_use_bytes)
+        if believed <= capacity_bytes:
+            window.add(at, believed / capacity_bytes)

@@ -1,0 +1,148 @@
+"""From verdicts to pending, firing and resolved: one state machine for every rule.
+
+It knows nothing of what a condition means. It thinks in episodes, because the memory of a training step is a sawtooth
+that meets and leaves a condition twice a step:
+
+- An episode begins when the condition is first met. It ends when the condition has not been met for the hold time.
+- Within it, the time during which the condition holds is added up. When the sum reaches `for`, the alert fires.
+- While nothing is known, both sums stand still: missing data neither fires an alert nor resolves one.
+
+The hold time is the rule's `keep_firing_for`, or longer where a rhythm is known: one and a half of the run's steps, or of
+the longest gap between two recent spells.
+"""
+
+from hashlib import blake2s
+from typing import NamedTuple
+
+from oomwatch import wire
+from oomwatch.core.fleet import Subject
+from oomwatch.core.rule import Rule
+from oomwatch.core.verdict import Verdict
+
+RHYTHM_MARGIN = 1.5
+GAP_LEARNED_SECONDS_MAX = 900.0  # a longer pause is no rhythm, but two incidents
+HOLD_SECONDS_MAX = 1800.0
+QUIET_FORGOTTEN_SECONDS = 3600.0
+
+
+class Key(NamedTuple):
+    """What an episode belongs to."""
+
+    rule: str  # Rule.key
+    subject: Subject
+
+
+class Episode:
+    """One episode of one rule on one subject, from the first time its condition was met."""
+
+    def __init__(self, rule: Rule, subject: Subject, labels: dict[str, str], now: float) -> None:
+        self.rule = rule
+        self.subject = subject
+        self.labels = labels
+        self.started_at = now
+        self.fired_at: float | None = None
+        self.active_seconds = 0.0
+        self.quiet_seconds = 0.0
+        self.judged_at = now
+        self.last_active_at = now
+        self.verdict = Verdict("unknown")  # the latest that was active
+        self.state_before: str = "unknown"
+        self.condition = 0  # index of the condition that was active last
+        self.id = alert_id(rule.key, subject, now)
+
+    def judge(self, verdict: Verdict, now: float) -> None:
+        """Add the time since the last verdict to the sum that it belongs to, and take the new verdict in."""
+        elapsed = max(0.0, now - self.judged_at)
+        if self.state_before == "active":
+            self.active_seconds += elapsed
+        elif self.state_before == "inactive":
+            self.quiet_seconds += elapsed
+        self.judged_at, self.state_before = now, verdict.state
+        if verdict.state == "active":
+            self.quiet_seconds, self.last_active_at, self.verdict = 0.0, now, verdict
+
+    @property
+    def is_stale(self) -> bool:
+        return self.state_before == "unknown"
+
+    def transition(self, state: wire.AlertState, now: float, reason: str | None = None) -> wire.Transition:
+        return wire.Transition(
+            id=self.id,
+            alert=self.rule.alert,
+            severity=self.rule.severity,
+            state=state,
+            at=now,
+            started_at=self.started_at,
+            labels=self.labels,
+            value=self.verdict.value,
+            limit=self.verdict.limit,
+            unit=self.verdict.unit,
+            facts=self.verdict.facts,
+            reason=reason,
+        )
+
+
+def alert_id(rule_key: str, subject: Subject, started_at: float) -> str:
+    """Sixteen hexadecimal digits, the same for the same alert on every replay."""
+    text = "\n".join((rule_key, *subject, f"{started_at:.3f}"))
+    return blake2s(text.encode(), digest_size=8).hexdigest()
+
+
+class Lifecycle:
+    """All episodes. `open` is what a person sees; what has ended leaves only its rhythm behind."""
+
+    def __init__(self) -> None:
+        self.open: dict[Key, Episode] = {}
+        self._last_active: dict[Key, float] = {}
+        self._gaps: dict[Key, float] = {}
+
+    def step(
+        self, rule: Rule, subject: Subject, labels: dict[str, str], verdict: Verdict, now: float, *, rhythm_seconds: float
+    ) -> wire.Transition | None:
+        """Take one verdict in; returns the change of state that follows from it, if any."""
+        key = Key(rule.key, subject)
+        episode = self.open.get(key)
+        if verdict.state == "active":
+            self._learn_gap(key, now)
+        if episode is None:
+            if verdict.state != "active":
+                return None
+            episode = self.open[key] = Episode(rule, subject, labels, now)
+        episode.rule = rule
+        episode.judge(verdict, now)
+        if episode.fired_at is None and verdict.state == "active" and episode.active_seconds >= rule.for_seconds:
+            episode.fired_at = now
+            return episode.transition("firing", now)
+        if verdict.state == "inactive" and episode.quiet_seconds >= self._hold_seconds(key, rule, rhythm_seconds):
+            return self.end(key, now, "recovered")
+        return None
+
+    def end(self, key: Key, now: float, reason: str) -> wire.Transition | None:
+        """Close an episode; a transition only where people had been told of it."""
+        episode = self.open.pop(key)
+        return episode.transition("resolved", now, reason) if episode.fired_at is not None else None
+
+    def restore(self, rule: Rule, subject: Subject, firing: wire.Transition, now: float) -> None:
+        """Continue an alert that was open before a restart, under its id."""
+        episode = Episode(rule, subject, firing.labels, firing.started_at)
+        episode.id = firing.id
+        episode.fired_at = firing.at
+        episode.judged_at = now
+        episode.verdict = Verdict("active", firing.value, firing.limit, firing.unit, firing.facts)
+        self.open[Key(rule.key, subject)] = episode
+
+    def _hold_seconds(self, key: Key, rule: Rule, rhythm_seconds: float) -> float:
+        rhythm = RHYTHM_MARGIN * max(rhythm_seconds, self._gaps.get(key, 0.0))
+        return max(rule.keep_firing_for_seconds, min(rhythm, HOLD_SECONDS_MAX)) if rhythm else rule.keep_firing_for_seconds
+
+    def _learn_gap(self, key: Key, now: float) -> None:
+        last = self._last_active.get(key)
+        if last is not None:
+            gap = now - last
+            if gap > QUIET_FORGOTTEN_SECONDS:
+                self._gaps.pop(key, None)
+            elif gap <= GAP_LEARNED_SECONDS_MAX:
+                self._gaps[key] = max(gap, self._gaps.get(key, 0.0))
+        self._last_active[key] = now
+
+

@@ -1,0 +1,18 @@
+"""What a condition says of a subject."""
+
+from typing import Literal, NamedTuple
+
+from oomwatch import wire
+
+
+class Verdict(NamedTuple):
+    """active: it is so; inactive: it is not; unknown: there is no telling, which is neither."""
+
+    state: Literal["active", "inactive", "unknown"]
+    value: float | None = None
+    limit: float | None = None
+    unit: str | None = None
+    facts: dict[str, wire.Fact] = {}  # noqa: RUF012 - a NamedTuple's default, never changed
+
+
+UNKNOWN = Verdict("unknown")
