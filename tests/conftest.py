@@ -3,6 +3,8 @@
 import os
 import shutil
 from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
 
 import hypothesis
 import pytest
@@ -20,14 +22,25 @@ def need() -> Callable[[str, str], str]:
     Where it is missing the test is skipped, and the reason says how to get it; where CI=true is set it fails, since
     there a skip would hide that nothing was tested.
     """
-    return _path_or_skip
+
+    def path_or_skip(tool: str, how_to_get: str) -> str:
+        return shutil.which(tool) or _do_without(tool, how_to_get)
+
+    return path_or_skip
 
 
-def _path_or_skip(tool: str, how_to_get: str) -> str:
-    path = shutil.which(tool)
-    if path is not None:
-        return path
-    reason = f"{tool} is missing; to get it: {how_to_get}"
+@pytest.fixture(scope="session")
+def need_file() -> Callable[[Path, str], Path]:
+    """Like `need`, for a file that something else brings: `need_file(path, "make test, which runs npm ci")`."""
+
+    def path_or_skip(path: Path, how_to_get: str) -> Path:
+        return path if path.exists() else _do_without(str(path), how_to_get)
+
+    return path_or_skip
+
+
+def _do_without(what: str, how_to_get: str) -> NoReturn:
+    reason = f"{what} is missing; to get it: {how_to_get}"
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)

@@ -1,0 +1,164 @@
+"""docker-compose.yml and docker/ hold together, and with the programs they start. No Docker engine is needed for it."""
+
+import fnmatch
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+PROMETHEUS: dict[str, Any] = yaml.safe_load((ROOT / "docker/prometheus.yml").read_text(encoding="utf-8"))
+DASHBOARD: dict[str, Any] = json.loads((ROOT / "docker/grafana/dashboards/oomwatch.json").read_text(encoding="utf-8"))
+DOCKERFILES = sorted((ROOT / "docker").glob("Dockerfile.*"))
+PROGRAMS = {"server": "oomwatch", "agent": "oomwatch_agent"}
+LABELS = {"node", "gpu", "uuid", "run", "role", "alert", "severity", "version"}
+
+EACH_DOCKERFILE = pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.suffix)
+EACH_PROGRAM = pytest.mark.parametrize("service", PROGRAMS)
+
+
+def _help(service: str, command: list[str]) -> str:
+    """What a service's program says to --help. The words before the first flag name a subcommand."""
+    words = [word for word in command[:1] if not word.startswith("-")]
+    program = [sys.executable, "-m", PROGRAMS[service], *words, "--help"]
+    # Wide, so that no name is broken over two lines.
+    environment = {**os.environ, "COLUMNS": "10000"}
+    return subprocess.run(program, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def _mounted_files() -> Iterator[Path]:
+    for service in SERVICES.values():
+        for volume in service.get("volumes", ()):
+            source = volume.split(":")[0]
+            if source.startswith("."):
+                yield ROOT / source
+
+
+def _queries() -> list[str]:
+    return [target["expr"] for panel in DASHBOARD["panels"] for target in panel.get("targets", ())]
+
+
+def test_the_compose_file_follows_the_compose_specification(need_file: Callable[[Path, str], Path]) -> None:
+    schema = need_file(ROOT / "node_modules/dclint/schemas/compose.schema.json", "make test, which runs npm ci")
+    jsonschema.validate(COMPOSE, json.loads(schema.read_text(encoding="utf-8")))
+
+
+def test_every_volume_is_a_file_of_the_project_or_a_declared_volume() -> None:
+    named = {volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", ())}
+    assert {name for name in named if not name.startswith(".")} == set(COMPOSE["volumes"])
+    assert [path for path in _mounted_files() if not path.exists()] == []
+
+
+def test_every_image_has_a_fixed_release() -> None:
+    images = [service["image"] for service in SERVICES.values() if "image" in service]
+    assert all(re.fullmatch(r"[\w/-]+:v?\d+\.\d+\.\d+", image) for image in images)
+
+
+def test_every_port_is_open_to_this_machine_alone_unless_asked_for() -> None:
+    ports = [port for service in SERVICES.values() for port in service.get("ports", ())]
+    assert ports
+    assert all(port.startswith("${OOMWATCH_BIND:-127.0.0.1}:") for port in ports)
+
+
+@EACH_DOCKERFILE
+def test_every_file_that_an_image_copies_reaches_the_build(dockerfile: Path) -> None:
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    let_through = [line.removeprefix("!") for line in ignored if line.startswith("!")]
+    for line in dockerfile.read_text(encoding="utf-8").splitlines():
+        if line.startswith("COPY ") and "--from" not in line:
+            for source in line.split()[1:-1]:
+                assert (ROOT / source).exists(), f"{dockerfile.name} copies {source}, which does not exist"
+                assert any(fnmatch.fnmatch(source, pattern) for pattern in let_through), f".dockerignore hides {source}"
+
+
+@EACH_PROGRAM
+def test_every_service_is_built_from_a_dockerfile_that_starts_its_program(service: str) -> None:
+    dockerfile = (ROOT / SERVICES[service]["build"]["dockerfile"]).read_text(encoding="utf-8")
+    program = PROGRAMS[service].replace("_", "-")
+    assert f'ENTRYPOINT ["{program}"]' in dockerfile
+    assert f'{program} = "{PROGRAMS[service]}.__main__:main"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+@EACH_PROGRAM
+def test_every_flag_and_variable_is_known_to_the_program(service: str) -> None:
+    command: list[str] = SERVICES[service]["command"]
+    known = _help(service, command)
+    flags = {word for word in command if word.startswith("--")}
+    variables = {name for name in SERVICES[service].get("environment", ()) if name.startswith("OOMWATCH_")}
+    assert {name for name in flags | variables if not re.search(rf"{name}\b", known)} == set()
+
+
+def test_everyone_who_talks_to_the_server_uses_the_port_it_listens_on() -> None:
+    server, agent = SERVICES["server"], SERVICES["agent"]
+    port = server["environment"]["OOMWATCH_LISTEN"].rpartition(":")[2]
+    assert server["ports"][0].endswith(f":{port}:{port}")
+    assert f"http://127.0.0.1:{port}/healthz" in server["healthcheck"]["test"][-1]
+    assert f"ws://server:{port}" in agent["command"]
+    assert PROMETHEUS["scrape_configs"][0]["static_configs"][0]["targets"] == [f"server:{port}"]
+
+
+def test_the_database_lies_on_the_volume() -> None:
+    server = SERVICES["server"]
+    folder = next(volume.split(":")[1] for volume in server["volumes"] if volume.startswith("database:"))
+    assert f"{folder}/" in server["environment"]["OOMWATCH_DATABASE"]
+    assert folder in (ROOT / server["build"]["dockerfile"]).read_text(encoding="utf-8")
+
+
+def test_grafana_finds_prometheus_and_the_dashboard() -> None:
+    provisioning = ROOT / "docker/grafana/provisioning"
+    source = yaml.safe_load((provisioning / "datasources/prometheus.yml").read_text(encoding="utf-8"))["datasources"][0]
+    provider = yaml.safe_load((provisioning / "dashboards/oomwatch.yml").read_text(encoding="utf-8"))["providers"][0]
+    mounts = dict(volume.split(":")[:2] for volume in SERVICES["grafana"]["volumes"])
+    host, _, port = source["url"].removeprefix("http://").partition(":")
+    assert host in SERVICES
+    assert SERVICES[host]["ports"][0].endswith(f":{port}")
+    assert source["jsonData"]["timeInterval"] == PROMETHEUS["global"]["scrape_interval"]
+    assert mounts["./docker/grafana/dashboards"] == provider["options"]["path"]
+    home = SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert home == provider["options"]["path"] + "/oomwatch.json"
+
+
+def test_the_dashboard_keeps_its_address_and_takes_any_prometheus() -> None:
+    assert DASHBOARD["uid"] == "oomwatch-overview"
+    shown = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+    assert {panel["datasource"]["uid"] for panel in shown} == {"${datasource}"}
+    assert {variable["name"] for variable in DASHBOARD["templating"]["list"]} == {"datasource", "node"}
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+
+
+def test_the_dashboard_uses_no_panel_that_grafana_has_removed() -> None:
+    assert {panel["type"] for panel in DASHBOARD["panels"]} <= {"row", "stat", "table", "timeseries"}
+
+
+def test_no_two_panels_of_the_dashboard_overlap() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not cells & taken, panel["title"]
+        assert at["x"] + at["w"] <= 24
+        taken |= cells
+
+
+def test_every_metric_of_the_dashboard_is_one_that_the_server_gives() -> None:
+    metrics = (ROOT / "backend/oomwatch/metrics.py").read_text(encoding="utf-8")
+    asked = {name for query in _queries() for name in re.findall(r"oomwatch_\w+", query)}
+    assert asked
+    assert {name for name in asked if name not in metrics and name.removesuffix("_total") not in metrics} == set()
+
+
+@pytest.mark.parametrize("query", _queries())
+def test_a_query_of_the_dashboard_follows_the_scrape_interval_and_known_labels(query: str) -> None:
+    assert set(re.findall(r"\[(.*?)\]", query)) <= {"$__rate_interval"}
+    grouped = {label.strip() for labels in re.findall(r"by \((.*?)\)", query) for label in labels.split(",")}
+    assert grouped | set(re.findall(r"(\w+)=~?\"", query)) <= LABELS
