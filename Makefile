@@ -45,7 +45,7 @@ js-test: node_modules/.stamp
 	$(JS) node --test --test-reporter=dot $(JS_TESTS)
 
 bench: .venv/dev.stamp ## measure the figures of docs/reference/performance.md
-	$(BIN)/python bench/run.py $(ARGS)
+	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS); done
 
 lock: .venv/dev.stamp ## pin the newest releases that pyproject.toml admits
 	scripts/lock $(BIN)/python
