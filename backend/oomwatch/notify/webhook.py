@@ -1,0 +1,166 @@
+"""Alertmanager's webhook, version "4": whatever receives Alertmanager's messages receives ours.
+
+Labels are the identity of an alert and never change while it lives; figures and words are annotations.
+"""
+
+import base64
+import hashlib
+import hmac
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timezone
+
+import httpx
+import msgspec
+
+from oomwatch import options, wire
+from oomwatch.catalogue import say
+from oomwatch.notify import http, words
+from oomwatch.notify.config import WebhookChannel
+from oomwatch.notify.grouping import Group
+from oomwatch.notify.outcome import Outcome
+from oomwatch.notify.secret import Secret, find_secret
+from oomwatch.notify.words import Frame
+
+NOT_ENDED = "0001-01-01T00:00:00Z"  # Alertmanager's endsAt of an alert that still fires
+KEY_BYTES = 24  # the least that Standard Webhooks allows
+
+
+class JsonWebhook:
+    pause_seconds = 0.0
+
+    def __init__(
+        self,
+        config: WebhookChannel,
+        url: Secret,
+        keys: Iterable[Secret],
+        frame: Frame,
+        client: httpx.AsyncClient,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.config = config
+        self._url = url
+        self._keys = tuple(keys)
+        self._frame = frame
+        self._client = client
+        self._clock = clock
+
+    async def send(self, group: Group) -> Outcome:
+        content = msgspec.json.encode(body(group, self.config.name, self._frame))
+        headers = signature_headers(self._keys, message_id(group), self._clock(), content) if self._keys else {}
+        return await http.post(self._client, self._url, content, headers)
+
+
+def body(group: Group, receiver: str, frame: Frame) -> dict[str, object]:
+    alerts = [_alert(one, frame) for one in group.transitions]
+    labels = _group_labels(group)
+    return {
+        "version": "4",
+        "groupKey": "{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in labels.items()) + "}",
+        "truncatedAlerts": 0,
+        "status": group.state,
+        "receiver": receiver,
+        "groupLabels": labels,
+        "commonLabels": _common([_labels(one) for one in group.transitions]),
+        "commonAnnotations": _common([_annotations(one, frame) for one in group.transitions]),
+        "externalURL": frame.external_url or "",
+        "alerts": alerts,
+    }
+
+
+def _alert(transition: wire.Transition, frame: Frame) -> dict[str, object]:
+    return {
+        "status": transition.state,
+        "labels": _labels(transition),
+        "annotations": _annotations(transition, frame),
+        "startsAt": rfc3339(transition.started_at),
+        "endsAt": rfc3339(transition.at) if transition.state == "resolved" else NOT_ENDED,
+        "generatorURL": frame.link(transition.id) or "",
+        "fingerprint": transition.id,
+    }
+
+
+def _group_labels(group: Group) -> dict[str, str]:
+    topic = group.topic
+    subject = {"run": topic.run, "node": topic.node}
+    known = {name: value for name, value in subject.items() if value is not None}
+    return {"alertname": topic.alert, "severity": topic.severity, **known}
+
+
+def _labels(transition: wire.Transition) -> dict[str, str]:
+    return {**transition.labels, "alertname": transition.alert, "severity": transition.severity}
+
+
+def _annotations(transition: wire.Transition, frame: Frame) -> dict[str, str]:
+    """The words, then the figures behind them by the names that alerts.yaml uses."""
+    text = words.text_of(transition, frame.language)
+    demo = transition.simulated
+    values: dict[str, object] = {
+        **transition.facts,
+        "summary": say("notify.title_demo", frame.language, title=text.summary) if demo else text.summary,
+        "description": text.description or None,
+        "advice": "\n".join(text.advice) or None,
+        "value": transition.value,
+        "limit": transition.limit,
+        "unit": transition.unit,
+        "reason": transition.reason,
+        "simulated": "true" if demo else None,
+    }
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def _common(maps: list[dict[str, str]]) -> dict[str, str]:
+    """What all of them say alike."""
+    return {name: value for name, value in maps[0].items() if all(one.get(name) == value for one in maps)}
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()
+
+
+def rfc3339(at: float) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+# ---------------------------------------------------------------- Standard Webhooks
+
+
+def message_id(group: Group) -> str:
+    """The same for every attempt to say the same, also after a restart, so that a receiver can drop what it knows."""
+    return "msg_" + hashlib.sha256(msgspec.json.encode(sorted(group.covers))).hexdigest()[:32]
+
+
+def signature_headers(keys: Iterable[Secret], id_: str, now: float, content: bytes) -> Mapping[str, str]:
+    """One signature a key, so that receivers go on while a key is changed."""
+    stamp = str(int(now))
+    signed = b".".join((id_.encode(), stamp.encode(), content))
+    signatures = " ".join(f"v1,{_sign(key, signed)}" for key in keys)
+    return {"webhook-id": id_, "webhook-timestamp": stamp, "webhook-signature": signatures}
+
+
+def _sign(key: Secret, content: bytes) -> str:
+    return base64.b64encode(hmac.new(_key_bytes(key), content, hashlib.sha256).digest()).decode()
+
+
+def _key_bytes(key: Secret) -> bytes:
+    return base64.b64decode(key.reveal().removeprefix("whsec_"), validate=True)
+
+
+def keys_of(channel: WebhookChannel, environ: Mapping[str, str], place: str) -> tuple[Secret, ...]:
+    """The keys to sign with; several (a new and an old one) are separated by white space. Raises SettingError."""
+    if not channel.signed:
+        return ()
+    found = find_secret(channel.secret, channel.secret_env, channel.secret_file, environ=environ, place=place)
+    keys = tuple(Secret(text) for text in found.reveal().split())
+    if not keys or not all(_usable(key) for key in keys):
+        raise options.SettingError(
+            f"{place}: its secret is no base64 of at least {KEY_BYTES} bytes; make one with: openssl rand -base64 32"
+        )
+    return keys
+
+
+def _usable(key: Secret) -> bool:
+    try:
+        return len(_key_bytes(key)) >= KEY_BYTES
+    except ValueError:
+        return False

@@ -1,0 +1,119 @@
+"""Titles, places and figures as people read them, in both languages."""
+
+import pytest
+from tests.server.notify_samples import START, transition
+
+from oomwatch import wire
+from oomwatch.notify import words
+from oomwatch.notify.grouping import group
+from oomwatch.notify.words import Frame
+
+
+def title(*news: wire.Transition, language: wire.Language = "en") -> str:
+    [message] = group(news)
+    return words.title(message, language)
+
+
+EIGHT = [transition(gpu, value=0.86 + gpu / 100) for gpu in range(8)]
+
+
+def test_eight_gpus_of_a_run_are_named_together_with_the_worst_value() -> None:
+    assert title(*EIGHT) == "gpu_memory_high on 8 GPUs of gpu-07 (run qwen7b): up to 93 %"
+    assert title(*EIGHT, language="zh") == "gpu-07 的 8 块 GPU（任务 qwen7b）：gpu_memory_high，最高 93 %"
+
+
+@pytest.mark.parametrize(
+    ("news", "expected"),
+    [
+        ([transition(3, run=None)], "gpu_memory_high on GPU 3 of gpu-07: 90 %"),
+        (
+            [transition(0), transition(0, node="gpu-08")],
+            "gpu_memory_high on 2 GPUs of 2 nodes (run qwen7b): up to 90 %",
+        ),
+        ([transition(None, run=None)], "gpu_memory_high on gpu-07: 90 %"),
+        ([transition(None, node=None)], "gpu_memory_high on run qwen7b: 90 %"),
+        ([transition(None, node=None, run=None)], "gpu_memory_high: 90 %"),
+        ([transition(run=None, value=None)], "gpu_memory_high on GPU 0 of gpu-07"),
+        (
+            [transition(0, value=0.2, limit=0.3), transition(1, value=0.1, limit=0.3)],
+            "gpu_memory_high on 2 GPUs of gpu-07 (run qwen7b): down to 10 %",
+        ),
+        ([transition(run=None, simulated=True)], "DEMO (simulated data): gpu_memory_high on GPU 0 of gpu-07: 90 %"),
+    ],
+    ids=["one GPU", "two nodes", "a node", "a run", "nothing", "no value", "low is bad", "demo"],
+)
+def test_titles_say_what_and_where(news: list[wire.Transition], expected: str) -> None:
+    assert title(*news) == expected
+
+
+def test_a_resolved_title_says_how_long_it_lasted() -> None:
+    one = transition(3, state="resolved", run=None, at=START + 720)
+    assert title(one) == "Resolved: gpu_memory_high on GPU 3 of gpu-07, after 12 min"
+    assert title(one, language="zh") == "已解除：gpu-07 的 GPU 3：gpu_memory_high，历时 12 分钟"
+
+
+def test_a_resolved_title_of_several_says_how_long_the_longest_lasted() -> None:
+    news = [transition(gpu, state="resolved", at=START + 60 * (gpu + 1)) for gpu in range(3)]
+    assert title(*news) == "Resolved: gpu_memory_high on 3 GPUs of gpu-07 (run qwen7b), after up to 3 min"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "en", "zh"),
+    [
+        (0.93, "ratio", "93 %", "93 %"),
+        (0.9999, "ratio", "99.9 %", "99.9 %"),
+        (1.0, "ratio", "100 %", "100 %"),
+        (1.5, "ratio", "150 %", "150 %"),
+        (0.0, "ratio", "0 %", "0 %"),
+        (80 * 2**30, "bytes", "80.0 GiB", "80.0 GiB"),
+        (95.0, "seconds", "1 min", "1 分钟"),
+        (3.14159, "per_minute", "3.14 per minute", "每分钟 3.14 次"),
+        (3.0, "count", "3", "3"),
+        (2.5, None, "2.5", "2.5"),
+        (None, "ratio", None, None),
+    ],
+)
+def test_figures_carry_their_unit(value: float | None, unit: str | None, en: str | None, zh: str | None) -> None:
+    assert (words.figure(value, unit, "en"), words.figure(value, unit, "zh")) == (en, zh)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (0, "0 s"),
+        (-5, "0 s"),
+        (45.4, "45 s"),
+        (60, "1 min"),
+        (7199, "1 h 59 min"),
+        (7200, "2 h"),
+        (7500, "2 h 5 min"),
+        (273600, "3 d 4 h"),
+    ],
+)
+def test_durations_have_two_units_at_most(seconds: float, expected: str) -> None:
+    assert words.duration(seconds, "en") == expected
+
+
+def test_a_language_that_the_rule_lacks_falls_back_to_english_and_then_to_the_alerts_name() -> None:
+    english = {"en": wire.AlertText(summary="Full", description="")}
+    assert words.text_of(transition(texts=english), "zh").summary == "Full"
+    assert words.text_of(transition(texts={}), "zh").summary == "gpu_memory_high"
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        (None, None),
+        ("recovered", None),
+        ("run ended", "任务已结束"),
+        ("rule removed", "规则已删除"),
+        ("node replaced", "node replaced"),
+    ],
+)
+def test_a_resolution_without_recovery_says_why(reason: str | None, expected: str | None) -> None:
+    assert words.reason(transition(state="resolved", reason=reason), "zh") == expected
+
+
+def test_links_lead_to_the_alert_on_the_page() -> None:
+    assert Frame(external_url="https://oom.example/").link("a1") == "https://oom.example/#/alerts?id=a1"
+    assert Frame().link("a1") is None
