@@ -1,0 +1,95 @@
+"""Asking several things that may each hang for ever, so that one that hangs costs its own answer and nothing else.
+
+A driver call that blocks inside the kernel cannot be broken off. All one can do is to leave its thread behind, go on
+without it, and not ask the same thing again until the call has returned: so there is at most one stuck thread for each
+thing asked. While all is well, one thread asks everything in turn, which is cheapest.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+# After this share of the time limit without an end, what has not been asked yet gets threads of its own: late enough
+# for a driver that is merely slow, early enough to leave the others most of the time.
+_PATIENCE_RATIO = 0.25
+
+
+class HangGuard(Generic[K, V]):
+    """Remembers which of the things it asked have not come back. Used by one thread at a time."""
+
+    def __init__(self, limit_seconds: float) -> None:
+        self._limit_seconds = limit_seconds
+        self._out: dict[K, _Round[K, V]] = {}
+
+    def hung(self) -> frozenset[K]:
+        """What was asked and has not come back until now."""
+        self._out = {key: asked for key, asked in self._out.items() if not asked.has(key)}
+        return frozenset(self._out)
+
+    def ask(self, keys: Iterable[K], job: Callable[[K], V]) -> dict[K, V]:
+        """Do the job for each key and give the answers that came within the limit, which is for all of them together.
+
+        Keys that are still out are left alone. The answer of one that comes back later is thrown away: it is old. What
+        a job raises is raised here.
+        """
+        hung = self.hung()
+        asked = _Round([key for key in dict.fromkeys(keys) if key not in hung], job)
+        started_at = time.monotonic()
+        if asked.keys:
+            asked.start_thread()
+        if not asked.finished.wait(self._limit_seconds * _PATIENCE_RATIO):
+            asked.spread()
+            asked.finished.wait(max(0.0, started_at + self._limit_seconds - time.monotonic()))
+        self._out.update({key: asked for key in asked.keys if not asked.has(key)})
+        return asked.results()
+
+
+class _Round(Generic[K, V]):
+    """One call of `ask`: a queue of keys that one thread, or in trouble several, work through."""
+
+    def __init__(self, keys: list[K], job: Callable[[K], V]) -> None:
+        self.keys = keys
+        self.finished = threading.Event()
+        self._job = job
+        self._waiting = deque(keys)
+        self._answers: dict[K, V | BaseException] = {}
+        if not keys:
+            self.finished.set()
+
+    def has(self, key: K) -> bool:
+        return key in self._answers
+
+    def results(self) -> dict[K, V]:
+        given = dict(self._answers)  # a late thread may add to it at any moment
+        results: dict[K, V] = {}
+        for key, answer in given.items():
+            if isinstance(answer, BaseException):
+                raise answer
+            results[key] = answer
+        return results
+
+    def spread(self) -> None:
+        for _ in range(len(self._waiting)):
+            self.start_thread()
+
+    def start_thread(self) -> None:
+        # A daemon: a stuck thread must not keep the program from ending.
+        threading.Thread(target=self._work, name="hang-guard", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                key = self._waiting.popleft()
+            except IndexError:
+                return
+            try:
+                self._answers[key] = self._job(key)
+            except BaseException as error:  # whatever it is, the asking thread raises it
+                self._answers[key] = error
+            if len(self._answers) == len(self.keys):
+                self.finished.set()

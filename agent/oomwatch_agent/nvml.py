@@ -1,0 +1,193 @@
+"""GPUs as NVIDIA's management library (NVML) tells them. The only importer of pynvml.
+
+Any call may hang for ever once something died in the driver, so every device is asked under a guard, and one that hangs
+reports `no_data` while the others go on. A lost GPU is asked again every time, so that it recovers as soon as the
+driver answers for it.
+"""
+
+import functools
+import logging
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import pynvml
+
+from oomwatch import wire
+from oomwatch_agent.hang_guard import HangGuard
+from oomwatch_agent.losses import Losses
+from oomwatch_agent.nvml_gpu import Gpu, LostError, NoAnswerError, Untyped, Xids
+from oomwatch_agent.processes import Described, Processes
+from oomwatch_agent.source import Reading, SourceMissingError
+
+_log = logging.getLogger(__name__)
+
+# Codes of nvml.h, by number: older bindings lack some of the names.
+_DEVICE_IS_LOST = frozenset({15, 16, 28})  # GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND
+_LIBRARY_IS_DEAD = frozenset(
+    {1, 9, 12, 18}
+)  # UNINITIALIZED, DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, LIB_RM_VERSION_MISMATCH
+# NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND, VGPU_ECC_NOT_SUPPORTED, ARGUMENT_VERSION_MISMATCH, DEPRECATED
+_WILL_NOT_CHANGE = frozenset({3, 4, 13, 22, 25, 26})
+_REMEDIES = {
+    4: "no permission to use the NVIDIA driver: give the agent access to /dev/nvidiactl and /dev/nvidia*",
+    9: "the NVIDIA driver is not loaded: load it (modprobe nvidia), or give the container its GPUs (--gpus all)",
+    12: "no NVIDIA driver: libnvidia-ml.so.1 not found; install the driver, or start the container with GPU access "
+    "(--gpus all, with the driver capability `utility`)",
+    18: "NVIDIA's library and kernel module are of different versions: reboot, or reload the nvidia module",
+}
+_INIT_LIMIT_SECONDS = 20.0  # without persistence mode the driver wakes each card first, which takes seconds
+_EVENTS = -1  # the key of the guard for what concerns no single device
+
+
+def _call(function: str, *arguments: object) -> Untyped:
+    """Call the binding. Raises NoAnswerError, LostError or, where the whole library is gone, SourceMissingError."""
+    call = getattr(pynvml, function, None)
+    if call is None:
+        raise NoAnswerError(f"{function} is not in this nvidia-ml-py", for_ever=True)
+    try:
+        return call(*arguments)
+    except pynvml.NVMLError as error:
+        if error.value in _DEVICE_IS_LOST:
+            raise LostError(str(error)) from error
+        if error.value in _LIBRARY_IS_DEAD:
+            raise SourceMissingError(_remedy(error)) from error
+        raise NoAnswerError(str(error), for_ever=error.value in _WILL_NOT_CHANGE) from error
+
+
+def _remedy(error: Untyped) -> str:
+    return _REMEDIES.get(error.value, f"NVML failed: {error} (code {error.value}); see `nvidia-smi` and `dmesg`")
+
+
+class NvmlSource:
+    """Every GPU of this machine. `limit_seconds` is how long a read may take, whatever hangs."""
+
+    name = "nvml"
+
+    def __init__(
+        self,
+        *,
+        limit_seconds: float = 2.0,
+        init_limit_seconds: float = _INIT_LIMIT_SECONDS,
+        root: Path = Path("/"),
+    ) -> None:
+        self._guard: HangGuard[int, Untyped] = HangGuard(limit_seconds)
+        self._init_guard: HangGuard[str, str | None] = HangGuard(init_limit_seconds)
+        self._processes = Processes(root)
+        self._losses = Losses(self.name)
+        self._gpus: list[Gpu] = []
+        self._xids = Xids(_call)
+        self._driver_version: str | None = None
+        self._facts: wire.NodeFacts | None = None
+        self._opened = False
+
+    def open(self) -> wire.NodeFacts:
+        """Raises SourceMissingError with the remedy where there is no usable driver."""
+        opened = self._init_guard.ask(["init"], lambda _: _initialise())
+        if "init" not in opened:
+            raise SourceMissingError(
+                "the NVIDIA driver does not answer (nvmlInit hangs): look for Xid or NVRM lines in `dmesg`; "
+                "a reboot is often the only way out"
+            )
+        self._opened = True
+        self._driver_version = opened["init"]
+        self._gpus = []
+        self._recount()
+        self._guard.ask([gpu.index for gpu in self._gpus], lambda index: self._gpus[index].look())
+        self._guard.ask([_EVENTS], lambda _: self._xids.open(self._gpus))
+        self._losses.know(unit.label for gpu in self._gpus for unit in gpu.units)
+        self._facts = self._current_facts()
+        return self._facts
+
+    def read(self, *, slow: bool) -> Reading:
+        """Raises SourceMissingError where the driver as a whole went away: it must then be opened again."""
+        if slow:
+            self._recount()
+        answers = self._guard.ask([*range(len(self._gpus)), _EVENTS], functools.partial(self._ask, slow=slow))
+        samples = tuple(sample for gpu in self._gpus for sample in answers.get(gpu.index, _unanswered(gpu)))
+        facts = self._current_facts()
+        changed, self._facts = facts != self._facts, facts
+        return Reading(
+            gpus=self._with_names(samples) if slow else samples,
+            found=self._losses.news(
+                samples, self._labelled(answers.get(_EVENTS, [])), _bus_ids(facts), time.monotonic()
+            ),
+            facts=facts if changed else None,
+        )
+
+    def close(self) -> None:
+        """The library is left alone while a thread is stuck in it: shutting it down under one is a crash."""
+        if not self._opened or self._guard.hung() or self._init_guard.hung():
+            return
+        self._opened = False
+        try:
+            self._guard.ask([_EVENTS], lambda _: self._shut_down())
+        except (SourceMissingError, NoAnswerError, LostError) as error:
+            _log.info("closing NVML: %s", error)
+
+    def _shut_down(self) -> None:
+        self._xids.close()
+        _call("nvmlShutdown")
+
+    def _ask(self, key: int, *, slow: bool) -> Untyped:
+        return self._xids.read() if key == _EVENTS else self._gpus[key].read(slow=slow)
+
+    def _recount(self) -> None:
+        """Follow the driver's count of GPUs: new ones are looked at by the next read."""
+        try:
+            count = self._guard.ask([_EVENTS], lambda _: _call("nvmlDeviceGetCount")).get(_EVENTS)
+        except (NoAnswerError, LostError) as error:
+            _log.warning("NVML does not tell how many GPUs there are: %s", error)
+            return
+        if count is not None and count != len(self._gpus):
+            new = [Gpu(_call, index, self._driver_version) for index in range(len(self._gpus), count)]
+            self._gpus = self._gpus[:count] + new
+
+    def _current_facts(self) -> wire.NodeFacts:
+        troubles = [f"GPU {gpu.index}: {gpu.trouble}" for gpu in self._gpus if gpu.trouble and not gpu.units]
+        return wire.NodeFacts(
+            gpus=tuple(unit.facts for gpu in self._gpus for unit in gpu.units if unit.facts is not None),
+            sources=(wire.SourceFacts(name=self.name, state="ok", detail="; ".join(troubles)[:2000] or None),),
+        )
+
+    def _labelled(self, xids: Iterable[tuple[int | None, int]]) -> list[tuple[str, int]]:
+        labels = {gpu.address: [unit.label for unit in gpu.units] for gpu in self._gpus}
+        return [(label, xid) for address, xid in xids for label in labels.get(address, ())]
+
+    def _with_names(self, samples: tuple[wire.GpuSample, ...]) -> tuple[wire.GpuSample, ...]:
+        pids = [process.pid for sample in samples for process in sample.processes or ()]
+        known = self._processes.describe(pids)
+        self._processes.forget_all_but(pids)
+        return tuple(_with_names(sample, known) for sample in samples)
+
+
+def _initialise() -> str | None:
+    """The driver's version. Raises SourceMissingError."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        raise SourceMissingError(_remedy(error)) from error
+    try:
+        version: str = _call("nvmlSystemGetDriverVersion")
+    except (NoAnswerError, LostError):
+        return None
+    return version
+
+
+def _unanswered(gpu: Gpu) -> list[wire.GpuSample]:
+    return [wire.GpuSample(gpu=unit.label, status="no_data") for unit in gpu.units]
+
+
+def _with_names(sample: wire.GpuSample, known: dict[int, Described]) -> wire.GpuSample:
+    if not sample.processes:
+        return sample
+    named = (
+        msgspec.structs.replace(process, name=known[process.pid].name, run=known[process.pid].run)
+        for process in sample.processes
+    )
+    return msgspec.structs.replace(sample, processes=tuple(named))
+
+
+def _bus_ids(facts: wire.NodeFacts) -> dict[str, str | None]:
+    return {gpu.gpu: gpu.pci_bus_id for gpu in facts.gpus}

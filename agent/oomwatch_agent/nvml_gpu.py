@@ -1,0 +1,265 @@
+"""What NVML is asked about one GPU. The calls themselves are an argument: nvml.py makes them.
+
+Any function may answer "not supported" or "no permission" for any device: that field is None, and is not asked again.
+"""
+
+import ctypes
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+from oomwatch import wire
+
+_log = logging.getLogger(__name__)
+
+# What the binding gives, which has no types: structs with the fields of nvml.h, numbers, texts, handles.
+Untyped: TypeAlias = Any
+
+# Calls a function of the binding by name. Raises NoAnswerError, LostError, or what ends the source.
+Call: TypeAlias = Callable[..., Untyped]
+
+# Values of nvml.h.
+_MEMORY_V2 = 0x02000028
+_GPU_SENSOR = 0
+_UNCORRECTED, _SINCE_MANUFACTURE = 1, 1
+_MIG_ENABLED = 1
+_XID_EVENT = 8
+
+_MAX_MIG_INSTANCES = 7  # what today's cards can be cut into; used where the driver may not tell
+_MAX_PROCESSES = 4096  # wire.GpuSample.processes
+_MAX_NAME = 253  # wire.Name
+_MAX_COUNT = 2**53  # wire.Count; NVML writes 2**64 - 1 for "not available"
+_MAX_MILLIWATTS = 10**8  # wire.GpuSample.power_watts
+_MAX_CELSIUS = 1000
+_MAX_EVENTS_A_READ = 100
+
+
+class NoAnswerError(Exception):
+    """The driver has no answer to this. `for_ever`: it will have none later either."""
+
+    def __init__(self, text: str, *, for_ever: bool) -> None:
+        super().__init__(text)
+        self.for_ever = for_ever
+
+
+class LostError(Exception):
+    """The driver gave the device up."""
+
+
+class _Device:
+    """A device handle that remembers what the driver does not tell about it."""
+
+    def __init__(self, call: Call, handle: Untyped = None) -> None:
+        self._call = call
+        self.handle = handle
+        self.silent_on: set[tuple[object, ...]] = set()
+
+    def ask(self, *question: object) -> Untyped:
+        """The driver's answer to (function, further arguments), or None. Raises LostError."""
+        if question in self.silent_on:
+            return None
+        function, *arguments = question
+        try:
+            return self._call(str(function), self.handle, *arguments)
+        except NoAnswerError as reason:
+            if reason.for_ever:
+                self.silent_on.add(question)
+            return None
+
+    def ask_first_of(self, *questions: tuple[object, ...]) -> Untyped:
+        """The answer to the first question that this driver knows: newer functions first."""
+        for question in questions:
+            answer = self.ask(*question)
+            if answer is not None or question not in self.silent_on:
+                return answer
+        return None
+
+
+class _Unit(_Device):
+    """What is listed: a whole GPU, or an instance of a GPU cut up by MIG."""
+
+    def __init__(self, call: Call, label: str, *, mig: bool) -> None:
+        super().__init__(call)
+        self.label = label
+        self.mig = mig
+        self.facts: wire.GpuFacts | None = None
+
+    def look(self, handle: Untyped, driver_version: str | None, pci_bus_id: str | None) -> None:
+        """Read the facts (again). They stay as they were while the driver does not tell them."""
+        self.handle = handle
+        uuid = self.ask("nvmlDeviceGetUUID")
+        if uuid and self.facts is not None and self.facts.uuid != uuid:  # another device under the same label
+            self.facts = None
+            self.silent_on.clear()
+        memory = self._memory()
+        if not uuid or memory is None:
+            return
+        limit = self.ask_first_of(("nvmlDeviceGetEnforcedPowerLimit",), ("nvmlDeviceGetPowerManagementLimit",))
+        self.facts = wire.GpuFacts(
+            gpu=self.label,
+            uuid=uuid[:_MAX_NAME],
+            name=(self.ask("nvmlDeviceGetName") or "NVIDIA GPU")[:_MAX_NAME],
+            total_bytes=memory.total,
+            reserved_bytes=getattr(memory, "reserved", 0),  # version 1 counts it as used
+            mig=self.mig,
+            pci_bus_id=pci_bus_id,
+            power_limit_watts=_watts(limit),
+            driver_version=driver_version,
+        )
+
+    def sample(self, *, slow: bool) -> wire.GpuSample:
+        try:
+            return self._sample(slow=slow)
+        except LostError:
+            return wire.GpuSample(gpu=self.label, status="lost")
+
+    def _sample(self, *, slow: bool) -> wire.GpuSample:
+        memory = self._memory()
+        if memory is None:
+            return wire.GpuSample(gpu=self.label, status="no_data")
+        rates = self.ask("nvmlDeviceGetUtilizationRates")
+        celsius = self.ask_first_of(
+            ("nvmlDeviceGetTemperatureV", _GPU_SENSOR), ("nvmlDeviceGetTemperature", _GPU_SENSOR)
+        )
+        ecc = self.ask("nvmlDeviceGetTotalEccErrors", _UNCORRECTED, _SINCE_MANUFACTURE)
+        return wire.GpuSample(
+            gpu=self.label,
+            used_bytes=_plausible(memory.used, _MAX_COUNT),
+            utilization_ratio=None if rates is None else rates.gpu / 100,
+            power_watts=_watts(self.ask("nvmlDeviceGetPowerUsage")),
+            temperature_celsius=_plausible(celsius, _MAX_CELSIUS),
+            ecc_uncorrected_total=_plausible(ecc, _MAX_COUNT),
+            processes=self._processes() if slow else None,
+        )
+
+    def _memory(self) -> Untyped:
+        return self.ask_first_of(("nvmlDeviceGetMemoryInfo", _MEMORY_V2), ("nvmlDeviceGetMemoryInfo",))
+
+    def _processes(self) -> tuple[wire.GpuProcess, ...] | None:
+        """Process ids and bytes. One that computes and draws is in both lists with the same figure."""
+        lists = [
+            self.ask_first_of(
+                (f"nvmlDeviceGet{kind}RunningProcesses_v3",), (f"nvmlDeviceGet{kind}RunningProcesses_v2",)
+            )
+            for kind in ("Compute", "Graphics")
+        ]
+        if all(listed is None for listed in lists):
+            return None
+        used = {process.pid: process.usedGpuMemory for listed in lists for process in listed or ()}
+        return tuple(
+            wire.GpuProcess(pid=pid, used_bytes=bytes_) for pid, bytes_ in sorted(used.items())[:_MAX_PROCESSES]
+        )
+
+
+class Gpu:
+    """One physical GPU. What is listed of it is itself, or its MIG instances where it has any: they are what fills."""
+
+    def __init__(self, call: Call, index: int, driver_version: str | None) -> None:
+        self.index = index
+        self.units: tuple[_Unit, ...] = ()
+        self.trouble: str | None = None  # why it could not be looked at
+        self._driver_version = driver_version
+        self._call = call
+        self._whole = _Device(call)
+
+    @property
+    def address(self) -> int | None:
+        """What an event names it by."""
+        return _address(self._whole.handle)
+
+    def read(self, *, slow: bool) -> list[wire.GpuSample]:
+        """Ask the driver. A slow read also looks whether the GPU was cut up or exchanged."""
+        if slow or not self.units:
+            self.look()
+        return [unit.sample(slow=slow) for unit in self.units]
+
+    def look(self) -> None:
+        self.trouble = None
+        try:
+            self._whole.handle = self._call("nvmlDeviceGetHandleByIndex", self.index)
+            self._look()
+        except (LostError, NoAnswerError) as error:
+            self.trouble = str(error)
+
+    def _look(self) -> None:
+        pci = self._whole.ask("nvmlDeviceGetPciInfo_v3")
+        known = {unit.label: unit for unit in self.units}
+        units = []
+        for label, handle, mig in self._targets():
+            unit = known.get(label) or _Unit(self._call, label, mig=mig)
+            unit.look(handle, self._driver_version, pci.busId if pci else None)
+            if unit.facts is not None:
+                units.append(unit)
+            else:
+                self.trouble = "its name or its memory cannot be read"
+        self.units = tuple(units)
+
+    def _targets(self) -> list[tuple[str, Untyped, bool]]:
+        migs = [(f"{self.index}:{number}", handle, True) for number, handle in self._migs()]
+        return migs or [(str(self.index), self._whole.handle, False)]
+
+    def _migs(self) -> Iterator[tuple[int, Untyped]]:
+        """Numbers and handles of the instances. The parent may be forbidden while its instances are not, so that only a
+        plain "MIG is off" ends the search."""
+        mode = self._whole.ask("nvmlDeviceGetMigMode")
+        if mode is not None and mode[0] != _MIG_ENABLED:
+            return
+        count = self._whole.ask("nvmlDeviceGetMaxMigDeviceCount")
+        for number in range(_MAX_MIG_INSTANCES if count is None else count):
+            handle = self._whole.ask("nvmlDeviceGetMigDeviceHandleByIndex", number)
+            if handle is not None:
+                yield number, handle
+
+
+class Xids:
+    """The driver's notices of critical errors. A driver that has none gives none."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._set: Untyped = None
+
+    def open(self, gpus: Iterable[Gpu]) -> None:
+        try:
+            self._set = self._call("nvmlEventSetCreate")
+        except (NoAnswerError, LostError) as reason:
+            _log.info("no Xid events from NVML: %s", reason)
+            return
+        for gpu in gpus:
+            self._register(gpu)
+
+    def _register(self, gpu: Gpu) -> None:
+        try:
+            handle = self._call("nvmlDeviceGetHandleByIndex", gpu.index)
+            self._call("nvmlDeviceRegisterEvents", handle, _XID_EVENT, self._set)
+        except (NoAnswerError, LostError) as reason:
+            _log.info("no Xid events of GPU %d: %s", gpu.index, reason)
+
+    def read(self) -> list[tuple[int | None, int]]:
+        """Address of the device and Xid, of every event since the last read. Does not wait."""
+        found: list[tuple[int | None, int]] = []
+        while self._set is not None and len(found) < _MAX_EVENTS_A_READ:
+            try:
+                event = self._call("nvmlEventSetWait_v2", self._set, 0)
+            except (NoAnswerError, LostError):  # a timeout: there are no more; a lost GPU tells of itself
+                break
+            if event.eventType == _XID_EVENT:
+                found.append((_address(event.device), event.eventData))
+        return found
+
+    def close(self) -> None:
+        if self._set is not None:
+            self._call("nvmlEventSetFree", self._set)
+            self._set = None
+
+
+def _address(handle: Untyped) -> int | None:
+    return ctypes.cast(handle, ctypes.c_void_p).value if handle is not None else None
+
+
+def _plausible(value: int | None, limit: int) -> int | None:
+    return value if value is not None and value <= limit else None
+
+
+def _watts(milliwatts: int | None) -> float | None:
+    plausible = _plausible(milliwatts, _MAX_MILLIWATTS)
+    return None if plausible is None else plausible / 1000
