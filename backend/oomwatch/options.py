@@ -65,7 +65,9 @@ def add_options(parser: argparse.ArgumentParser, kind: type[msgspec.Struct]) -> 
     )
     for name, (annotation, spec) in _fields(kind).items():
         flag = "--" + name.replace("_", "-")
-        text = f"{spec.help} ({ENVIRONMENT_PREFIX}{name.upper()}; default: {_default_text(kind, name)})".replace("%", "%%")
+        text = f"{spec.help} ({ENVIRONMENT_PREFIX}{name.upper()}; default: {_default_text(kind, name)})".replace(
+            "%", "%%"
+        )
         if _is_flag(annotation):
             parser.add_argument(flag, dest=name, action=argparse.BooleanOptionalAction, default=None, help=text)
         elif _is_list(annotation):

@@ -79,7 +79,7 @@ class _Body(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="ki
 # ---------------------------------------------------------------- static facts: sent once, in hello
 
 
-class GpuFacts(_Value):
+class GpuFacts(_Value, frozen=True, kw_only=True):
     """What does not change while the agent runs. `gpu` is the label everyone uses: "3", or "3:1" for a MIG instance."""
 
     gpu: Name
@@ -93,8 +93,8 @@ class GpuFacts(_Value):
     driver_version: str | None = None
 
 
-class HostFacts(_Value):
-    """The machine (or container) that the agent runs in. The limit is the one that the kernel enforces on the trainer."""
+class HostFacts(_Value, frozen=True, kw_only=True):
+    """The machine (or container) that the agent runs in. The limit is the one the kernel enforces."""
 
     memory_total_bytes: Bytes
     memory_limit_bytes: Bytes | None = None  # cgroup limit; None where there is none
@@ -109,7 +109,7 @@ class HostFacts(_Value):
 SourceState: TypeAlias = Literal["ok", "waiting", "missing", "failed", "hung"]
 
 
-class SourceFacts(_Value):
+class SourceFacts(_Value, frozen=True, kw_only=True):
     """One sensor of the agent, and, where it gives nothing, why and what a person can do."""
 
     name: Name  # "nvml", "nvidia-smi", "host", "simulated", "ray", "log driver.log"
@@ -117,7 +117,7 @@ class SourceFacts(_Value):
     detail: Text | None = None
 
 
-class NodeFacts(_Value):
+class NodeFacts(_Value, frozen=True, kw_only=True):
     gpus: Annotated[tuple[GpuFacts, ...], Meta(max_length=MAX_GPUS_PER_NODE)] = ()
     host: HostFacts | None = None
     sources: Annotated[tuple[SourceFacts, ...], Meta(max_length=1000)] = ()
@@ -126,7 +126,7 @@ class NodeFacts(_Value):
 # ---------------------------------------------------------------- agent -> server
 
 
-class Hello(_Message, tag="hello"):
+class Hello(_Message, frozen=True, kw_only=True, tag="hello"):
     """First frame of a connection, and again whenever the facts change. It replaces the facts the server knew."""
 
     protocol: int
@@ -143,14 +143,14 @@ class Hello(_Message, tag="hello"):
 GpuStatus: TypeAlias = Literal["ok", "no_data", "lost"]
 
 
-class GpuProcess(_Value):
+class GpuProcess(_Value, frozen=True, kw_only=True):
     pid: Count
     used_bytes: Bytes | None = None
     name: Text | None = None
     run: Name | None = None
 
 
-class GpuSample(_Value):
+class GpuSample(_Value, frozen=True, kw_only=True):
     """One GPU at one moment. `no_data`: it did not answer this time (a hung driver); `lost`: the driver gave it up."""
 
     gpu: Name
@@ -163,14 +163,14 @@ class GpuSample(_Value):
     processes: Annotated[tuple[GpuProcess, ...], Meta(max_length=4096)] | None = None  # None: not read this time
 
 
-class HostProcess(_Value):
+class HostProcess(_Value, frozen=True, kw_only=True):
     pid: Count
     name: Text
     rss_bytes: Bytes
     run: Name | None = None
 
 
-class HostSample(_Value):
+class HostSample(_Value, frozen=True, kw_only=True):
     """Host memory at one moment. used = total - MemAvailable; the cgroup's own figure leaves reclaimable cache out."""
 
     memory_used_bytes: Bytes | None = None
@@ -180,10 +180,12 @@ class HostSample(_Value):
     memory_pressure_some_ratio: Ratio | None = None  # PSI avg10: share of time some task waited for memory
     memory_pressure_full_ratio: Ratio | None = None
     oom_kill_total: Count | None = None
-    processes: Annotated[tuple[HostProcess, ...], Meta(max_length=256)] | None = None  # by RSS; None: not read this time
+    processes: Annotated[tuple[HostProcess, ...], Meta(max_length=256)] | None = (
+        None  # by RSS; None: not read this time
+    )
 
 
-class Sample(_Message, tag="sample"):
+class Sample(_Message, frozen=True, kw_only=True, tag="sample"):
     """What the sensors of one node read at one moment."""
 
     seq: Seq
@@ -192,7 +194,7 @@ class Sample(_Message, tag="sample"):
     host: HostSample | None = None
 
 
-class Origin(_Value):
+class Origin(_Value, frozen=True, kw_only=True):
     """Where an event was read: the source's name and what its line said of the process that wrote it."""
 
     source: Name  # file name without its folder, "stdin", "nvml", "host", "simulated"
@@ -203,7 +205,7 @@ class Origin(_Value):
     rank: Count | None = None
 
 
-class Step(_Body, tag="step"):
+class Step(_Body, frozen=True, kw_only=True, tag="step"):
     """A finished training step, read from the trainer's step line. Keys that the line lacked are None.
 
     `phase_seconds` holds the trainer's own timings by oomwatch's phase names, in the order the phases ran.
@@ -225,8 +227,8 @@ class Step(_Body, tag="step"):
     validation_only: bool = False  # no training happened in it (verl's step:0 with validation figures)
 
 
-class TorchMemory(_Body, tag="torch_memory"):
-    """torch's allocator at one point of the program. `at_point` is one of the heads that the parser knows, else None."""
+class TorchMemory(_Body, frozen=True, kw_only=True, tag="torch_memory"):
+    """torch's allocator at one point of the program. `at_point` is a head that the parser knows, else None."""
 
     reserved_bytes: Bytes
     allocated_bytes: Bytes | None = None
@@ -238,14 +240,14 @@ class TorchMemory(_Body, tag="torch_memory"):
     gpu: Name | None = None  # set by the agent where the process could be mapped to a GPU
 
 
-class Reshard(_Body, tag="reshard"):
+class Reshard(_Body, frozen=True, kw_only=True, tag="reshard"):
     """A marker of the switch from training to rollout. Which markers make one cycle is judged by the core."""
 
     marker: Text
     seconds: Seconds | None = None
 
 
-class EngineSleep(_Body, tag="engine_sleep"):
+class EngineSleep(_Body, frozen=True, kw_only=True, tag="engine_sleep"):
     """A rollout engine gave its memory back. `still_used_bytes` is the residue."""
 
     freed_bytes: Bytes | None = None
@@ -254,13 +256,13 @@ class EngineSleep(_Body, tag="engine_sleep"):
     gpu: Name | None = None
 
 
-class EngineWake(_Body, tag="engine_wake"):
+class EngineWake(_Body, frozen=True, kw_only=True, tag="engine_wake"):
     seconds: Seconds | None = None
     tags: tuple[str, ...] = ()
     gpu: Name | None = None
 
 
-class EngineMemory(_Body, tag="engine_memory"):
+class EngineMemory(_Body, frozen=True, kw_only=True, tag="engine_memory"):
     """What vLLM or SGLang says of its KV cache. A negative budget is what vLLM prints before it refuses to start."""
 
     kv_available_bytes: Annotated[int, Meta(ge=-(2**53), le=2**53)] | None = None
@@ -268,7 +270,7 @@ class EngineMemory(_Body, tag="engine_memory"):
     gpu: Name | None = None
 
 
-class DeviceOom(_Body, tag="device_oom"):
+class DeviceOom(_Body, frozen=True, kw_only=True, tag="device_oom"):
     """A GPU ran out of memory, as a log said it. Clauses that the message lacked are None."""
 
     error: Text  # the exception's class, or the family of the message
@@ -283,7 +285,7 @@ class DeviceOom(_Body, tag="device_oom"):
     phase: Text | None = None
 
 
-class HostOom(_Body, tag="host_oom"):
+class HostOom(_Body, frozen=True, kw_only=True, tag="host_oom"):
     """Something was killed for want of host memory, or a kill counter rose."""
 
     reporter: Text  # "ray", "kernel", "slurm", "cgroup", "exit code"
@@ -294,12 +296,12 @@ class HostOom(_Body, tag="host_oom"):
     kills: Count = 1
 
 
-class DiskFull(_Body, tag="disk_full"):
+class DiskFull(_Body, frozen=True, kw_only=True, tag="disk_full"):
     reporter: Text
     used_ratio: Ratio | None = None
 
 
-class GpuLost(_Body, tag="gpu_lost"):
+class GpuLost(_Body, frozen=True, kw_only=True, tag="gpu_lost"):
     """The driver gave a GPU up (Xid 79 and its kin)."""
 
     xid: Count | None = None
@@ -308,20 +310,11 @@ class GpuLost(_Body, tag="gpu_lost"):
 
 
 EventBody: TypeAlias = (
-    Step
-    | TorchMemory
-    | Reshard
-    | EngineSleep
-    | EngineWake
-    | EngineMemory
-    | DeviceOom
-    | HostOom
-    | DiskFull
-    | GpuLost
+    Step | TorchMemory | Reshard | EngineSleep | EngineWake | EngineMemory | DeviceOom | HostOom | DiskFull | GpuLost
 )
 
 
-class Event(_Message, tag="event"):
+class Event(_Message, frozen=True, kw_only=True, tag="event"):
     """Something that a log, a counter or a probe said.
 
     `backlog` marks what was already there when the agent first looked: it informs baselines and charts, and is news to
@@ -336,7 +329,7 @@ class Event(_Message, tag="event"):
     backlog: bool = False
 
 
-class Bye(_Message, tag="bye"):
+class Bye(_Message, frozen=True, kw_only=True, tag="bye"):
     """The agent stops on purpose: its silence from here on is not an alarm."""
 
     seq: Seq
@@ -361,7 +354,7 @@ class RefusedReason(str, enum.Enum):
     SHUTTING_DOWN = "shutting_down"
 
 
-class Welcome(_Message, tag="welcome"):
+class Welcome(_Message, frozen=True, kw_only=True, tag="welcome"):
     """Answer to the first hello of a connection: send everything of this session after `resume_after_seq`."""
 
     protocol: int
@@ -370,13 +363,13 @@ class Welcome(_Message, tag="welcome"):
     resume_after_seq: Seq = 0
 
 
-class Refused(_Message, tag="refused"):
+class Refused(_Message, frozen=True, kw_only=True, tag="refused"):
     reason: RefusedReason
     detail: Text
     retry: bool = False
 
 
-class Ack(_Message, tag="ack"):
+class Ack(_Message, frozen=True, kw_only=True, tag="ack"):
     """Everything of this session up to `seq` is stored: the agent may forget it."""
 
     seq: Seq
@@ -393,7 +386,7 @@ AlertState: TypeAlias = Literal["pending", "firing", "resolved"]
 Fact: TypeAlias = float | int | str
 
 
-class AlertText(_Value):
+class AlertText(_Value, frozen=True, kw_only=True):
     """What an alert says in one language: a sentence, an explanation, and what to do, most useful first."""
 
     summary: str
@@ -401,7 +394,7 @@ class AlertText(_Value):
     advice: tuple[str, ...] = ()
 
 
-class Transition(_Value):
+class Transition(_Value, frozen=True, kw_only=True):
     """One change of one alert's state: what the engine says, what is stored first, and what every reader is sent.
 
     `facts` are the numbers (and names) behind the judgement, by the names that alerts.yaml uses in its texts.
@@ -423,7 +416,7 @@ class Transition(_Value):
     simulated: bool = False
 
 
-class Alert(_Value):
+class Alert(_Value, frozen=True, kw_only=True):
     """An alert as a person sees it: its latest transition, in words."""
 
     id: Name
@@ -449,7 +442,7 @@ class Alert(_Value):
 NodeState: TypeAlias = Literal["live", "silent", "stopped"]
 
 
-class Node(_Value):
+class Node(_Value, frozen=True, kw_only=True):
     """A node as a person sees it. `silent`: no frame for a while; `stopped`: its agent said bye."""
 
     node: Name
@@ -464,14 +457,14 @@ class Node(_Value):
     sample: Sample | None = None  # the latest; processes are the last ones read
 
 
-class StepPoint(_Value):
+class StepPoint(_Value, frozen=True, kw_only=True):
     """One finished step of a run, with the time it was read."""
 
     at: UnixSeconds
     step: Step
 
 
-class Run(_Value):
+class Run(_Value, frozen=True, kw_only=True):
     """A training run as a person sees it. `reshard_cycles_total` counts from the server's first sight of the run."""
 
     run: Name
@@ -484,25 +477,25 @@ class Run(_Value):
     simulated: bool = False
 
 
-class Rule(_Value):
-    """A rule as the page lists it. `when` is the condition's parameters as alerts.yaml spells them."""
+class Rule(_Value, frozen=True, kw_only=True):
+    """A rule as the page lists it. `when` holds its conditions, of which one must hold, with their parameters."""
 
     alert: Name
     severity: Severity
     scope: str
     for_seconds: float
     keep_firing_for_seconds: float
-    when: dict[str, msgspec.Raw] = {}
+    when: tuple[msgspec.Raw, ...] = ()
     texts: dict[str, AlertText] = {}
 
 
-class ServerInfo(_Value):
+class ServerInfo(_Value, frozen=True, kw_only=True):
     version: str
     started_at: UnixSeconds
     rules_error: str | None = None  # the rule file has mistakes: the rules in force are older than the file
 
 
-class Snapshot(_Message, tag="snapshot"):
+class Snapshot(_Message, frozen=True, kw_only=True, tag="snapshot"):
     """First frame to a browser: all there is. What follows are changes to it."""
 
     at: UnixSeconds
@@ -513,7 +506,7 @@ class Snapshot(_Message, tag="snapshot"):
     rules: tuple[Rule, ...] = ()
 
 
-class NodeTick(_Value):
+class NodeTick(_Value, frozen=True, kw_only=True):
     """The latest reading of one node, lean: columns in the order of the node's facts. None: no data for that GPU.
 
     `status` is left out while every GPU answers.
@@ -528,30 +521,30 @@ class NodeTick(_Value):
     cgroup_used_mib: int | None = None
 
 
-class Tick(_Message, tag="tick"):
+class Tick(_Message, frozen=True, kw_only=True, tag="tick"):
     """Once a second: the nodes that were heard since the last tick."""
 
     at: UnixSeconds
     nodes: tuple[NodeTick, ...] = ()
 
 
-class NodeChanged(_Message, tag="node"):
+class NodeChanged(_Message, frozen=True, kw_only=True, tag="node"):
     """Facts or state of a node changed, or it is new."""
 
     node: Node
 
 
-class RunChanged(_Message, tag="run"):
+class RunChanged(_Message, frozen=True, kw_only=True, tag="run"):
     """A run is new or changed. `run.steps` holds only the new steps: append them."""
 
     run: Run
 
 
-class AlertChanged(_Message, tag="alert"):
+class AlertChanged(_Message, frozen=True, kw_only=True, tag="alert"):
     alert: Alert
 
 
-class TorchPoint(_Message, tag="torch"):
+class TorchPoint(_Message, frozen=True, kw_only=True, tag="torch"):
     """A reading of torch's allocator, for the charts of whoever is looking at that GPU or run."""
 
     at: UnixSeconds
@@ -560,7 +553,7 @@ class TorchPoint(_Message, tag="torch"):
     run: str | None = None
 
 
-class RulesChanged(_Message, tag="rules"):
+class RulesChanged(_Message, frozen=True, kw_only=True, tag="rules"):
     server: ServerInfo
     rules: tuple[Rule, ...] = ()
 
@@ -571,7 +564,7 @@ LiveMessage: TypeAlias = Snapshot | Tick | NodeChanged | RunChanged | AlertChang
 # ---------------------------------------------------------------- coding
 
 
-class Unknown(_Value):
+class Unknown(_Value, frozen=True, kw_only=True):
     """A frame (or an event body) of a type this version does not know: to be counted, acknowledged and skipped."""
 
     type: str

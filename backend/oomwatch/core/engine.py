@@ -32,8 +32,7 @@ class Engine:
     def _take_rules(self, rules: RuleSet) -> None:
         self.rules = rules
         scopes: tuple[Scope, ...] = ("gpu", "node", "run")
-        enabled = [rule for rule in rules.rules if rule.enabled]
-        self._by_scope = {scope: [rule for rule in enabled if scope in rule.scopes] for scope in scopes}
+        self._by_scope = {scope: [rule for rule in rules.in_use() if scope in rule.scopes] for scope in scopes}
         self._on_grid = {
             scope: [rule for rule in of_scope if rule.moves_with_time] for scope, of_scope in self._by_scope.items()
         }
@@ -102,8 +101,8 @@ class Engine:
         self, subject: Subject, rules: list[Rule], now: float, *, also_open: bool = False
     ) -> Iterator[wire.Transition]:
         if also_open:
-            of_subject = [rule for rule in self._by_scope[subject.scope] if Key(rule.key, subject) in self._lifecycle.open]
-            rules = list({rule.key: rule for rule in (*rules, *of_subject)}.values())
+            open_keys = self._lifecycle.open
+            rules = [r for r in self._by_scope[subject.scope] if r in rules or Key(r.key, subject) in open_keys]
         for rule in rules:
             transition = self._judge_rule(rule, subject, now)
             if transition is not None:
@@ -113,6 +112,8 @@ class Engine:
         labels = self.fleet.labels(subject) if self.rules.overrides else {}
         rule = self.rules.effective(rule, labels)
         episode = self._lifecycle.open.get(Key(rule.key, subject))
+        if not rule.enabled:
+            return self._lifecycle.end(Key(rule.key, subject), now, "rule removed") if episode else None
         verdict, condition = self._verdict(rule, subject, now, episode)
         if verdict.state != "active" and episode is None:
             return None
@@ -144,7 +145,7 @@ class Engine:
     def replace_rules(self, rules: RuleSet, now: float) -> list[wire.Transition]:
         """Put other rules in force. Alerts of rules that are gone are resolved; all others go on."""
         self._take_rules(rules)
-        keys = {rule.key for rule in rules.rules if rule.enabled}
+        keys = {rule.key for rule in rules.in_use()}
         gone = [key for key in self._lifecycle.open if key.rule not in keys]
         return [ended for key in gone if (ended := self._lifecycle.end(key, now, "rule removed"))]
 
@@ -153,7 +154,7 @@ class Engine:
 
         Call it after the stored messages have been taken in with `recall`, so that subjects are known.
         """
-        by_key = {rule.key: rule for rule in self.rules.rules if rule.enabled}
+        by_key = {rule.key: rule for rule in self.rules.in_use()}
         resolved: list[wire.Transition] = []
         for transition in firing:
             subject = _subject_of(transition)
@@ -173,7 +174,6 @@ class Engine:
     def episodes(self) -> list[Episode]:
         """What is pending or firing, oldest first."""
         return sorted(self._lifecycle.open.values(), key=lambda episode: (episode.started_at, episode.id))
-
 
 
 def _subject_of(transition: wire.Transition) -> Subject:

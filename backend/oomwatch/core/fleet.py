@@ -108,6 +108,7 @@ class NodeRecord:
                 record = GpuRecord(hello.node, facts)
             record.facts = facts
             self.gpus[facts.gpu] = record
+
     def observe(self, sample: wire.Sample) -> None:
         for gpu in sample.gpus:
             record = self.gpus.get(gpu.gpu)
@@ -305,8 +306,8 @@ class Fleet:
     ) -> None:
         """Keep torch's figure as a share of the card, believing the device where the two disagree.
 
-        A sleeping engine's pool in the same process stays counted by torch though its pages are gone, so the counter can
-        exceed the memory in use, and even the card.
+        A sleeping engine's pool in the same process stays counted by torch though its pages are gone, so the counter
+        can exceed the memory in use, and even the card.
         """
         if not capacity_bytes:
             return

@@ -7,8 +7,8 @@ that meets and leaves a condition twice a step:
 - Within it, the time during which the condition holds is added up. When the sum reaches `for`, the alert fires.
 - While nothing is known, both sums stand still: missing data neither fires an alert nor resolves one.
 
-The hold time is the rule's `keep_firing_for`, or longer where a rhythm is known: one and a half of the run's steps, or of
-the longest gap between two recent spells.
+The hold time is the rule's `keep_firing_for`, or longer where a rhythm is known: one and a half of the run's steps, or
+of the longest gap between two recent spells.
 """
 
 from hashlib import blake2s
@@ -97,7 +97,14 @@ class Lifecycle:
         self._gaps: dict[Key, float] = {}
 
     def step(
-        self, rule: Rule, subject: Subject, labels: dict[str, str], verdict: Verdict, now: float, *, rhythm_seconds: float
+        self,
+        rule: Rule,
+        subject: Subject,
+        labels: dict[str, str],
+        verdict: Verdict,
+        now: float,
+        *,
+        rhythm_seconds: float,
     ) -> wire.Transition | None:
         """Take one verdict in; returns the change of state that follows from it, if any."""
         key = Key(rule.key, subject)
@@ -133,7 +140,7 @@ class Lifecycle:
 
     def _hold_seconds(self, key: Key, rule: Rule, rhythm_seconds: float) -> float:
         rhythm = RHYTHM_MARGIN * max(rhythm_seconds, self._gaps.get(key, 0.0))
-        return max(rule.keep_firing_for_seconds, min(rhythm, HOLD_SECONDS_MAX)) if rhythm else rule.keep_firing_for_seconds
+        return max(rule.keep_firing_for_seconds, min(rhythm, HOLD_SECONDS_MAX))
 
     def _learn_gap(self, key: Key, now: float) -> None:
         last = self._last_active.get(key)
@@ -144,5 +151,3 @@ class Lifecycle:
             elif gap <= GAP_LEARNED_SECONDS_MAX:
                 self._gaps[key] = max(gap, self._gaps.get(key, 0.0))
         self._last_active[key] = now
-
-

@@ -59,6 +59,11 @@ class RuleSet(Struct, frozen=True, kw_only=True):
     rules: tuple[Rule, ...] = ()
     overrides: tuple[Override, ...] = ()
 
+    def in_use(self) -> list[Rule]:
+        """The rules that are judged anywhere: a rule that is off may be on for some."""
+        on = {override.rule.key for override in self.overrides if override.rule.enabled}
+        return [rule for rule in self.rules if rule.enabled or rule.key in on]
+
     def effective(self, rule: Rule, labels: dict[str, str]) -> Rule:
         for override in reversed(self.overrides):
             if override.rule.key == rule.key and override.matches(labels):

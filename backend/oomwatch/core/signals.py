@@ -127,7 +127,9 @@ def _host_shm_ratio(fleet: Fleet, subject: Subject, now: float) -> Observed | No
     if found is None or facts is None or not facts.shm_total_bytes or found[1].shm_used_bytes is None:
         return None
     used_bytes = found[1].shm_used_bytes
-    return Observed(used_bytes / facts.shm_total_bytes, {"used_bytes": used_bytes, "limit_bytes": facts.shm_total_bytes})
+    return Observed(
+        used_bytes / facts.shm_total_bytes, {"used_bytes": used_bytes, "limit_bytes": facts.shm_total_bytes}
+    )
 
 
 def _agent_silent_seconds(fleet: Fleet, subject: Subject, now: float) -> Observed | None:
@@ -196,9 +198,7 @@ SIGNALS: dict[str, Signal] = {
         _host_memory_ratio,
         ("used_bytes", "limit_bytes", "limited_by", "process", "pid", "process_bytes"),
     ),
-    "host_shm_ratio": Signal(
-        ("node",), "ratio", "use of /dev/shm", _host_shm_ratio, ("used_bytes", "limit_bytes")
-    ),
+    "host_shm_ratio": Signal(("node",), "ratio", "use of /dev/shm", _host_shm_ratio, ("used_bytes", "limit_bytes")),
     "agent_silent_seconds": Signal(
         ("node",),
         "seconds",

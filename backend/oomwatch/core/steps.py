@@ -5,6 +5,7 @@ step after a resume compiles again. A restart begins a new segment, whose settin
 is no measure for what comes after.
 """
 
+import itertools
 from collections import deque
 from collections.abc import Iterator
 from statistics import median
@@ -61,16 +62,14 @@ class StepHistory:
     def segment(self) -> list[StepRecord]:
         """The training steps since the last restart, oldest first."""
         return [
-            record
-            for record in self._records
-            if record.segment == self._segment and not record.step.validation_only
+            record for record in self._records if record.segment == self._segment and not record.step.validation_only
         ]
 
     def rhythm_seconds(self) -> float | None:
         """How long a step takes now: between lines where they were read live, else as the trainer timed it."""
         recent = self.segment()[-RHYTHM_STEPS - 1 :]
         live = [record.at for record in recent if not record.backlog]
-        between = [later - earlier for earlier, later in zip(live, live[1:], strict=False)]
+        between = [later - earlier for earlier, later in itertools.pairwise(live)]
         if len(between) > 1:
             return median(between)
         timed = [record.step.step_seconds for record in recent if record.step.step_seconds is not None]

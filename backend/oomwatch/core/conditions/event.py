@@ -20,7 +20,7 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
     """
 
     of: tuple[EventKind, ...]
-    within: Duration = Duration(600)  # noqa: RUF009 - an immutable number
+    within: Duration = Duration(600)
 
     def __post_init__(self) -> None:
         if not self.of:
@@ -45,9 +45,7 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
         if record is None:
             return UNKNOWN
         recent = [
-            notable
-            for notable in record.notable
-            if _kind(notable.body) in self.of and notable.at > now - self.within
+            notable for notable in record.notable if _kind(notable.body) in self.of and notable.at > now - self.within
         ]
         if not recent:
             return Verdict("inactive", 0.0, None, "count")

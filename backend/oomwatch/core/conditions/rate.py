@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from oomwatch import wire
 from oomwatch.core.fleet import Fleet, Scope, Subject
 from oomwatch.core.verdict import UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity
@@ -17,7 +18,7 @@ class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forb
 
     of: Literal["reshard_cycles"]
     above_per_minute: Quantity
-    window: Duration = Duration(60)  # noqa: RUF009 - an immutable number
+    window: Duration = Duration(60)
 
     def __post_init__(self) -> None:
         if self.window <= 0:
@@ -43,5 +44,5 @@ class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forb
         cycles = run.cycles_between(now - self.window, now)
         per_minute = cycles * 60 / self.window
         state: Literal["active", "inactive"] = "active" if per_minute > self.above_per_minute else "inactive"
-        facts = {"cycles": cycles, "marker": marker, "window_seconds": float(self.window)}
+        facts: dict[str, wire.Fact] = {"cycles": cycles, "marker": marker, "window_seconds": float(self.window)}
         return Verdict(state, per_minute, self.above_per_minute, "per_minute", facts)

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from oomwatch import wire
 from oomwatch.core.fleet import Fleet, Scope, Subject
 from oomwatch.core.signals import signal
 from oomwatch.core.verdict import UNKNOWN, Verdict
@@ -15,15 +16,15 @@ WINDOW_STEPS = 4  # the window holds this many of the run's steps at least, so t
 class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", forbid_unknown_fields=True):
     """{kind: rising, metric: torch_reserved_ratio, above: 90%, by: 0.5%, window: 10m}
 
-    The window's points are cut into three parts. Their peaks are compared, since the raw line is a sawtooth: the signal is
-    high if the last peak is above the bound, and still rising if each peak is above the one before and the last is above
-    the first by `by` at least.
+    The window's points are cut into three parts. Their peaks are compared, since the raw line is a sawtooth: the signal
+    is high if the last peak is above the bound, and still rising if each peak is above the one before and the last is
+    above the first by `by` at least.
     """
 
     metric: str
     above: Quantity
-    by: Quantity = Quantity(0.005)  # noqa: RUF009 - an immutable number
-    window: Duration = Duration(600)  # noqa: RUF009 - an immutable number
+    by: Quantity = Quantity(0.005)
+    window: Duration = Duration(600)
 
     def __post_init__(self) -> None:
         if signal(self.metric).window is None:
@@ -49,7 +50,7 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
             return UNKNOWN
         first, middle, last = _peaks(points)
         active = last > self.above and first < middle < last and last - first >= self.by
-        facts = {
+        facts: dict[str, wire.Fact] = {
             "earlier_peak_ratio": first,
             "risen_ratio": last - first,
             "over_seconds": points[-1].at - points[0].at,

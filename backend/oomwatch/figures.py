@@ -1,0 +1,55 @@
+"""Numbers as a person reads them, with their unit, in either language. Pure."""
+
+import math
+
+from oomwatch import wire
+from oomwatch.catalogue import say
+
+_DURATIONS = (("figure.days", 86400), ("figure.hours", 3600), ("figure.minutes", 60), ("figure.seconds", 1))
+# A fact's unit is the last word of its name.
+_UNIT_OF_SUFFIX = {"ratio": "ratio", "bytes": "bytes", "seconds": "seconds", "tokens": "count", "celsius": "celsius"}
+
+
+def figure(value: float, unit: str | None, language: wire.Language) -> str:
+    """A value with its unit: "93 %", "74.5 GiB", "12 min"."""
+    if unit == "ratio":
+        return f"{_percent(value)} %"
+    if unit == "bytes":
+        return f"{value / 2**30:.1f} GiB"
+    if unit == "seconds":
+        return duration(value, language)
+    if unit == "celsius":
+        return f"{value:.0f} °C"
+    if unit == "per_minute":
+        return say("figure.per_minute", language, value=f"{value:.3g}")
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004
+
+
+def named_figure(name: str, value: wire.Fact, language: wire.Language) -> str:
+    """A fact in words: its name carries its unit (used_bytes, risen_ratio), a pid or a step is only counted."""
+    if isinstance(value, str):
+        return value
+    unit = _UNIT_OF_SUFFIX.get(name.rsplit("_", 1)[-1])
+    return figure(value, unit, language) if unit else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _percent(ratio: float) -> str:
+    """Whole percents; the last one before full with a decimal, so that 100 means full."""
+    percent = ratio * 100
+    return f"{math.floor(percent * 10) / 10:.1f}" if 99 <= percent < 100 else f"{percent:.0f}"  # noqa: PLR2004
+
+
+def duration(seconds: float, language: wire.Language) -> str:
+    """Two units at most: "45 s", "12 min", "2 h 5 min", "3 d 4 h"; tenths below ten seconds."""
+    if 0 < seconds < 9.95:  # noqa: PLR2004 - what would be rounded to 10
+        return say("figure.seconds", language, count=f"{seconds:.1f}".removesuffix(".0"))
+    whole = max(0, round(seconds))
+    start = next((index for index, (_, size) in enumerate(_DURATIONS) if whole >= size), len(_DURATIONS) - 1)
+    parts: list[str] = []
+    for key, size in _DURATIONS[start : start + 2]:
+        count, whole = divmod(whole, size)
+        if count or not parts:
+            parts.append(say(key, language, count=count))
+        if key == "figure.minutes":
+            break  # nobody reads the seconds of minutes
+    return " ".join(parts)

@@ -1,0 +1,82 @@
+"""What a transition says to people: the texts of its rule, filled in with its numbers. Pure."""
+
+import re
+
+import msgspec
+
+from oomwatch import wire
+from oomwatch.catalogue import say
+from oomwatch.core.rule import Rule, RuleSet, RuleText
+from oomwatch.figures import figure, named_figure
+
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+# "[, phase {phase}]" is left out where a number in it is not known.
+_OPTIONAL = re.compile(r"\[([^\[\]]*\{\w+\}[^\[\]]*)\]")
+LABELS = ("node", "gpu", "run")
+# What every text may mention; conditions add their own facts.
+COMMON_NAMES = (*LABELS, "value", "limit", "for")
+
+
+def put_into_words(transition: wire.Transition, rules: RuleSet, *, simulated: bool) -> wire.Transition:
+    """The same transition with its texts in every language; an alert whose rule is gone says its name."""
+    rule = _rule_of(transition, rules)
+    texts = {
+        language: _fill(_text_of(rule, language, transition.alert), _values(transition, rule, language), language)
+        for language in wire.LANGUAGES
+    }
+    return msgspec.structs.replace(transition, texts=texts, simulated=simulated)
+
+
+def rule_view(rule: Rule) -> wire.Rule:
+    """A rule as the page lists it: its texts still hold their placeholders."""
+    return wire.Rule(
+        alert=rule.alert,
+        severity=rule.severity,
+        scope=" ".join(rule.scopes),
+        for_seconds=rule.for_seconds,
+        keep_firing_for_seconds=rule.keep_firing_for_seconds,
+        when=tuple(msgspec.Raw(msgspec.json.encode(condition)) for condition in rule.when),
+        texts={language: _as_wire(text) for language, text in rule.texts.items()},
+    )
+
+
+def _rule_of(transition: wire.Transition, rules: RuleSet) -> Rule | None:
+    matching = (rule for rule in rules.rules if rule.alert == transition.alert and rule.severity == transition.severity)
+    rule = next(matching, None)
+    return rules.effective(rule, transition.labels) if rule else None
+
+
+def _text_of(rule: Rule | None, language: str, alert: str) -> RuleText:
+    texts = rule.texts if rule else {}
+    return texts.get(language) or texts.get("en") or RuleText(summary=alert, description="")
+
+
+def _values(transition: wire.Transition, rule: Rule | None, language: wire.Language) -> dict[str, str]:
+    values = {name: named_figure(name, fact, language) for name, fact in transition.facts.items()}
+    values |= transition.labels
+    for name, number in (("value", transition.value), ("limit", transition.limit)):
+        if number is not None:
+            values[name] = figure(number, transition.unit, language)
+    values["for"] = figure(rule.for_seconds if rule else 0.0, "seconds", language)
+    return values
+
+
+def _fill(text: RuleText, values: dict[str, str], language: wire.Language) -> wire.AlertText:
+    unknown = say("figure.unknown", language)
+
+    def keep(match: re.Match[str]) -> str:
+        return match[1] if all(name in values for name in PLACEHOLDER.findall(match[1])) else ""
+
+    def fill(sentence: str) -> str:
+        sentence = _OPTIONAL.sub(keep, sentence)
+        return PLACEHOLDER.sub(lambda match: values.get(match[1], unknown), sentence)
+
+    return wire.AlertText(
+        summary=fill(text.summary),
+        description=fill(text.description),
+        advice=tuple(fill(remedy) for remedy in text.advice),
+    )
+
+
+def _as_wire(text: RuleText) -> wire.AlertText:
+    return wire.AlertText(summary=text.summary, description=text.description, advice=text.advice)

@@ -1,0 +1,188 @@
+"""YAML into frozen structs, with every mistake reported at once by line and column.
+
+msgspec says what is wrong with one value and stops. A person who edits a file wants all of it, with places: so structs
+are taken apart here field by field, and msgspec reads the fields.
+"""
+
+import typing
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import yaml
+from msgspec import Struct
+from yaml import MappingNode, Node, ScalarNode, SequenceNode
+
+T = TypeVar("T")
+DecodeHook = Callable[[type, Any], Any]
+
+
+class Mistake(NamedTuple):
+    line: int  # from 1
+    column: int  # from 1
+    message: str
+
+
+class MistakeFoundError(Exception):
+    """Raised to leave a value that cannot be read; the mistake is already on the list."""
+
+
+class Reader:
+    """Reads nodes into values and keeps the mistakes it met."""
+
+    def __init__(self, decode: DecodeHook) -> None:
+        self.mistakes: list[Mistake] = []
+        self._decode = decode
+
+    def compose(self, text: str) -> Node | None:
+        """The document's node; None where it is empty or no YAML, which is a mistake too."""
+        try:
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+            self.mistakes.append(Mistake(line, column, f"this is no YAML: {error.problem or error.context}"))
+            return None
+        except yaml.YAMLError as error:
+            self.mistakes.append(Mistake(1, 1, f"this is no YAML: {error}"))
+            return None
+        if node is None:
+            self.mistakes.append(Mistake(1, 1, "the file is empty"))
+        return node
+
+    def mistake(self, node: Node, message: str) -> None:
+        self.mistakes.append(Mistake(node.start_mark.line + 1, node.start_mark.column + 1, message))
+
+    def value(self, node: Node, kind: Any) -> Any:
+        """A value of this type. Raises MistakeFoundError."""
+        kind = _bare(kind)
+        if isinstance(kind, type) and issubclass(kind, Struct):
+            return self.struct(node, kind)
+        if typing.get_origin(kind) is tuple and isinstance(node, SequenceNode):
+            return self._tuple(node, typing.get_args(kind)[0])
+        if tags := _tagged(kind):
+            return self.struct(node, self._tagged_kind(node, tags))
+        return self._plain(node, kind)
+
+    def struct(self, node: Node, kind: type[T]) -> T:
+        """A struct out of a mapping. Raises MistakeFoundError when anything of it is wrong; all of it is listed."""
+        before = len(self.mistakes)
+        entries = self._entries(node)
+        fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}  # type: ignore[arg-type]
+        tag_field = kind.__struct_config__.tag_field  # type: ignore[attr-defined]
+        values: dict[str, Any] = {}
+        for name, (key, child) in entries.items():
+            if name in fields:
+                try:
+                    values[fields[name].name] = self.value(child, fields[name].type)
+                except MistakeFoundError:
+                    continue
+            elif name != tag_field:
+                self.mistake(key, _unknown(name, [*fields, *([tag_field] if tag_field else [])]))
+        for name, field in fields.items():
+            if field.required and name not in entries:
+                self.mistake(node, f'"{name}" is missing')
+        if len(self.mistakes) > before:
+            raise MistakeFoundError
+        try:
+            return kind(**values)
+        except ValueError as error:
+            raise self._stop(node, str(error)) from error
+
+    def _entries(self, node: Node) -> dict[str, tuple[Node, Node]]:
+        if not isinstance(node, MappingNode):
+            raise self._stop(node, f"expected a mapping (name: value), got {_shape(node)}")
+        entries: dict[str, tuple[Node, Node]] = {}
+        for key, child in node.value:
+            if key.value in entries:
+                self.mistake(key, f'"{key.value}" is given twice')
+            entries[str(key.value)] = (key, child)
+        return entries
+
+    def _tuple(self, node: SequenceNode, kind: Any) -> tuple[Any, ...]:
+        values = []
+        failed = False
+        for child in node.value:
+            try:
+                values.append(self.value(child, kind))
+            except MistakeFoundError:
+                failed = True
+        if failed:
+            raise MistakeFoundError
+        return tuple(values)
+
+    def _tagged_kind(self, node: Node, tags: dict[str, type[Struct]]) -> type[Struct]:
+        tag_field = next(iter(tags.values())).__struct_config__.tag_field or "kind"
+        given = self._entries(node).get(tag_field)
+        if given is None:
+            raise self._stop(node, f'"{tag_field}" is missing; it is one of {", ".join(tags)}')
+        tag = str(given[1].value)
+        if tag not in tags:
+            raise self._stop(given[1], _unknown(tag, list(tags), what=tag_field))
+        return tags[tag]
+
+    def _plain(self, node: Node, kind: Any) -> Any:
+        if typing.get_origin(kind) is typing.Literal and node.value not in typing.get_args(kind):
+            raise self._stop(node, f"expected one of {', '.join(typing.get_args(kind))}, got {_shape(node)}")
+        try:
+            return msgspec.convert(plain(node), kind, dec_hook=self._decode)
+        except (ValueError, yaml.YAMLError) as error:
+            raise self._stop(node, _sentence(error)) from error
+
+    def _stop(self, node: Node, message: str) -> MistakeFoundError:
+        self.mistake(node, message)
+        return MistakeFoundError()
+
+
+def plain(node: Node) -> Any:
+    """The Python data of a node, as yaml.safe_load would give it."""
+    loader = yaml.SafeLoader("")
+    try:
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def merged(base: Node, change: Node) -> Node:
+    """A mapping with the entries of another put over it, mappings within it likewise; places stay those of the file."""
+    if not (isinstance(base, MappingNode) and isinstance(change, MappingNode)):
+        return change
+    entries = {key.value: (key, child) for key, child in base.value}
+    for key, child in change.value:
+        old = entries.get(key.value)
+        entries[key.value] = (key, merged(old[1], child) if old else child)
+    return MappingNode(base.tag, list(entries.values()), change.start_mark, change.end_mark)
+
+
+def _bare(kind: Any) -> Any:
+    """A type without "or None"."""
+    members = [member for member in typing.get_args(kind) if member is not type(None)]
+    return members[0] if type(None) in typing.get_args(kind) and len(members) == 1 else kind
+
+
+def _tagged(kind: Any) -> dict[str, type[Struct]]:
+    members = typing.get_args(kind)
+    if members and all(isinstance(member, type) and issubclass(member, Struct) for member in members):
+        return {str(member.__struct_config__.tag): member for member in members}
+    return {}
+
+
+def _unknown(name: str, known: list[str], *, what: str = "key") -> str:
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+    return f'unknown {what} "{name}"; {hint}'
+
+
+def _sentence(error: Exception) -> str:
+    return str(error).split(" - at `")[0]
+
+
+def _shape(node: Node) -> str:
+    return (
+        "a list"
+        if isinstance(node, SequenceNode)
+        else f'"{node.value}"'
+        if isinstance(node, ScalarNode)
+        else "a mapping"
+    )
