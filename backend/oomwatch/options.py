@@ -42,7 +42,7 @@ def option(help: str, *, metavar: str | None = None, secret: bool = False) -> ms
     return msgspec.Meta(description=help, extra={"option": Option(help, metavar, secret)})
 
 
-class Resolved(NamedTuple, Generic[T]):
+class Resolved(msgspec.Struct, Generic[T], frozen=True):
     """The settings, and for each field where its value came from ("flag --listen", "file x.yaml", "default")."""
 
     settings: T
