@@ -57,43 +57,6 @@ def test_a_resolved_title_of_several_says_how_long_the_longest_lasted() -> None:
     assert title(*news) == "Resolved: gpu_memory_high on 3 GPUs of gpu-07 (run qwen7b), after up to 3 min"
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "en", "zh"),
-    [
-        (0.93, "ratio", "93 %", "93 %"),
-        (0.9999, "ratio", "99.9 %", "99.9 %"),
-        (1.0, "ratio", "100 %", "100 %"),
-        (1.5, "ratio", "150 %", "150 %"),
-        (0.0, "ratio", "0 %", "0 %"),
-        (80 * 2**30, "bytes", "80.0 GiB", "80.0 GiB"),
-        (95.0, "seconds", "1 min", "1 分钟"),
-        (3.14159, "per_minute", "3.14 per minute", "每分钟 3.14 次"),
-        (3.0, "count", "3", "3"),
-        (2.5, None, "2.5", "2.5"),
-        (None, "ratio", None, None),
-    ],
-)
-def test_figures_carry_their_unit(value: float | None, unit: str | None, en: str | None, zh: str | None) -> None:
-    assert (words.figure(value, unit, "en"), words.figure(value, unit, "zh")) == (en, zh)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [
-        (0, "0 s"),
-        (-5, "0 s"),
-        (45.4, "45 s"),
-        (60, "1 min"),
-        (7199, "1 h 59 min"),
-        (7200, "2 h"),
-        (7500, "2 h 5 min"),
-        (273600, "3 d 4 h"),
-    ],
-)
-def test_durations_have_two_units_at_most(seconds: float, expected: str) -> None:
-    assert words.duration(seconds, "en") == expected
-
-
 def test_a_language_that_the_rule_lacks_falls_back_to_english_and_then_to_the_alerts_name() -> None:
     english = {"en": wire.AlertText(summary="Full", description="")}
     assert words.text_of(transition(texts=english), "zh").summary == "Full"

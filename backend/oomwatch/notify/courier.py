@@ -69,8 +69,9 @@ class Courier:
             self._wake.set()
 
     def _wants(self, transition: wire.Transition) -> bool:
-        grave = wire.SEVERITIES.index(transition.severity) >= wire.SEVERITIES.index(self._channel.config.severity)
-        return grave and (transition.state == "firing" or self._channel.config.send_resolved)
+        config = self._channel.config
+        grave = wire.SEVERITIES.index(transition.severity) >= wire.SEVERITIES.index(config.severity)
+        return grave and (transition.state == "firing" or (transition.state == "resolved" and config.send_resolved))
 
     def status(self) -> ChannelStatus:
         return msgspec.structs.replace(

@@ -29,7 +29,7 @@ class DeliveryLog(Protocol):
     """What the store keeps for channels. The methods block; they run in the store's thread."""
 
     def undelivered(self, channel: str, since: float) -> list[wire.Transition]:
-        """Transitions with `at` from `since` on that this channel has not marked, oldest first, pending included."""
+        """Transitions with `at` from `since` on that this channel has not marked, oldest first."""
         ...
 
     def mark_delivered(self, channel: str, keys: Sequence[TransitionKey]) -> None:
@@ -55,27 +55,12 @@ class Notifier:
         self._clock = clock
         self._couriers = [Courier(channel, config, self._mark, clock=clock, chance=chance) for channel in channels]
         self._tasks: list[asyncio.Task[None]] = []
-        self._pending: set[str] = set()  # ids of alerts that have not fired
 
-    def offer(self, transitions: Sequence[wire.Transition]) -> None:
+    def offer(self, transitions: Iterable[wire.Transition]) -> None:
         """Take news to all channels that want it. Never blocks and never raises for what a channel does."""
-        news = self._news(transitions)
-        if news:
-            for courier in self._couriers:
-                courier.offer(news)
-
-    def _news(self, transitions: Iterable[wire.Transition]) -> list[wire.Transition]:
-        """Without what is pending, and without the end of what never fired."""
-        news = []
-        for transition in transitions:
-            if transition.state == "pending":
-                self._pending.add(transition.id)
-                continue
-            fired = transition.id not in self._pending
-            self._pending.discard(transition.id)
-            if fired or transition.state == "firing":
-                news.append(transition)
-        return news
+        news = list(transitions)
+        for courier in self._couriers:
+            courier.offer(news)
 
     async def start(self) -> None:
         """Begin to deliver; first what was left undelivered within the last hour."""
@@ -89,7 +74,7 @@ class Notifier:
         except Exception:
             logger.exception("cannot read what channel %s has not delivered; it gets new alerts only", courier.name)
             return
-        courier.offer(self._news(left))
+        courier.offer(left)
 
     async def _mark(self, channel: str, keys: Sequence[TransitionKey]) -> None:
         await self._call(self._log.mark_delivered, channel, keys)

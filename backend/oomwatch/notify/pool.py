@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from oomwatch import wire
 from oomwatch.notify.grouping import Group, Topic, TransitionKey, group, key_of, topic_of
 
-# A channel that is down for long must not fill the memory. 20,000 transitions are about 50 MB.
-MAX_WAITING = 20_000
+# A channel that is down for long must not fill the memory. 10,000 transitions with long texts are 46 MiB.
+MAX_WAITING = 10_000
 
 
 class _Bucket:

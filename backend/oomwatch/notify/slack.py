@@ -11,6 +11,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.catalogue import say
+from oomwatch.figures import duration, figure
 from oomwatch.notify import http, words
 from oomwatch.notify.config import SlackChannel
 from oomwatch.notify.grouping import Group
@@ -104,10 +105,10 @@ def _subject(transition: wire.Transition, frame: Frame) -> str:
     gpu = say("notify.gpu", frame.language, gpu=labels["gpu"]) if "gpu" in labels else None
     place = " ".join(part for part in (labels.get("node"), gpu) if part)
     if transition.state == "resolved":
-        lasted = words.duration(transition.at - transition.started_at, frame.language)
+        lasted = duration(transition.at - transition.started_at, frame.language)
         said: str | None = say("notify.resolved_after", frame.language, duration=lasted)
     else:
-        said = words.figure(transition.value, transition.unit, frame.language)
+        said = None if transition.value is None else figure(transition.value, transition.unit, frame.language)
     return ": ".join(part for part in (place, said) if part)
 
 
@@ -124,7 +125,7 @@ def _context(group: Group, frame: Frame) -> str:
     one = words.worst(group)
     parts = [say(f"notify.severity_{group.topic.severity}", frame.language)]
     if group.state == "resolved":
-        lasted = words.duration(words.lasted_seconds(group), frame.language)
+        lasted = duration(words.lasted_seconds(group), frame.language)
         parts.append(say("notify.resolved_after", frame.language, duration=lasted))
     why = words.reason(one, frame.language)
     if why:

@@ -1,6 +1,5 @@
-"""Messages in words: titles, places, figures and durations, in the language of the catalogue. Pure."""
+"""Messages in words: titles, places and reasons, in the language of the catalogue. Pure."""
 
-import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
@@ -8,6 +7,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.catalogue import say
+from oomwatch.figures import duration, figure
 from oomwatch.notify.grouping import Group
 
 T = TypeVar("T", bound=Hashable)
@@ -34,14 +34,13 @@ def title(group: Group, language: wire.Language) -> str:
 
 def _with_value(group: Group, text: str, language: wire.Language) -> str:
     one = worst(group)
-    value = figure(one.value, one.unit, language)
-    if value is None:
+    if one.value is None:
         return text
     if len(group.transitions) == 1:
         key = "notify.title_value"
     else:
         key = "notify.title_down_to" if _falls(one) else "notify.title_up_to"
-    return say(key, language, title=text, value=value)
+    return say(key, language, title=text, value=figure(one.value, one.unit, language))
 
 
 def _resolved(group: Group, text: str, language: wire.Language) -> str:
@@ -106,42 +105,6 @@ def reason(transition: wire.Transition, language: wire.Language) -> str | None:
     if transition.state != "resolved" or transition.reason in (None, "recovered"):
         return None
     return say(known[transition.reason], language) if transition.reason in known else transition.reason
-
-
-def figure(value: float | None, unit: str | None, language: wire.Language) -> str | None:
-    """A value with its unit: "93 %", "74.5 GiB", "12 min"; None where there is none."""
-    if value is None:
-        return None
-    if unit == "ratio":
-        return f"{_percent(value)} %"
-    if unit == "bytes":
-        return f"{value / 2**30:.1f} GiB"
-    if unit == "seconds":
-        return duration(value, language)
-    if unit == "per_minute":
-        return say("notify.per_minute", language, value=f"{value:.3g}")
-    return f"{value:.6g}"
-
-
-def _percent(ratio: float) -> str:
-    """Whole percents; the last one before full with a decimal, so that 100 means full."""
-    almost_full = 0.99 <= ratio < 1  # noqa: PLR2004
-    return f"{math.floor(ratio * 1000) / 10:.1f}" if almost_full else f"{ratio * 100:.0f}"
-
-
-def duration(seconds: float, language: wire.Language) -> str:
-    """Two units at most: "45 s", "12 min", "2 h 5 min", "3 d 4 h"."""
-    whole = max(0, round(seconds))
-    sizes = (("notify.days", 86400), ("notify.hours", 3600), ("notify.minutes", 60), ("notify.seconds", 1))
-    start = next((index for index, (_, size) in enumerate(sizes) if whole >= size), len(sizes) - 1)
-    parts: list[str] = []
-    for key, size in sizes[start : start + 2]:
-        count, whole = divmod(whole, size)
-        if count or not parts:
-            parts.append(say(key, language, count=count))
-        if key == "notify.minutes":
-            break  # nobody reads the seconds of minutes
-    return " ".join(parts)
 
 
 def _distinct(things: Iterable[T]) -> list[T]:
