@@ -1,0 +1,205 @@
+"""Readings in the database: written as small chunks, merged hour by hour, read back as columns or as samples."""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from oomwatch import wire
+from oomwatch.store import columns
+from oomwatch.store.columns import Columns, Field, Reading
+from oomwatch.store.rows import pieces, put
+from oomwatch.store.schema import chunks, loose_hours, subjects
+
+HOST = ""  # the subject of a node that is no GPU
+HOUR_MS = 3_600_000
+# An hour is merged once no late message is to be expected: an agent keeps unsent messages for 10 minutes. One that
+# comes all the same opens the hour again.
+GRACE_MS = 900_000
+_FAR_FUTURE = 1e12  # wire.UnixSeconds ends there
+
+
+class _Chunk(NamedTuple):
+    subject: int
+    start_ms: int
+    blob: bytes
+
+
+def write(connection: Connection, samples: Iterable[tuple[str, wire.Sample]]) -> None:
+    """Store the readings of (node, sample) pairs, one chunk a subject and hour."""
+    readings: dict[tuple[str, str, int], list[tuple[int, Reading]]] = defaultdict(list)  # by node, gpu and hour
+    for node, sample in samples:
+        at_ms = round(sample.at * 1000)
+        hour_ms = at_ms - at_ms % HOUR_MS
+        for gpu in sample.gpus:
+            readings[node, gpu.gpu, hour_ms].append((at_ms, gpu))
+        if sample.host is not None:
+            readings[node, HOST, hour_ms].append((at_ms, sample.host))
+    if readings:
+        ids = _subject_ids(connection, dict.fromkeys((node, gpu) for node, gpu, _ in readings))
+        _insert(connection, [_chunk(ids[node, gpu], gpu, rows) for (node, gpu, _), rows in readings.items()])
+        _open_hours(connection, {hour_ms for _, _, hour_ms in readings})
+
+
+def compact(connection: Connection, now: float, at_most_subjects: int) -> bool:
+    """Merge the chunks of some subjects in the oldest hour that is over. True: there is more to do."""
+    latest = round(now * 1000) - HOUR_MS - GRACE_MS
+    oldest = select(loose_hours).where(loose_hours.c.hour_ms <= latest).order_by(loose_hours.c.hour_ms).limit(1)
+    hour = connection.execute(oldest).first()
+    if hour is None:
+        return False
+    todo = select(subjects.c.id).where(subjects.c.id >= hour.next_subject).order_by(subjects.c.id)
+    ids = connection.scalars(todo.limit(at_most_subjects)).all()
+    for subject in ids:
+        _merge_hour(connection, subject, hour.hour_ms)
+    this_hour = loose_hours.c.hour_ms == hour.hour_ms
+    if len(ids) < at_most_subjects:
+        connection.execute(delete(loose_hours).where(this_hour))
+    else:
+        connection.execute(update(loose_hours).where(this_hour).values(next_subject=ids[-1] + 1))
+    return True
+
+
+def prune(connection: Connection, cutoff: float, at_most_rows: int) -> int:
+    """Delete chunks of hours that ended before `cutoff`, at most so many; returns how many."""
+    before_ms = round(cutoff * 1000) // HOUR_MS * HOUR_MS
+    old = and_(chunks.c.subject == subjects.c.id, chunks.c.start_ms < before_ms)
+    found = connection.execute(
+        select(chunks.c.subject, chunks.c.start_ms).join(subjects, old).limit(at_most_rows)
+    ).all()
+    last: dict[int, int] = {}
+    for subject, start_ms in found:
+        last[subject] = max(start_ms, last.get(subject, start_ms))
+    for subject, start_ms in last.items():
+        connection.execute(delete(chunks).where(chunks.c.subject == subject, chunks.c.start_ms <= start_ms))
+    connection.execute(delete(loose_hours).where(loose_hours.c.hour_ms < before_ms))
+    return len(found)
+
+
+def read_column(
+    connection: Connection, node: str, gpu: str, field: str, start: float, end: float
+) -> Iterator[tuple[Sequence[int], Sequence[float]]]:
+    """(milliseconds, stored numbers) of one field, chunk by chunk, covering at least `start` to `end`."""
+    index = columns.field_index(fields_of(gpu), field)
+    subject = select(subjects.c.id).where(subjects.c.node == node, subjects.c.gpu == gpu).scalar_subquery()
+    for chunk in _between(connection, chunks.c.subject == subject, start, end):
+        part = columns.unpack(chunk.start_ms, chunk.blob, only=index)
+        if part.values:
+            yield part.at_ms, part.values[0]
+
+
+def recent_samples(connection: Connection, start: float) -> Iterator[tuple[str, wire.Sample]]:
+    """(node, sample) in the order of time from `start` on. All is read before the first is given."""
+    by_node: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for row in connection.execute(select(subjects).order_by(subjects.c.id)):
+        by_node[row.node].append((row.id, row.gpu))
+    streams = [_node_samples(node, _recent_columns(connection, known, start)) for node, known in by_node.items()]
+    return heapq.merge(*streams, key=lambda item: item[1].at)
+
+
+def fields_of(gpu: str) -> tuple[Field, ...]:
+    """The columns of a GPU, or of the host."""
+    return columns.HOST_FIELDS if gpu == HOST else columns.GPU_FIELDS
+
+
+def _chunk(subject: int, gpu: str, rows: Sequence[tuple[int, Reading]]) -> _Chunk:
+    packed = columns.from_readings(fields_of(gpu), rows)
+    return _Chunk(subject, packed.at_ms[0], columns.pack(packed))
+
+
+def _insert(connection: Connection, new: list[_Chunk]) -> None:
+    """Insert; where a subject has a chunk that begins at the same millisecond, merge with that one."""
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(chunks), [chunk._asdict() for chunk in new])
+    except IntegrityError:
+        for chunk in new:
+            _insert_or_merge(connection, chunk)
+
+
+def _insert_or_merge(connection: Connection, new: _Chunk) -> None:
+    same = and_(chunks.c.subject == new.subject, chunks.c.start_ms == new.start_ms)
+    old = connection.scalar(select(chunks.c.blob).where(same))
+    if old is None:
+        connection.execute(insert(chunks), new._asdict())
+        return
+    both = columns.merged([columns.unpack(new.start_ms, old), columns.unpack(new.start_ms, new.blob)])
+    connection.execute(update(chunks).where(same).values(blob=columns.pack(both)))
+
+
+def _subject_ids(connection: Connection, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    wanted = list(wanted)
+    known = _known_subjects(connection, wanted)
+    new = [{"node": node, "gpu": gpu} for node, gpu in wanted if (node, gpu) not in known]
+    if not new:
+        return known
+    connection.execute(insert(subjects), new)
+    return _known_subjects(connection, wanted)
+
+
+def _known_subjects(connection: Connection, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for nodes in pieces(dict.fromkeys(node for node, _ in wanted)):
+        for row in connection.execute(select(subjects).where(subjects.c.node.in_(nodes))):
+            found[row.node, row.gpu] = row.id
+    return found
+
+
+def _open_hours(connection: Connection, hours: set[int]) -> None:
+    known = connection.execute(select(loose_hours.c.hour_ms).where(loose_hours.c.hour_ms.in_(hours)))
+    rows = [{"hour_ms": hour_ms, "next_subject": 0} for hour_ms in sorted(hours)]
+    put(connection, loose_hours, rows, (tuple(row) for row in known))
+
+
+def _merge_hour(connection: Connection, subject: int, hour_ms: int) -> None:
+    this_hour = and_(chunks.c.subject == subject, chunks.c.start_ms.between(hour_ms, hour_ms + HOUR_MS - 1))
+    found = connection.execute(select(chunks.c.start_ms, chunks.c.blob).where(this_hour)).all()
+    if len(found) < 2:  # noqa: PLR2004 - one chunk is as merged as can be
+        return
+    whole = columns.merged([columns.unpack(start_ms, blob) for start_ms, blob in found])
+    connection.execute(delete(chunks).where(this_hour))
+    connection.execute(insert(chunks), _Chunk(subject, whole.at_ms[0], columns.pack(whole))._asdict())
+
+
+def _between(connection: Connection, which: ColumnElement[bool], start: float, end: float) -> Iterator[_Chunk]:
+    first_hour_ms = round(start * 1000) // HOUR_MS * HOUR_MS
+    query = select(chunks).where(which, chunks.c.start_ms.between(first_hour_ms, round(end * 1000)))
+    for row in connection.execute(query.order_by(chunks.c.subject, chunks.c.start_ms)):
+        yield _Chunk(*row)
+
+
+def _recent_columns(connection: Connection, known: list[tuple[int, str]], start: float) -> list[tuple[str, Columns]]:
+    start_ms = round(start * 1000)
+    label = dict(known)
+    parts: dict[int, list[Columns]] = defaultdict(list)
+    for ids in pieces(label):
+        for chunk in _between(connection, chunks.c.subject.in_(ids), start, _FAR_FUTURE):
+            parts[chunk.subject].append(columns.since(columns.unpack(chunk.start_ms, chunk.blob), start_ms))
+    return [(label[subject], columns.merged(found)) for subject, found in parts.items()]
+
+
+def _node_samples(node: str, subjects_read: list[tuple[str, Columns]]) -> Iterator[tuple[str, wire.Sample]]:
+    """Samples put together from the node's subjects: what was read at the same millisecond was one sample."""
+    rows = heapq.merge(*(_labelled(gpu, part) for gpu, part in subjects_read), key=lambda row: row[0])
+    for at_ms, together in groupby(rows, key=lambda row: row[0]):
+        readings = {gpu: reading for _, gpu, reading in together}
+        gpus = tuple(reading for reading in readings.values() if isinstance(reading, wire.GpuSample))
+        host = readings.get(HOST)
+        yield (
+            node,
+            wire.Sample(seq=0, at=at_ms / 1000, gpus=gpus, host=host if isinstance(host, wire.HostSample) else None),
+        )
+
+
+def _labelled(gpu: str, part: Columns) -> Iterator[tuple[int, str, Reading]]:
+    if gpu == HOST:
+        for at_ms, host in columns.to_readings(columns.HOST_FIELDS, part, wire.HostSample):
+            yield at_ms, HOST, host
+    else:
+        for at_ms, reading in columns.to_readings(columns.GPU_FIELDS, part, partial(wire.GpuSample, gpu=gpu)):
+            yield at_ms, gpu, reading

@@ -1,0 +1,207 @@
+"""PURE: readings of one GPU (or host) to a compressed blob, and back.
+
+A blob is a head (version, number of columns, number of rows) and, compressed, the columns one after another: first the
+milliseconds since the row before, then each field of the readings as float32. The four bytes of the numbers are laid
+out in four planes (all first bytes, all second bytes, ...), because neighbours share their high bytes and zlib then
+finds long runs.
+
+A reading is kept as a whole number of a unit fine enough for its sensor, so that its low bits are zero rather than
+noise: 0.97 is kept as 970 and comes back as 0.97 exactly. float32 counts whole numbers up to 2**24 exactly; memory is a
+multiple of a page, which makes it exact up to 64 GiB for 4 KiB pages and 1 TiB for the 64 KiB ones of a GPU, and right
+to 1 part in 16 million above. Missing is NaN in the blob and None outside.
+
+A field added to a table at its end reads as missing in older blobs; none may be removed or moved.
+"""
+
+import struct
+import sys
+import zlib
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
+
+from oomwatch import wire
+
+VERSION = 1
+_HEAD = struct.Struct("<BBI")
+_NAN = float("nan")
+# A window of 4 KiB: what repeats in a column does so nearby, and zlib's default of 32 KiB costs ten times the CPU of a
+# chunk of ten rows, nearly all of it in setting up (measured: 58 against 6 microseconds).
+_WINDOW_BITS, _MEMORY_LEVEL, _LEVEL = 12, 4, 1
+
+
+class ColumnsError(ValueError):
+    """A blob that this module did not write, or that was damaged since."""
+
+
+class Field(NamedTuple):
+    """How one field of a reading becomes a column."""
+
+    name: str
+    per_unit: int = 1  # the column holds value * per_unit, rounded to a whole number
+    whole: bool = False  # int in wire, else float
+    words: tuple[str, ...] = ()  # for a field of words: the column holds the position of the word
+
+
+GPU_FIELDS = (
+    Field("status", words=("ok", "no_data", "lost")),
+    Field("used_bytes", whole=True),
+    Field("utilization_ratio", 1000),  # NVML gives whole percents
+    Field("power_watts", 8),  # NVML's milliwatts are of a sensor good to some watts
+    Field("temperature_celsius", 8),
+    Field("ecc_uncorrected_total", whole=True),
+)
+HOST_FIELDS = (
+    Field("memory_used_bytes", whole=True),
+    Field("cgroup_used_bytes", whole=True),
+    Field("swap_used_bytes", whole=True),
+    Field("shm_used_bytes", whole=True),
+    Field("memory_pressure_some_ratio", 10_000),  # the kernel gives hundredths of a percent
+    Field("memory_pressure_full_ratio", 10_000),
+    Field("oom_kill_total", whole=True),
+)
+
+Reading = wire.GpuSample | wire.HostSample
+R = TypeVar("R", wire.GpuSample, wire.HostSample)
+
+
+class Columns(NamedTuple):
+    """Rows in the order of their time: milliseconds since 1970, and one column of stored numbers a field."""
+
+    at_ms: "array[int]"
+    values: "tuple[array[float], ...]"
+
+
+def from_readings(fields: Sequence[Field], rows: Sequence[tuple[int, Reading]]) -> Columns:
+    """Columns of (milliseconds, reading) rows in any order."""
+    rows = sorted(rows, key=lambda row: row[0])
+    read = attrgetter(*(field.name for field in fields))
+    by_field = zip(*(read(reading) for _, reading in rows), strict=True)
+    values = tuple(_stored(field, column) for field, column in zip(fields, by_field, strict=True))
+    return Columns(array("q", (at_ms for at_ms, _ in rows)), values)
+
+
+def to_readings(fields: Sequence[Field], columns: Columns, make: Callable[..., R]) -> Iterator[tuple[int, R]]:
+    """(milliseconds, reading) rows. `make` takes the fields by name, and adds what the columns lack: a GPU's label."""
+    names = [field.name for field in fields]
+    by_field = [
+        _read_back(field, column) if column else [None] * len(columns.at_ms)
+        for field, column in zip(fields, _padded(columns.values, len(fields)), strict=True)
+    ]
+    for at_ms, *values in zip(columns.at_ms, *by_field, strict=True):
+        yield at_ms, make(**dict(zip(names, values, strict=True)))
+
+
+def field_index(fields: Sequence[Field], name: str) -> int:
+    """The place of a field among the columns."""
+    return [field.name for field in fields].index(name)
+
+
+def pack(columns: Columns) -> bytes:
+    """The blob of columns of at least one row. The time of the first row is not in it."""
+    at_ms = columns.at_ms
+    steps: array[Any] = array("I", [0])
+    steps.extend(after - before for before, after in pairwise(at_ms))
+    numbers: list[array[Any]] = [steps, *columns.values]
+    raw = b"".join(_planes(_little_endian(column)) for column in numbers)
+    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
+    return _HEAD.pack(VERSION, len(columns.values), len(at_ms)) + compressor.compress(raw) + compressor.flush()
+
+
+def unpack(start_ms: int, blob: bytes, only: int | None = None) -> Columns:
+    """The columns of a blob whose first row was at `start_ms`; with `only`, that one column alone.
+
+    Raises ColumnsError.
+    """
+    try:
+        version, width, rows = _HEAD.unpack_from(blob)
+        raw = zlib.decompress(blob[_HEAD.size :])
+    except (struct.error, zlib.error) as error:
+        raise ColumnsError(f"a chunk of readings is damaged: {error}") from error
+    if version != VERSION or len(raw) != 4 * rows * (width + 1):
+        raise ColumnsError(f"a chunk of readings has version {version} and {len(raw)} bytes for {rows} rows")
+    wanted = range(width) if only is None else range(only, min(only + 1, width))
+    values = tuple(_numbers("f", raw, rows, 1 + index) for index in wanted)
+    return Columns(_times(start_ms, _numbers("I", raw, rows, 0)), values)
+
+
+def merged(parts: Sequence[Columns]) -> Columns:
+    """All rows of several, in the order of their time; a column that a part lacks is missing there."""
+    width = max(len(part.values) for part in parts)
+    at_ms = array("q")
+    values = tuple(array("f") for _ in range(width))
+    for part in parts:
+        at_ms.extend(part.at_ms)
+        for whole, column in zip(values, _padded(part.values, width), strict=True):
+            whole.extend(_absent(len(part.at_ms)) if column is None else column)
+    if all(before <= after for before, after in pairwise(at_ms)):
+        return Columns(at_ms, values)
+    order = sorted(range(len(at_ms)), key=at_ms.__getitem__)
+    return Columns(
+        array("q", (at_ms[i] for i in order)), tuple(array("f", (column[i] for i in order)) for column in values)
+    )
+
+
+def since(columns: Columns, start_ms: int) -> Columns:
+    """The rows at `start_ms` and later."""
+    first = bisect_left(columns.at_ms, start_ms)
+    return Columns(columns.at_ms[first:], tuple(column[first:] for column in columns.values))
+
+
+def _stored(field: Field, column: Sequence[Any]) -> "array[float]":
+    if field.words:
+        return array("f", [field.words.index(word) for word in column])
+    missing = column.count(None)
+    if missing == len(column):
+        return _absent(missing)
+    if field.whole and not missing:
+        return array("f", column)
+    scale = field.per_unit
+    return array("f", [_NAN if value is None else round(value * scale) for value in column])
+
+
+def _read_back(field: Field, column: "array[float]") -> list[Any]:
+    if field.words:
+        return [field.words[int(value)] for value in column]
+    if field.whole:
+        return [None if value != value else int(value) for value in column]  # noqa: PLR0124 - NaN is not itself
+    scale = field.per_unit
+    return [None if value != value else value / scale for value in column]  # noqa: PLR0124
+
+
+def _padded(values: "tuple[array[float], ...]", width: int) -> "list[array[float] | None]":
+    return [*values, *([None] * (width - len(values)))]
+
+
+def _absent(rows: int) -> "array[float]":
+    return array("f", [_NAN]) * rows
+
+
+def _planes(raw: bytes) -> bytes:
+    return raw[0::4] + raw[1::4] + raw[2::4] + raw[3::4]
+
+
+def _numbers(typecode: str, raw: bytes, rows: int, index: int) -> "array[Any]":
+    """The column at `index`, its four planes woven together again."""
+    begin = 4 * rows * index
+    woven = bytearray(4 * rows)
+    for plane in range(4):
+        woven[plane::4] = raw[begin + plane * rows : begin + (plane + 1) * rows]
+    numbers: array[Any] = array(typecode, bytes(woven))
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+def _little_endian(numbers: "array[Any]") -> bytes:
+    if sys.byteorder == "big":
+        numbers = numbers[:]
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def _times(start_ms: int, steps: "array[int]") -> "array[int]":
+    return array("q", accumulate(steps[1:], initial=start_ms))

@@ -1,0 +1,131 @@
+"""A connection to the database: opened, brought to the schema of this version, and its errors put into sentences."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import alembic.command
+import alembic.config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.util import immutabledict
+
+from oomwatch.store.errors import DATABASE_ERRORS, StoreError, explained
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+BUSY_TIMEOUT_SECONDS = 5.0  # how long a writer waits for another process, a backup for example
+
+
+class Database:
+    """An engine that names its place in every error. Reads may run in other threads beside the one that writes."""
+
+    def __init__(self, engine: Engine, place: str) -> None:
+        self.place = place
+        self._engine = engine
+        # BEGIN IMMEDIATE: a transaction that reads before it writes must not find in the middle that it may not write.
+        self._writer = engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One consistent view. Raises StoreError."""
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except DATABASE_ERRORS as error:
+            raise explained(error, self.place) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One transaction: committed when the block ends, undone when it raises. Raises StoreError."""
+        try:
+            with self._writer.begin() as connection:
+                yield connection
+        except DATABASE_ERRORS as error:
+            raise explained(error, self.place) from error
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+
+def open_database(address: str) -> Database:
+    """Open the database at a SQLAlchemy URL, creating or migrating its tables. Raises StoreError."""
+    url = _parsed(address)
+    place = _place(url)
+    try:
+        database = Database(_engine(url), place)
+    except (ModuleNotFoundError, NoSuchModuleError) as error:
+        raise StoreError(f"database {place}: {error}; install the driver that the URL names") from error
+    except DATABASE_ERRORS as error:
+        raise explained(error, place) from error
+    try:
+        with database.writing() as connection:
+            migrate(connection, place)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def migrate(connection: Connection, place: str, revision: str = "head") -> None:
+    """Bring the tables to a revision. Raises StoreError where a newer oomwatch wrote them."""
+    config = alembic.config.Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    scripts = ScriptDirectory.from_config(config)
+    current = MigrationContext.configure(connection).get_current_revision()
+    if current is not None and current not in {script.revision for script in scripts.walk_revisions()}:
+        raise StoreError(
+            f"database {place}: its schema {current} is newer than this oomwatch, which knows up to "
+            f"{scripts.get_current_head()}; install the newer oomwatch again, or name another database"
+        )
+    if current != scripts.get_current_head():
+        alembic.command.upgrade(config, revision)
+
+
+def _parsed(address: str) -> URL:
+    try:
+        return make_url(address)
+    except ArgumentError as error:
+        raise StoreError(
+            f'"{address}" is no database URL; write for example sqlite:////var/lib/oomwatch/oomwatch.db'
+        ) from error
+
+
+def _place(url: URL) -> str:
+    if url.get_backend_name() == "sqlite":
+        return url.database or "in memory"
+    return url.render_as_string(hide_password=True)
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, pool_pre_ping=True)
+    arguments: dict[str, Any] = {"check_same_thread": False}
+    if "timeout" not in url.query:
+        arguments["timeout"] = BUSY_TIMEOUT_SECONDS
+    if url.database in (None, "", ":memory:"):
+        engine = create_engine(url, connect_args=arguments, poolclass=StaticPool)
+    else:
+        Path(str(url.database)).absolute().parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(url, connect_args=arguments)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    connection.isolation_level = None  # the driver's own BEGIN comes too late: it leaves reads and DDL outside
+    # WAL with NORMAL: a commit survives the death of the process. A power cut may undo the last commits (the file stays
+    # whole): those since SQLite last synced, which it does every 1000 pages written and when the server stops.
+    connection.execute("PRAGMA journal_mode = WAL").close()
+    connection.execute("PRAGMA synchronous = NORMAL").close()
+    connection.execute("PRAGMA foreign_keys = ON").close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    options: immutabledict[str, Any] = connection.get_execution_options()
+    connection.exec_driver_sql(options.get("sqlite_begin", "BEGIN"))

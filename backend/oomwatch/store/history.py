@@ -1,0 +1,184 @@
+"""Named figures over time: what the API's charts are drawn from. SERIES lists them, one line each."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import Connection, select
+
+from oomwatch import wire
+from oomwatch.store import chunks, columns, events
+from oomwatch.store.buckets import Buckets
+from oomwatch.store.schema import nodes
+
+Part = tuple[Sequence[int], Sequence[float]]  # milliseconds and values of equal length, in the order of time
+_hello_decoder = msgspec.json.Decoder(wire.Hello)
+
+
+class Series(Struct, frozen=True, kw_only=True):
+    """One figure over time. The four columns are of equal length; times are the beginnings of buckets.
+
+    `step_seconds` is the width of a bucket in force, which may be more than was asked for. In a figure that is sampled,
+    a bucket without a value is a gap and holds None; one that events give has a value for every time.
+    """
+
+    name: str
+    unit: str  # as in wire.Transition
+    labels: dict[str, str]
+    step_seconds: float
+    times: tuple[float, ...] = ()
+    min: tuple[float | None, ...] = ()
+    max: tuple[float | None, ...] = ()
+    mean: tuple[float | None, ...] = ()
+
+
+class _Kind(Protocol):
+    """Where a figure comes from."""
+
+    @property
+    def unit(self) -> str: ...
+
+    @property
+    def sampled(self) -> bool: ...
+
+    def check(self, labels: Mapping[str, str]) -> str | None:
+        """What is wrong with these labels, or None."""
+
+    def shortest_step(self, connection: Connection, labels: Mapping[str, str]) -> float:
+        """Seconds below which a bucket would be empty for no other reason than the pace of the readings."""
+
+    def read(self, connection: Connection, labels: Mapping[str, str], start: float, end: float) -> Iterator[Part]:
+        """The figure from `start` to `end`, in any number of parts."""
+
+
+class _Reading(Struct, frozen=True):
+    """A field of the samples of a GPU, or of the host; `share` divides by the GPU's usable memory."""
+
+    unit: str
+    field: str
+    of_gpu: bool = True
+    share: bool = False
+    sampled: bool = True
+
+    def check(self, labels: Mapping[str, str]) -> str | None:
+        needed = {"node", "gpu"} if self.of_gpu else {"node"}
+        return None if set(labels) == needed else f"it needs the labels {' and '.join(sorted(needed, reverse=True))}"
+
+    def shortest_step(self, connection: Connection, labels: Mapping[str, str]) -> float:
+        hello = _hello(connection, labels["node"])
+        return 2 * hello.interval_seconds if hello else 0.0  # twice: a sample a little late is no gap
+
+    def read(self, connection: Connection, labels: Mapping[str, str], start: float, end: float) -> Iterator[Part]:
+        gpu = labels["gpu"] if self.of_gpu else chunks.HOST
+        fields = chunks.fields_of(gpu)
+        divisor = float(fields[columns.field_index(fields, self.field)].per_unit)
+        if self.share:
+            divisor *= _usable_bytes(_hello(connection, labels["node"]), gpu)
+        for at_ms, values in chunks.read_column(connection, labels["node"], gpu, self.field, start, end):
+            yield at_ms, values if divisor == 1 else [value / divisor for value in values]
+
+
+_ReadFigures = Callable[[Connection, str, Mapping[str, str], float, float], Iterator[tuple[list[int], list[float]]]]
+
+
+class _Figure(Struct, frozen=True):
+    """A field of one kind of event."""
+
+    unit: str
+    field: str
+    figures: _ReadFigures
+    allowed: frozenset[str]
+    sampled: bool = False
+
+    def check(self, labels: Mapping[str, str]) -> str | None:
+        if set(labels) <= self.allowed and {"run", "node"} & set(labels):
+            return None
+        return f"it needs the label run or node, and knows {', '.join(sorted(self.allowed, reverse=True))}"
+
+    def shortest_step(self, connection: Connection, labels: Mapping[str, str]) -> float:  # noqa: ARG002
+        return 0.0
+
+    def read(self, connection: Connection, labels: Mapping[str, str], start: float, end: float) -> Iterator[Part]:
+        return self.figures(connection, self.field, labels, start, end)
+
+
+def _step(unit: str, field: str) -> _Figure:
+    return _Figure(unit, field, events.step_figures, frozenset({"run", "node"}))
+
+
+def _torch(unit: str, field: str) -> _Figure:
+    return _Figure(unit, field, events.torch_figures, frozenset({"run", "node", "gpu"}))
+
+
+SERIES: dict[str, _Kind] = {
+    "gpu_used_bytes": _Reading("bytes", "used_bytes"),
+    "gpu_used_ratio": _Reading("ratio", "used_bytes", share=True),
+    "gpu_utilization_ratio": _Reading("ratio", "utilization_ratio"),
+    "gpu_power_watts": _Reading("watts", "power_watts"),
+    "gpu_temperature_celsius": _Reading("celsius", "temperature_celsius"),
+    "gpu_ecc_uncorrected_total": _Reading("count", "ecc_uncorrected_total"),
+    "host_memory_used_bytes": _Reading("bytes", "memory_used_bytes", of_gpu=False),
+    "host_cgroup_used_bytes": _Reading("bytes", "cgroup_used_bytes", of_gpu=False),
+    "host_swap_used_bytes": _Reading("bytes", "swap_used_bytes", of_gpu=False),
+    "host_shm_used_bytes": _Reading("bytes", "shm_used_bytes", of_gpu=False),
+    "host_memory_pressure_some_ratio": _Reading("ratio", "memory_pressure_some_ratio", of_gpu=False),
+    "host_memory_pressure_full_ratio": _Reading("ratio", "memory_pressure_full_ratio", of_gpu=False),
+    "step_seconds": _step("seconds", "step_seconds"),
+    "rollout_seconds": _step("seconds", "rollout_seconds"),
+    "reshard_seconds": _step("seconds", "reshard_seconds"),
+    "torch_reserved_peak_bytes": _step("bytes", "torch_reserved_peak_bytes"),
+    "torch_allocated_peak_bytes": _step("bytes", "torch_allocated_peak_bytes"),
+    "trainer_host_used_bytes": _step("bytes", "host_used_bytes"),
+    "response_length_mean_tokens": _step("tokens", "response_length_mean_tokens"),
+    "response_length_max_tokens": _step("tokens", "response_length_max_tokens"),
+    "response_clip_ratio": _step("ratio", "response_clip_ratio"),
+    "rollout_ms_per_token": _step("milliseconds", "rollout_ms_per_token"),
+    "tokens_total": _step("tokens", "tokens_total"),
+    "torch_reserved_bytes": _torch("bytes", "reserved_bytes"),
+    "torch_allocated_bytes": _torch("bytes", "allocated_bytes"),
+    "torch_device_used_bytes": _torch("bytes", "device_used_bytes"),
+}
+
+
+def series(
+    connection: Connection, name: str, labels: Mapping[str, str], start: float, end: float, step: float
+) -> Series:
+    """One figure from `start` to `end` (Unix seconds), in buckets of `step` seconds.
+
+    Raises ValueError for an unknown name, wrong labels or an impossible range, in a sentence for the person who asked.
+    """
+    kind = SERIES.get(name)
+    if kind is None:
+        raise ValueError(f'there is no series "{name}"; there are {", ".join(SERIES)}')
+    wrong = kind.check(labels)
+    if wrong:
+        raise ValueError(f'series "{name}": {wrong}')
+    Buckets(start, end, step)  # refuses a bad range before the pace of the readings corrects the step
+    buckets = Buckets(start, end, max(step, kind.shortest_step(connection, labels)))
+    for at_ms, values in kind.read(connection, labels, start, end):
+        buckets.add(at_ms, values)
+    points = buckets.points(with_gaps=kind.sampled)
+    return Series(
+        name=name,
+        unit=kind.unit,
+        labels=dict(labels),
+        step_seconds=buckets.step_seconds,
+        times=tuple(at for at, _ in points),
+        min=tuple(None if point is None else point.low for _, point in points),
+        max=tuple(None if point is None else point.high for _, point in points),
+        mean=tuple(None if point is None else point.total / point.count for _, point in points),
+    )
+
+
+def _hello(connection: Connection, node: str) -> wire.Hello | None:
+    text = connection.scalar(select(nodes.c.hello).where(nodes.c.node == node))
+    return None if text is None else _hello_decoder.decode(text)
+
+
+def _usable_bytes(hello: wire.Hello | None, gpu: str) -> float:
+    """What a program can get of a GPU. NaN, and so a gap, where the GPU's size is not known."""
+    for facts in hello.facts.gpus if hello else ():
+        if facts.gpu == gpu and facts.total_bytes > facts.reserved_bytes:
+            return float(facts.total_bytes - facts.reserved_bytes)
+    return float("nan")

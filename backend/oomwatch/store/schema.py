@@ -1,0 +1,129 @@
+"""The tables. Portable SQL: text, numbers and bytes; JSON is text that msgspec wrote.
+
+Times are Unix seconds, except in chunks, where they are whole milliseconds. A change here needs a migration in
+migrations/versions; tests/server/test_store_migrations.py holds the two to be equal.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData()
+_NAME = String(253)  # wire.Name
+
+# Append-only, in the order in which the engine said them; `document` is the wire.Transition. The columns beside it are
+# there to be searched.
+transitions = Table(
+    "transitions",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("id", _NAME, nullable=False),
+    Column("alert", _NAME, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("at", Double, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("node", Text),
+    Column("run", Text),
+    Column("document", Text, nullable=False),
+    UniqueConstraint("id", "state", "at", name="uq_transitions"),
+    Index("ix_transitions_id", "id", "seq"),
+    Index("ix_transitions_at", "at"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("channel", _NAME, primary_key=True),
+    Column("transition", Integer, ForeignKey("transitions.seq", ondelete="CASCADE"), primary_key=True),
+    Index("ix_deliveries_transition", "transition"),
+)
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("node", _NAME, primary_key=True),
+    Column("session", _NAME, nullable=False),
+    Column("hello", Text, nullable=False),
+    Column("run", _NAME),
+    Column("simulated", Boolean, nullable=False),
+    Column("last_seen", Double, nullable=False),
+    Column("stopped", Boolean, nullable=False),
+)
+
+# The last stored sequence number of each agent session: what welcome.resume_after_seq says.
+progress = Table(
+    "progress",
+    metadata,
+    Column("node", _NAME, primary_key=True),
+    Column("session", _NAME, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("seen_at", Double, nullable=False),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("run", _NAME, primary_key=True),
+    Column("node", _NAME, primary_key=True),
+    Column("first_seen", Double, nullable=False),
+    Column("last_seen", Double, nullable=False),
+    Column("simulated", Boolean, nullable=False),
+)
+
+# `gpu` is "" for the host itself: a GPU's label is never empty.
+subjects = Table(
+    "subjects",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("node", _NAME, nullable=False),
+    Column("gpu", _NAME, nullable=False),
+    UniqueConstraint("node", "gpu", name="uq_subjects"),
+)
+
+# Readings as compressed columns (columns.py). A chunk never crosses an hour, so a range of time needs no second index;
+# SQLite keeps a subject's chunks side by side, as history is read.
+chunks = Table(
+    "chunks",
+    metadata,
+    Column("subject", Integer, ForeignKey("subjects.id"), primary_key=True),
+    Column("start_ms", BigInteger, primary_key=True),
+    Column("blob", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Hours that hold chunks not yet merged; subjects below `next_subject` are done.
+loose_hours = Table(
+    "loose_hours",
+    metadata,
+    Column("hour_ms", BigInteger, primary_key=True, autoincrement=False),
+    Column("next_subject", Integer, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("node", _NAME, nullable=False),
+    Column("run", _NAME),
+    Column("kind", String(40), nullable=False),
+    Column("gpu", _NAME),
+    Column("backlog", Boolean, nullable=False),
+    Column("origin", Text),
+    Column("body", Text, nullable=False),
+    Index("ix_events_at", "at"),
+    Index("ix_events_run", "run", "kind", "at"),
+    Index("ix_events_node", "node", "kind", "at"),
+)

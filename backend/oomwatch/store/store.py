@@ -1,0 +1,159 @@
+"""The server's database as the service sees it.
+
+One worker thread writes. Reads may be made from other threads at the same time (SQLite in WAL mode lets readers and the
+writer alone). Every method may raise StoreError; what failed has stored nothing and may be asked again.
+
+What is durable: when append() or record() has returned, the data outlives the death of the server at any moment. A
+power cut (or a crash of the kernel) may take the last commits of a SQLite file with it and leaves it whole; PostgreSQL
+keeps them.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from oomwatch import wire
+from oomwatch.store import agents, alerts, chunks, events, history
+from oomwatch.store.agents import KnownNode, KnownRun
+from oomwatch.store.alerts import TransitionKey
+from oomwatch.store.batch import Batch, Entry
+from oomwatch.store.database import Database, open_database
+from oomwatch.store.errors import StoreError
+from oomwatch.store.history import Series
+
+__all__ = ["Batch", "Entry", "KnownNode", "KnownRun", "Series", "Store", "StoreError"]
+
+# A merge or a deletion shares the worker with the alerts and so is done in small helpings, of about 50 ms each.
+COMPACT_SUBJECTS = 8
+PRUNE_ROWS = 5000
+# Progress outlives the readings where those are kept for less: an agent keeps unsent messages for 10 minutes.
+LEAST_KEEP_SECONDS = 3600.0
+
+
+class Store:
+    """See the module. `Store.open` migrates; `close` ends every connection."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, url: str) -> "Store":
+        """Open, create or migrate the database at a SQLAlchemy URL, for example sqlite:////var/lib/oomwatch/oomwatch.db.
+
+        Raises StoreError where it cannot be written, or where a newer oomwatch wrote it.
+        """
+        return cls(open_database(url))
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._database.close()
+
+    # ------------------------------------------------------------ alerts
+
+    def append(self, transitions: Sequence[wire.Transition]) -> None:
+        """Store transitions, in their order. One with a known (id, state, at) is passed over: a retry is harmless."""
+        with self._database.writing() as connection:
+            alerts.append(connection, transitions)
+
+    def open_alerts(self) -> list[wire.Transition]:
+        """The latest transition of each alert that fires."""
+        with self._database.reading() as connection:
+            return alerts.open_alerts(connection)
+
+    def alerts(
+        self,
+        *,
+        state: str | None = None,
+        node: str | None = None,
+        run: str | None = None,
+        since: float | None = None,
+        limit: int = 1000,
+        alert: str | None = None,
+    ) -> list[wire.Alert]:
+        """Alerts, the one that started last first. `since` leaves out those that were over by then."""
+        with self._database.reading() as connection:
+            return alerts.alerts(connection, state=state, node=node, run=run, since=since, limit=limit, alert=alert)
+
+    def alert(self, alert_id: str) -> wire.Alert | None:
+        """One alert, or None."""
+        with self._database.reading() as connection:
+            return alerts.alert_by_id(connection, alert_id)
+
+    def transitions_of(self, alert_id: str) -> list[wire.Transition]:
+        """Every transition of one alert, oldest first."""
+        with self._database.reading() as connection:
+            return alerts.transitions_of(connection, alert_id)
+
+    def undelivered(self, channel: str, since: float) -> list[wire.Transition]:
+        """Transitions from `since` on that a channel has not delivered, oldest first."""
+        with self._database.reading() as connection:
+            return alerts.undelivered(connection, channel, since)
+
+    def mark_delivered(self, channel: str, keys: Iterable[TransitionKey]) -> None:
+        """Remember that a channel delivered the transitions of these (id, state, at)."""
+        with self._database.writing() as connection:
+            alerts.mark_delivered(connection, channel, keys)
+
+    # ------------------------------------------------------------ agents
+
+    def record(self, batch: Batch) -> None:
+        """Store a batch in one transaction. Messages that are already stored are passed over."""
+        with self._database.writing() as connection:
+            entries = agents.unseen(connection, batch.entries)
+            agents.write(connection, entries)
+            said = [(entry.node, entry.message) for entry in entries]
+            chunks.write(connection, ((node, it) for node, it in said if isinstance(it, wire.Sample)))
+            events.write(connection, ((node, it) for node, it in said if isinstance(it, wire.Event)))
+
+    def progress(self, node: str, session: str) -> int:
+        """The last stored sequence number of a session; 0 for one that was never stored."""
+        with self._database.reading() as connection:
+            return agents.progress_of(connection, node, session)
+
+    def nodes(self) -> list[KnownNode]:
+        """Every node, by name."""
+        with self._database.reading() as connection:
+            return agents.known_nodes(connection)
+
+    def runs(self) -> list[KnownRun]:
+        """Every run, the one that was seen last first."""
+        with self._database.reading() as connection:
+            return agents.known_runs(connection)
+
+    # ------------------------------------------------------------ history
+
+    def recent_samples(self, since: float) -> Iterator[tuple[str, wire.Sample]]:
+        """(node, sample) from `since` on, in the order of time; seq is 0 and processes are None."""
+        with self._database.reading() as connection:
+            return chunks.recent_samples(connection, since)
+
+    def recent_events(self, since: float, kinds: Collection[str] | None = None) -> Iterator[tuple[str, wire.Event]]:
+        """(node, event) from `since` on, in the order of time; seq is 0. `kinds`: only these."""
+        with self._database.reading() as connection:
+            return iter(events.recent(connection, since, kinds))
+
+    def series(self, name: str, labels: Mapping[str, str], start: float, end: float, step: float) -> Series:
+        """A figure of history.SERIES over time. Raises ValueError with a sentence for the person who asked."""
+        with self._database.reading() as connection:
+            return history.series(connection, name, labels, start, end, step)
+
+    def steps(self, run: str, limit: int) -> list[wire.StepPoint]:
+        """The last steps of a run, oldest first, each once."""
+        with self._database.reading() as connection:
+            return events.steps(connection, run, limit)
+
+    # ------------------------------------------------------------ upkeep
+
+    def compact(self, now: float) -> bool:
+        """Merge some chunks of hours that are over. True: there may be more to do. To be called after each record()."""
+        with self._database.writing() as connection:
+            return chunks.compact(connection, now, COMPACT_SUBJECTS)
+
+    def prune(self, now: float, keep_seconds: float) -> bool:
+        """Delete some of what is older than `keep_seconds`; open alerts stay. True: there is more to do.
+
+        A SQLite file does not shrink: the room is used again.
+        """
+        cutoff = now - keep_seconds
+        with self._database.writing() as connection:
+            agents.prune(connection, now - max(keep_seconds, LEAST_KEEP_SECONDS))
+            counts = [prune(connection, cutoff, PRUNE_ROWS) for prune in (chunks.prune, events.prune, alerts.prune)]
+        return max(counts) >= PRUNE_ROWS
