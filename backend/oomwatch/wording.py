@@ -35,7 +35,7 @@ def rule_view(rule: Rule) -> wire.Rule:
         scope=" ".join(rule.scopes),
         for_seconds=rule.for_seconds,
         keep_firing_for_seconds=rule.keep_firing_for_seconds,
-        when=tuple(msgspec.Raw(msgspec.json.encode(condition)) for condition in rule.when),
+        when=tuple(msgspec.Raw(msgspec.json.encode(condition, enc_hook=float)) for condition in rule.when),
         texts={language: _as_wire(text) for language, text in rule.texts.items()},
     )
 

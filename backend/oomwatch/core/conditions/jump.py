@@ -13,8 +13,8 @@ from oomwatch.units import Quantity
 
 # A level that has lasted this many steps is no jump any more but what is usual now.
 SETTLED_STEPS = 20
-# Until so many usual steps are known, a jump must also exceed every step of the segment, warm-up included: a median of
-# one is easily unlucky.
+# Until so many usual steps are known, a jump must also exceed every step that did not jump, warm-up included: a median
+# of one is easily unlucky.
 CONFIDENT_STEPS = 5
 
 
@@ -63,12 +63,12 @@ class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forb
         values = [value_of(record.step) or 0.0 for record in records]
         if not records or not records[-1].usual:
             return UNKNOWN
-        usual = self._usual(values[:-1], records[:-1])
+        usual, highest = self._usual(values[:-1], records[:-1])
         if not usual:
             return UNKNOWN
         baseline, value = _median(usual), values[-1]
         limit = baseline * (1 + self.increase)
-        active = value > limit and (len(usual) >= CONFIDENT_STEPS or value > max(values[:-1]))
+        active = value > limit and (len(usual) >= CONFIDENT_STEPS or value > highest)
         facts: dict[str, wire.Fact] = {
             "step": records[-1].step.step,
             "baseline_seconds": baseline,
@@ -77,21 +77,22 @@ class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forb
         }
         return Verdict("active" if active else "inactive", value, limit, watched.unit, facts | _lengths(records))
 
-    def _usual(self, values: list[float], records: list[StepRecord]) -> list[float]:
-        """The values that say what is usual, sorted."""
+    def _usual(self, values: list[float], records: list[StepRecord]) -> tuple[list[float], float]:
+        """The values that say what is usual, sorted; and the highest that was no jump, whether usual or not."""
         usual: list[float] = []
         jumped: list[float] = []
+        highest = 0.0
         for value, record in zip(values, records, strict=True):
             if not record.usual:
-                continue
-            if usual and value > _median(usual) * (1 + self.increase):
+                highest = max(highest, value)
+            elif usual and value > _median(usual) * (1 + self.increase):
                 jumped.append(value)
                 if len(jumped) >= SETTLED_STEPS:
                     usual, jumped = sorted(jumped), []
             else:
                 insort(usual, value)
                 jumped = []
-        return usual
+        return usual, max([highest, *usual[-1:]])
 
 
 def _median(ordered: list[float]) -> float:

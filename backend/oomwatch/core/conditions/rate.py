@@ -45,4 +45,4 @@ class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forb
         per_minute = cycles * 60 / self.window
         state: Literal["active", "inactive"] = "active" if per_minute > self.above_per_minute else "inactive"
         facts: dict[str, wire.Fact] = {"cycles": cycles, "marker": marker, "window_seconds": float(self.window)}
-        return Verdict(state, per_minute, self.above_per_minute, "per_minute", facts)
+        return Verdict(state, per_minute, float(self.above_per_minute), "per_minute", facts)

@@ -17,8 +17,8 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
     """{kind: rising, metric: torch_reserved_ratio, above: 90%, by: 0.5%, window: 10m}
 
     The window's points are cut into three parts. Their peaks are compared, since the raw line is a sawtooth: the signal
-    is high if the last peak is above the bound, and still rising if each peak is above the one before and the last is
-    above the first by `by` at least.
+    is high if the last peak is above the bound, and still rising if the last is above the first by `by` and each has
+    its share in the rise.
     """
 
     metric: str
@@ -49,13 +49,13 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
         if len(points) < PARTS:
             return UNKNOWN
         first, middle, last = _peaks(points)
-        active = last > self.above and first < middle < last and last - first >= self.by
+        active = last > self.above and last - first >= self.by and min(middle - first, last - middle) >= self.by / PARTS
         facts: dict[str, wire.Fact] = {
             "earlier_peak_ratio": first,
             "risen_ratio": last - first,
             "over_seconds": points[-1].at - points[0].at,
         }
-        return Verdict("active" if active else "inactive", last, self.above, watched.unit, facts)
+        return Verdict("active" if active else "inactive", last, float(self.above), watched.unit, facts)
 
     def _window_seconds(self, fleet: Fleet, subject: Subject) -> float:
         run = fleet.runs.get(fleet.run_of(subject) or "")

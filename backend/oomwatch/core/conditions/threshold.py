@@ -37,8 +37,8 @@ class Threshold(Struct, frozen=True, kw_only=True, tag_field="kind", tag="thresh
         observed = watched.read(fleet, subject, now)
         if observed is None:
             return UNKNOWN
-        limit = self.above if self.above is not None else self.below
+        limit = self.above if self.above is not None else self.below or 0.0
         active = (self.above is not None and observed.value > self.above) or (
             self.below is not None and observed.value < self.below
         )
-        return Verdict("active" if active else "inactive", observed.value, limit, watched.unit, observed.facts)
+        return Verdict("active" if active else "inactive", observed.value, float(limit), watched.unit, observed.facts)

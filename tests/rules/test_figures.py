@@ -1,0 +1,48 @@
+"""Numbers as a person reads them."""
+
+import pytest
+
+from oomwatch import wire
+from oomwatch.figures import duration, figure, named_figure
+
+
+@pytest.mark.parametrize(
+    ("seconds", "english", "chinese"),
+    [
+        (0, "0 s", "0 秒"),
+        (0.7, "0.7 s", "0.7 秒"),
+        (9.97, "10 s", "10 秒"),
+        (45, "45 s", "45 秒"),
+        (725, "12 min", "12 分钟"),
+        (7500, "2 h 5 min", "2 小时 5 分钟"),
+        (273600, "3 d 4 h", "3 天 4 小时"),
+    ],
+)
+def test_durations(seconds: float, english: str, chinese: str) -> None:
+    assert duration(seconds, "en") == english
+    assert duration(seconds, "zh") == chinese
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.934, "ratio", "93 %"),
+        (0.9996, "ratio", "99.9 %"),  # 100 means full
+        (1.0, "ratio", "100 %"),
+        (0.994, "ratio", "99.4 %"),
+        (74.52 * 2**30, "bytes", "74.5 GiB"),
+        (7.333, "per_minute", "7.33 per minute"),
+        (81.6, "celsius", "82 °C"),
+        (3, "count", "3"),
+    ],
+)
+def test_figures_carry_their_unit(value: float, unit: str, text: str) -> None:
+    assert figure(value, unit, "en") == text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [("used_bytes", 2**30, "1.0 GiB"), ("step", 12345, "12345"), ("process", "python", "python"), ("pid", 7, "7")],
+)
+def test_a_facts_name_carries_its_unit(name: str, value: wire.Fact, text: str) -> None:
+    assert named_figure(name, value, "en") == text

@@ -1,0 +1,70 @@
+"""Transitions in words."""
+
+import msgspec
+from tests.core.story import GIB, SHIPPED, Story, shipped
+
+from oomwatch import wire
+from oomwatch.core.rule import RuleSet
+from oomwatch.rulefile import parse_rules
+from oomwatch.wording import put_into_words, rule_view
+
+
+def words(transition: wire.Transition, language: wire.Language = "en", rules: RuleSet = SHIPPED) -> wire.AlertText:
+    return put_into_words(transition, rules, simulated=False).texts[language]
+
+
+def test_a_high_gpu_is_said_with_its_figures() -> None:
+    (firing,) = Story(shipped("gpu_memory_high")).wait(40, lambda s: s.used(75)).heard
+    assert words(firing).summary == "GPU 0 of n: 94 % of its memory is in use (75.0 GiB of 80.0 GiB)"
+    assert words(firing, "zh").summary == "n 的 GPU 0：显存已用 94 %（75.0 GiB / 80.0 GiB）"
+    assert "above 85 % for 30 s in total" in words(firing).description
+
+
+def test_a_clause_whose_number_is_not_known_is_left_out() -> None:
+    (known,) = (
+        Story(shipped("out_of_memory"))
+        .event(wire.DeviceOom(error="torch.OutOfMemoryError", gpu="0", phase="rollout", tried_bytes=2 * GIB), pid=7)
+        .heard
+    )
+    assert words(known).summary == "Out of memory on GPU 0 of n, pid 7, in rollout"
+    (bare,) = Story(shipped("out_of_memory")).event(wire.HostOom(reporter="kernel"), run=None).heard
+    assert words(bare).summary == "Out of memory on n"
+    assert "{" not in words(bare).description
+    assert "not known" not in words(bare).description
+
+
+def test_every_shipped_rule_fills_all_it_can_and_leaves_no_brace() -> None:
+    bare = wire.Transition(id="x", alert="", severity="info", state="firing", at=1, started_at=1, labels={"node": "n"})
+    for rule in SHIPPED.rules:
+        transition = msgspec.structs.replace(bare, alert=rule.alert, severity=rule.severity)
+        for language in wire.LANGUAGES:
+            text = words(transition, language)
+            assert not set("{}[]") & set(text.summary + text.description + "".join(text.advice))
+
+
+def test_an_alert_whose_rule_is_gone_says_its_name() -> None:
+    gone = wire.Transition(id="x", alert="old", severity="info", state="firing", at=1, started_at=1, labels={})
+    assert words(gone).summary == "old"
+
+
+def test_a_value_that_looks_like_a_placeholder_stays_as_it_is() -> None:
+    rules = parse_rules(
+        'rules: [{alert: a, when: {kind: event, of: [host_oom]}, summary: "{process} on {node}"}]'
+    ).rules
+    (firing,) = Story(rules).event(wire.HostOom(reporter="kernel", process="{node}{gpu}"), run=None).heard
+    assert words(firing, rules=rules).summary == "{node}{gpu} on n"
+
+
+def test_an_override_that_changes_the_text_is_heard() -> None:
+    rules = parse_rules(
+        "rules: [{alert: a, when: {kind: threshold, metric: gpu_used_ratio, above: 1%}, summary: usual}]\n"
+        "overrides: [{alert: a, match: {node: n}, set: {summary: special}}]"
+    ).rules
+    (firing,) = Story(rules).used(40).heard
+    assert words(firing, rules=rules).summary == "special"
+
+
+def test_a_rule_is_shown_with_its_parameters() -> None:
+    view = rule_view(shipped("reshard_storm").rules[0])
+    assert [msgspec.json.decode(condition)["kind"] for condition in view.when] == ["rate", "threshold"]
+    assert wire.encode(view)
