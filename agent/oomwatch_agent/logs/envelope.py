@@ -1,0 +1,154 @@
+"""What programs put around a record on its way into a log, taken off again.
+
+A line of a trainer's log is the record that one process printed, in the envelopes of everything that passed it on:
+colour codes (as escape bytes, or as what a terminal, rsyslog or JSON made of them), a collector's timestamp, Ray's
+`(WorkerDict pid=N, ip=A)`, torchrun's `[rank15]:`, a logger's level and time, a progress bar that it was glued to, and
+Ray's `[repeated 7x across cluster]` at the end. `unwrap` gives the record and what the envelopes said of its writer.
+
+Order matters to the parsers: they match at the start of the clean text, so text *about* an error inside a record does
+not look like the error.
+"""
+
+import re
+
+import msgspec
+
+MAX_LINE_CHARS = 64 * 1024  # a step line of verl has 3 to 8 thousand; more is a dumped batch or no text at all
+
+# A colour code as programs write it; as a terminal's caret notation, JSON, a shell, rsyslog or a broken decoder left
+# it; and the orphan "[33m" that lost its escape byte. Of orphans only colours, so that "[5]" and "[rank0]" stay.
+_COLOUR = re.compile(r"\x1b\[[0-9;:?]*[A-Za-z]")
+_ESCAPES_GONE_WRONG = ("^[[", "\\u001b[", "\\x1b[", "\\033[", "#033[", "�[")
+_COLOUR_GONE_WRONG = re.compile(
+    "(?:" + "|".join(re.escape(escape[:-1]) for escape in _ESCAPES_GONE_WRONG) + r")\[[0-9;:?]*[A-Za-z]"
+)
+_ORPHAN = re.compile(r"\[\d{1,3}(?:;\d{1,3})*m")
+_REPEATED = re.compile(r"\s*\[repeated (\d{1,9})x across (?:all )?(?:the )?cluster\].*$")
+_BAR = re.compile(r"[^|]{0,300}?\d+%\|[^|]*\|[^\[]{0,60}\[[^\]]*\]\s*|[^\[]{0,300}?\d+it \[[^\]]*\]\s*")
+
+_LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL)"
+_TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+
+
+def _compiled(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern) for pattern in patterns)
+
+
+_IN_PARENTHESES = _compiled(
+    # Ray and vLLM: (WorkerDict pid=N, ip=A), (VllmWorker rank=0 pid=N), (pid=N), (raylet, ip=A)
+    r"\((?:(?P<actor>[A-Za-z_][^()\s,]{0,80}) )?(?:rank=\d+ )?pid=(?P<pid>\d{1,10})(?:, ip=(?P<ip>[\w.:]+))?\) ?",
+    r"\((?P<daemon>raylet|gcs_server|autoscaler)(?:,? ip=(?P<ip>[\w.:]+)| \+\S+)?\) ?",
+)
+_IN_BRACKETS = _compiled(
+    # torchrun and torch.distributed
+    r"\[rank(?P<rank>\d{1,7})\]:? ?",
+    r"\[default\d{1,4}\]: ?",
+    r"\[" + _LEVEL + r"\]:? ?",
+    # [2026-.. E 12 34] of Ray, [2026-.. TP0] of SGLang, [2026-..][module][INFO] - of Hydra
+    r"\[" + _TIME + r"[^\]]{0,60}\](?:\[[\w.]+\]\[" + _LEVEL + r"\] - )? ?",
+    r"\[ *\d+\.\d+\] ",  # the kernel's ring buffer
+)
+_AFTER_A_DIGIT = _compiled(
+    # a collector's or a logger's time, with what may follow it
+    _TIME + r"(?: std(?:out|err) [FP])?\s+"
+    r"(?:(?:- )?[\w.]+ - " + _LEVEL + r" - |[|\-]? ?" + _LEVEL + r"\s*(?:[\w./]+:\d+ --|\||-|:)? )?",
+)
+_AFTER_A_CAPITAL = _compiled(
+    # DEBUG:module:, DEBUG:2026-07-23 18:43:23,844:, INFO 01-22 09:42:00 [core.py:58]
+    _LEVEL + r":(?:[\w.\-]+|" + _TIME + r"):\s?",
+    _LEVEL + r" \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+:\d+\] ?",
+    _LEVEL + r"(?: - |: )",
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.\-]+ [\w.\-/]+(?:\[\d+\])?: ",  # syslog
+)
+_AFTER_A_SMALL_LETTER = _compiled(r"[\w/]{1,60}\.(?:cc|cpp|py|h):\d+: ")
+
+
+def _prefixes_at(letter: str) -> tuple[re.Pattern[str], ...]:
+    """The envelopes that can begin with this character: most lines are asked one or two questions."""
+    if letter == "(":
+        return _IN_PARENTHESES
+    if letter == "[":
+        return _IN_BRACKETS
+    if letter.isdigit():
+        return _AFTER_A_DIGIT
+    return _AFTER_A_CAPITAL if letter.isupper() else _AFTER_A_SMALL_LETTER
+
+
+_MOST_ENVELOPES = 8  # deeper nesting is no log of this kind, and bounds the work on a hostile line
+_ACTOR = re.compile(r"[\w.\-]{1,64}$")
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """One record without its envelopes. `text` keeps the record's own indentation."""
+
+    text: str
+    pid: int | None = None  # of the innermost envelope: the process that printed it
+    actor: str | None = None
+    ip: str | None = None
+    rank: int | None = None
+    repeated: int = 1  # how many records this line stands for
+
+
+def unwrap(line: str) -> Record:
+    """The record in `line`. Never raises; a line without envelopes comes back as it is."""
+    text, repeated = _without_repetition(_without_colours(_from_json(line[:MAX_LINE_CHARS])))
+    found: dict[str, str] = {}
+    at = 0
+    for _ in range(_MOST_ENVELOPES):
+        end = _next_envelope(text, at, found)
+        if end == at:
+            break
+        at = end
+    return Record(
+        text=text[at:].rstrip(),
+        pid=int(found["pid"]) if "pid" in found else None,
+        actor=_actor(found),
+        ip=found.get("ip"),
+        rank=int(found["rank"]) if "rank" in found else None,
+        repeated=repeated,
+    )
+
+
+def _without_colours(text: str) -> str:
+    if "[" not in text:
+        return text
+    text = _COLOUR.sub("", text)
+    if any(escape in text for escape in _ESCAPES_GONE_WRONG):
+        text = _COLOUR_GONE_WRONG.sub("", text)
+    return _ORPHAN.sub("", text)
+
+
+def _next_envelope(text: str, at: int, found: dict[str, str]) -> int:
+    """Where the record goes on after the envelope that begins at `at`; `at` itself where none does."""
+    for prefix in _prefixes_at(text[at]) if at < len(text) else ():
+        match = prefix.match(text, at)
+        if match is not None and match.end() > at:
+            found.update({name: value for name, value in match.groupdict().items() if value is not None})
+            return match.end()
+    bar = _BAR.match(text, at) if "it/s" in text or "s/it" in text else None
+    return at if bar is None else bar.end()
+
+
+def _actor(found: dict[str, str]) -> str | None:
+    """A name that may leave the node: an identifier, never free text."""
+    name = found.get("actor") or found.get("daemon")
+    return name if name and _ACTOR.match(name) else None
+
+
+def _without_repetition(text: str) -> tuple[str, int]:
+    if "[repeated " not in text:
+        return text, 1
+    match = _REPEATED.search(text)
+    return (text[: match.start()], int(match[1])) if match else (text, 1)
+
+
+def _from_json(line: str) -> str:
+    """The text inside a line of a JSON log (Docker's "log", others' "message"), else the line."""
+    if not line.startswith("{") or not any(key in line for key in ('"log"', '"message"', '"msg"')):
+        return line
+    try:
+        fields = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return line
+    inner = next((fields[key] for key in ("log", "message", "msg") if isinstance(fields.get(key), str)), line)
+    return inner.rstrip("\r\n") if isinstance(inner, str) else line

@@ -1,0 +1,179 @@
+"""The host out of memory (or disk), and GPUs that the driver gave up: Ray, the kernel, Slurm, exit codes, Xid.
+
+Anchored like the rest: what Ray *guesses* ("the process is killed by SIGKILL by OOM killer" is the first of three
+guesses in every SYSTEM_ERROR text) gives nothing, and neither does the kernel's chatter around a kill: one line a kill
+counts.
+"""
+
+import re
+
+from oomwatch import wire
+from oomwatch_agent.logs.pattern import Bodies, Pattern
+from oomwatch_agent.logs.units import NUMBER, SIZE_UNIT, byte_count, count_of, number_of
+
+# Ray 2.2 to 2.60. The sentence before it may be on the same line or on the one above; the part about the task is
+# optional, and newer ones name the lease.
+_RAY_NODE = re.compile(
+    r"(?:.{0,300}?(?P<kills>\d{1,6}) worker\(s\) were killed due to the node running low on memory\.\s*"
+    r"|.{0,2000}?killed due to the node running low on memory\.\s*)?"
+    r"Memory on the node (?:\(IP: [^)]{0,150}\) )?"
+    r"(?:where the \w+ (?:\((?P<task>[^)]{0,300}(?:\([^)]*\)[^)]{0,100})?)\) )?was running )?"
+    rf"was (?P<used>{NUMBER}) ?(?P<used_unit>{SIZE_UNIT}) / (?P<limit>{NUMBER}) ?(?P<limit_unit>{SIZE_UNIT})\b"
+)
+_RAY_TASK_NAME = re.compile(r"\bname=(?P<name>[\w.:\-]{1,100})")
+_RAY_TASK_PID = re.compile(r"\bpid=(?P<pid>\d{1,10})\b")
+_RAY_SUMMARY = re.compile(
+    r"(?P<kills>\d{1,6}) Workers? \(tasks / actors\) killed due to memory pressure \(OOM\)", re.IGNORECASE
+)
+_RAY_DISK = re.compile(
+    rf"\S{{1,300}} is over (?P<percent>{NUMBER})% full"
+    rf"(?:, available space: (?P<free>{NUMBER}) ?(?P<free_unit>{SIZE_UNIT}); "
+    rf"capacity: (?P<size>{NUMBER}) ?(?P<size_unit>{SIZE_UNIT}))?"
+)
+_KERNEL = re.compile(
+    r"(?:Memory cgroup out of memory|Out of memory(?: \([^)]*\))?): Killed process (?P<pid>\d{1,10}),? "
+    r"\((?P<process>[^)]{0,64})\)(?P<rest>.*)"
+)
+_KERNEL_RSS = re.compile(r"\b(?:anon|file|shmem)-rss:(\d{1,15})kB")
+_SLURM = re.compile(
+    r"(?:\w+: )?(?:error: )?Detected (?P<kills>\d{1,6}) oom[-_]kill event(?:s|\(s\))? in (?:StepId=|step )\S+",
+    re.IGNORECASE,
+)
+_EXIT = re.compile(
+    r"(?:srun: error: \S{1,80}: tasks? [\d,\-]{1,60}: Exited with exit code"
+    r"|[Pp]rocess finished with exit code|[Cc]ommand terminated with (?:non-zero )?exit code"
+    r"|(?:\S{1,80} )?exited with (?:exit )?code|[Ee]xit [Cc]ode:|exitcode ?:|returned exit code) ?137\b"
+)
+_XID = re.compile(r"NVRM: Xid \(PCI:(?P<bus>[0-9a-fA-F:.]{4,20})\): (?P<xid>\d{1,5})\b")
+# 79: fallen off the bus. 119, 120: the GPU's own processor no longer answers. Others (13, 31, 43, 45 ...) are errors
+# of programs, or of memory that the driver can retire: the GPU stays.
+_LOST_XIDS = (79, 119, 120)
+_NAME = re.compile(r"[^\w.:\-/+ ]")
+
+
+def _read_ray_node(match: re.Match[str]) -> Bodies:
+    task = match["task"] or ""
+    name, pid = _RAY_TASK_NAME.search(task), _RAY_TASK_PID.search(task)
+    return (
+        wire.HostOom(
+            reporter="ray",
+            process=name["name"] if name else None,
+            pid=count_of(pid["pid"]) if pid else None,
+            used_bytes=byte_count(match["used"], match["used_unit"]),
+            limit_bytes=byte_count(match["limit"], match["limit_unit"]),
+            kills=count_of(match["kills"]) or 1,
+        ),
+    )
+
+
+def _read_ray_summary(match: re.Match[str]) -> Bodies:
+    kills = count_of(match["kills"])
+    return (wire.HostOom(reporter="ray", kills=kills),) if kills else ()
+
+
+def _read_disk(match: re.Match[str]) -> Bodies:
+    free, size = number_of(match["free"]), number_of(match["size"])
+    percent = number_of(match["percent"])
+    ratio = None if percent is None else percent / 100
+    if free is not None and size and match["free_unit"] == match["size_unit"] and 0 <= free <= size:
+        ratio = 1 - free / size
+    return (wire.DiskFull(reporter="ray", used_ratio=ratio),) if ratio is None or 0 <= ratio <= 1 else ()
+
+
+def _read_kernel(match: re.Match[str]) -> Bodies:
+    resident_kib = sum(int(part) for part in _KERNEL_RSS.findall(match["rest"]))
+    return (
+        wire.HostOom(
+            reporter="kernel",
+            process=_NAME.sub("", match["process"]) or None,
+            pid=count_of(match["pid"]),
+            used_bytes=byte_count(float(resident_kib), "KiB") if resident_kib else None,
+        ),
+    )
+
+
+def _read_slurm(match: re.Match[str]) -> Bodies:
+    kills = count_of(match["kills"])
+    return (wire.HostOom(reporter="slurm", kills=kills),) if kills else ()
+
+
+def _read_exit(_: re.Match[str]) -> Bodies:
+    return (wire.HostOom(reporter="exit code"),)
+
+
+def _read_xid(match: re.Match[str]) -> Bodies:
+    xid = int(match["xid"])
+    return (wire.GpuLost(xid=xid, pci_bus_id=match["bus"].lower()),) if xid in _LOST_XIDS else ()
+
+
+PATTERNS = (
+    Pattern(
+        name="Ray kill",
+        gate="Memory on the node",
+        regex=_RAY_NODE,
+        read=_read_ray_node,
+        example=(
+            "Memory on the node (IP: 192.0.2.7, ID: 90efe9) where the lease (lease ID: 0100, name=WorkerDict.__init__, "
+            "pid=3048, memory used=49.21GB) was running was 726.33GB / 760.00GB (0.9557), which exceeds the memory "
+            "usage threshold of 0.95. Ray killed this worker"
+        ),
+        expect=("HostOom",),
+    ),
+    Pattern(
+        name="Ray summary",
+        gate="memory pressure",
+        regex=_RAY_SUMMARY,
+        read=_read_ray_summary,
+        example=(
+            "(raylet) [2026-05-03 07:23:59,445 E 395 395] (raylet) node_manager.cc:3049: 10 Workers (tasks / actors) "
+            "killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: e5d9)"
+        ),
+        expect=("HostOom",),
+    ),
+    Pattern(
+        name="Ray disk",
+        gate="% full",
+        regex=_RAY_DISK,
+        read=_read_disk,
+        example=(
+            "(raylet) [2026-07-24 16:31:15,298 E 211 211] (raylet) file_system_monitor.cc:116: /tmp/ray/session_2026 "
+            "is over 95% full, available space: 147.493 GB; capacity: 3519.75 GB. Object creation will fail"
+        ),
+        expect=("DiskFull",),
+    ),
+    Pattern(
+        name="kernel",
+        gate="Killed process",
+        regex=_KERNEL,
+        read=_read_kernel,
+        example=(
+            "Nov 29 13:50:26 node7 kernel: [8812.104] Memory cgroup out of memory: Killed process 4127 "
+            "(ray::TaskRunner) total-vm:331200kB, anon-rss:241172480kB, file-rss:1024kB, shmem-rss:0kB, UID:0"
+        ),
+        expect=("HostOom",),
+    ),
+    Pattern(
+        name="Slurm",
+        gate="kill event",
+        regex=_SLURM,
+        read=_read_slurm,
+        example="slurmstepd: error: Detected 1 oom_kill event in StepId=1813.0. Some of the step tasks have been ...",
+        expect=("HostOom",),
+    ),
+    Pattern(
+        name="exit code 137",
+        gate="137",
+        regex=_EXIT,
+        read=_read_exit,
+        example="command terminated with exit code 137",
+        expect=("HostOom",),
+    ),
+    Pattern(
+        name="Xid",
+        gate="NVRM: Xid",
+        regex=_XID,
+        read=_read_xid,
+        example="[882.104312] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', GPU has fallen off the bus.",
+        expect=("GpuLost",),
+    ),
+)

@@ -1,0 +1,213 @@
+"""`RaySource`: the logs that Ray keeps on this node, one pair of files for every worker process.
+
+`<session>/logs/worker-<id>-<job>-<pid>.{out,err}` hold what a worker printed, uncoloured, complete and at once, where
+the driver's log has it coloured, folded and late. Their first lines are `:job_id:` and `:actor_name:`; the job in the
+file's name may be ffffffff for a process that was started before it had one.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from oomwatch import wire
+from oomwatch_agent.logs.context import PhaseMemory
+from oomwatch_agent.logsource import Budget, Follower, LogFrom, state_of
+from oomwatch_agent.source import Found, Reading, SourceMissingError
+
+_WORKER = re.compile(r"worker-[0-9a-f]{8,64}-(?P<job>[0-9a-f]{8})-(?P<pid>\d{1,10})\.(?:out|err)$")
+_DAEMONS = ("raylet.out", "raylet.err")  # they tell of workers killed for memory, and of a full disk
+_NO_JOB = "ffffffff"
+_MOST_FILES = 2000
+
+
+def raylet_sessions() -> Iterator[Path]:
+    """Session folders of the raylets that run on this machine, as far as their command lines may be read."""
+    for process in psutil.process_iter(["name", "cmdline"]):
+        if process.info["name"] == "raylet":
+            yield from (
+                Path(part.partition("=")[2])
+                for part in process.info["cmdline"] or ()
+                if part.startswith("--session_dir=")
+            )
+
+
+class RaySource:
+    """Follows a Ray session's log folder, and the next session when that begins.
+
+    `mode`: "auto" finds the sessions of this node, otherwise it is a folder: a session, its logs, a temporary folder
+    of Ray, or any folder with worker files. ("off" means: do not make a RaySource.)
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        log_from: LogFrom,
+        run: str | None,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        sessions: Callable[[], Iterable[Path]] = raylet_sessions,
+        clock: Callable[[], float] = time.time,
+        most_files: int = _MOST_FILES,
+    ) -> None:
+        self._mode = mode
+        self._log_from = log_from
+        self._run = run
+        self._environ = environ
+        self._sessions = sessions
+        self._clock = clock
+        self._most_files = most_files
+        self._files: dict[Path, _File] = {}
+        self._known: set[Path] = set()  # whatever was taken up once is not begun again
+        self._phases: dict[Path, PhaseMemory] = {}
+        self._runs_of_jobs: dict[tuple[Path, str], str] = {}
+        self._looked = False  # what appears after the first look is news from its first line
+        self._facts: wire.NodeFacts | None = None
+
+    @property
+    def name(self) -> str:
+        """ "ray"."""
+        return "ray"
+
+    def open(self) -> wire.NodeFacts:
+        """Look for a session. Raises SourceMissingError where there is none (yet)."""
+        folders = self._folders()
+        self._take_up(folders)
+        self._looked = True
+        if not folders:
+            raise SourceMissingError(self._why_nothing())
+        self._facts = self._facts_now()
+        return self._facts
+
+    def read(self, *, slow: bool) -> Reading:
+        """What the workers printed since the last read."""
+        # Listing a folder is cheap; asking for running raylets walks over all processes.
+        self._take_up(self._folders() if slow else list(self._phases))
+        share = Budget(len(self._files)).share_bytes
+        read = [(file, finding) for file in self._files.values() for finding in file.follower.poll(share)]
+        self._learn_runs()
+        facts = self._facts_now()
+        changed, self._facts = facts != self._facts, facts
+        found = tuple(self._named(file, finding) for file, finding in read)
+        return Reading(found=found, facts=facts if changed else None)
+
+    def close(self) -> None:
+        """Let go of all files."""
+        for file in self._files.values():
+            file.follower.tail.close()
+
+    def _folders(self) -> list[Path]:
+        """The folders with logs, each once, however many names lead to it."""
+        candidates = [Path(self._mode)] if self._mode != "auto" else [*self._sessions(), *self._usual_places()]
+        found = (logs for candidate in candidates if (logs := _logs_folder(candidate)) is not None)
+        return list(dict.fromkeys(found))
+
+    def _usual_places(self) -> Iterator[Path]:
+        given = self._environ.get("RAY_TMPDIR")
+        if given:
+            yield Path(given) / "ray" / "session_latest"
+        yield Path("/tmp/ray/session_latest")  # noqa: S108 - where Ray puts it
+
+    def _take_up(self, folders: Iterable[Path]) -> None:
+        """Follow the files that are new since the last look."""
+        for folder in folders:
+            phases = self._phases.setdefault(folder, PhaseMemory())
+            new = [file for file in _log_files(folder) if file[0] not in self._known]
+            if len(self._files) + len(new) > self._most_files:
+                self._make_room(len(new))
+                room = max(0, self._most_files - len(self._files))
+                new = sorted(new, key=lambda file: _written_at(file[0]), reverse=True)[:room]
+            for path, job, pid in new:
+                follower = Follower(
+                    path, self._log_from, is_new=self._looked, now=self._clock(), pid=pid, phases=phases
+                )
+                self._known.add(path)
+                self._files[path] = _File(folder, job, follower)
+
+    def _make_room(self, wanted: int) -> None:
+        """Give up files of processes that are long done, the oldest first."""
+        resting = [path for path, file in self._files.items() if file.follower.tail.resting]
+        for path in resting[: max(0, len(self._files) + wanted - self._most_files)]:
+            del self._files[path]
+
+    def _learn_runs(self) -> None:
+        """A run's name stands in the file of its TaskRunner and holds for every worker of the same Ray job."""
+        for file in self._files.values():
+            if (run := file.follower.reader.run) and (job := file.job):
+                self._runs_of_jobs[file.folder, job] = run
+
+    def _named(self, file: "_File", finding: Found) -> Found:
+        """With the run: as said by --run, by the file, by the job's TaskRunner, or else the session's name."""
+        of_job = self._runs_of_jobs.get((file.folder, file.job or ""))
+        run = self._run or finding.run or of_job or _session_name(file.folder)
+        return msgspec.structs.replace(finding, run=run[:253])
+
+    def _facts_now(self) -> wire.NodeFacts:
+        state, detail = state_of([file.follower.tail for file in self._files.values()])
+        if not self._files:
+            state, detail = "waiting", "the session has no workers yet"
+        elif detail is None:
+            sessions = ", ".join(sorted({_session_name(file.folder) for file in self._files.values()}))
+            detail = f"{len(self._files)} files of {sessions}"
+        return wire.NodeFacts(sources=(wire.SourceFacts(name=self.name, state=state, detail=detail and detail[:2000]),))
+
+    def _why_nothing(self) -> str:
+        if self._mode == "auto":
+            return "no Ray session on this node; where its folder is elsewhere, name it with --ray DIR"
+        return f"no Ray logs in {self._mode}: --ray wants a session's folder, or one with worker-*.out and .err files"
+
+
+class _File:
+    """One followed file, the folder it is in, and the Ray job that it belongs to."""
+
+    def __init__(self, folder: Path, job: str | None, follower: Follower) -> None:
+        self.folder = folder
+        self.follower = follower
+        self._job = job
+
+    @property
+    def job(self) -> str | None:
+        """From the file's first line, else from its name."""
+        return self.follower.reader.job or self._job
+
+
+def _logs_folder(given: Path) -> Path | None:
+    """The folder with worker files that `given` means: itself, its logs, or those of its latest session."""
+    candidates = (given / "logs", given / "session_latest" / "logs", given)
+    return next((folder.resolve() for folder in candidates if _holds_logs(folder)), None)
+
+
+def _holds_logs(folder: Path) -> bool:
+    try:
+        return folder.is_dir() and (folder.name == "logs" or any(_log_files(folder)))
+    except OSError:  # may not be looked into
+        return False
+
+
+def _log_files(folder: Path) -> Iterator[tuple[Path, str | None, int | None]]:
+    """Path, job and pid of every file that is followed."""
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208 - names are enough, and there may be thousands
+    except OSError:
+        return
+    for name in names:
+        if match := _WORKER.match(name):
+            job = match["job"]
+            yield folder / name, None if job == _NO_JOB else job, int(match["pid"])
+        elif name in _DAEMONS:
+            yield folder / name, None, None
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _session_name(folder: Path) -> str:
+    return (folder.parent.name if folder.name == "logs" else folder.name) or "ray"

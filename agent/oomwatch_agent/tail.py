@@ -1,0 +1,259 @@
+"""Following a file as it grows: bytes in, whole lines out, through rotation, truncation and whatever else befalls logs.
+
+One `Tail` follows one path. It owns no thread: `poll` reads what has come, at most so many bytes, and returns. A file
+that is renamed is read to its end before the new one is begun; one that is cut (copytruncate) is begun again; one that
+is not there yet, or not any more, is waited for.
+"""
+
+import os
+import select
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+MAX_LINE_BYTES = 64 * 1024
+HEAD_BYTES = 512 * 1024  # enough for a driver's printed configuration (75 KB in verl 0.9)
+_BLOCK_BYTES = 256 * 1024
+_FINGERPRINT_BYTES = 64
+_IDLE_POLLS_BEFORE_CLOSING = 60  # a handle on a deleted file keeps its disk space from being freed
+
+Begin: TypeAlias = Literal["backlog", "live", "end"]
+
+
+class Line(NamedTuple):
+    """One line without its end. `number` counts from 1 and is 0 where it is not known. `stage`: "head" lines are for
+    names only, "backlog" was there at first sight, "live" came since."""
+
+    text: str
+    number: int
+    stage: Literal["head", "backlog", "live"]
+
+
+class LineSplitter:
+    """Pieces of a byte stream to lines: split at LF and at CR (progress bars), NUL bytes left out, bad UTF-8 replaced.
+
+    A line beyond MAX_LINE_BYTES is cut there; the rest of it is dropped.
+    """
+
+    def __init__(self) -> None:
+        self._partial = b""
+        self._cutting = False
+        self.number = 1
+
+    def feed(self, block: bytes) -> list[tuple[str, int]]:
+        """The lines that `block` completes, each with its number."""
+        if b"\0" in block:
+            block = block.replace(b"\0", b"")
+        lines: list[tuple[str, int]] = []
+        pieces = (self._partial + block).splitlines(keepends=True)
+        self._partial = pieces.pop() if pieces and pieces[-1][-1] not in b"\r\n" else b""
+        for piece in pieces:
+            if not self._cutting and (text := _decoded(piece)):
+                lines.append((text, self.number))
+            self._cutting = False
+            self.number += piece.endswith(b"\n")  # an editor counts line feeds only
+        if len(self._partial) > MAX_LINE_BYTES:
+            if not self._cutting:
+                lines.append((_decoded(self._partial), self.number))
+            self._partial, self._cutting = b"", True
+        return lines
+
+    def flush(self) -> list[tuple[str, int]]:
+        """The last line of a stream that ended without an end of line."""
+        text = "" if self._cutting else _decoded(self._partial)
+        self._partial, self._cutting = b"", False
+        return [(text, self.number)] if text else []
+
+
+def _decoded(piece: bytes) -> str:
+    return piece[:MAX_LINE_BYTES].rstrip(b"\r\n").decode("utf-8", "replace")
+
+
+class Tail:
+    """Follows one path. `begin` says what the content at first sight is: "backlog", "live", or passed over ("end")."""
+
+    def __init__(self, path: Path, begin: Begin) -> None:
+        self.path = path
+        self.problem: str | None = None  # why nothing can be read, and what to do about it
+        self.waiting = False  # there is no such file any more
+        self._begin: Begin = begin
+        self._fd: int | None = None
+        self._identity: tuple[int, int] | None = None
+        self._offset = 0
+        self._size = 0
+        self._backlog_end = 0
+        self._numbered = True
+        self._fingerprint = b""
+        self._splitter = LineSplitter()
+        self._idle_polls = 0
+
+    @property
+    def behind_bytes(self) -> int:
+        """How much of the file is still to be read."""
+        return max(0, self._size - self._offset)
+
+    @property
+    def size_bytes(self) -> int:
+        """The file's size when it was last looked at."""
+        return self._size
+
+    @property
+    def in_backlog(self) -> bool:
+        """Whether content of before the first sight is still to come."""
+        return self._offset < self._backlog_end
+
+    @property
+    def resting(self) -> bool:
+        """Whether the file has been idle for so long that its handle was given back."""
+        return self._fd is None and self._identity is not None
+
+    def poll(self, budget_bytes: int) -> list[Line]:
+        """What has come since, up to about `budget_bytes`. Never raises for what may happen to a file."""
+        try:
+            return self._poll(budget_bytes)
+        except PermissionError:
+            self._fail(f"cannot read {self.path.name}: permission denied; run the agent as a user who may read it")
+        except OSError as error:
+            self._fail(f"cannot read {self.path.name}: {error.strerror or error}")
+        return []
+
+    def close(self) -> None:
+        """Let the file go. The place is kept, so a later poll goes on there."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _poll(self, budget_bytes: int) -> list[Line]:
+        there = self._stat()
+        self.waiting = there is None and self._fd is None
+        if self._fd is None and not self._open(there):
+            return []
+        lines = self._take_head() if self._begin == "end" else []
+        lines += self._read(budget_bytes)
+        if self.behind_bytes:
+            return lines
+        if there is not None and _identity(there) != self._identity:
+            lines += self._switch(budget_bytes)
+        elif not lines:
+            self._rest()
+        else:
+            self._idle_polls = 0
+        return lines
+
+    def _stat(self) -> os.stat_result | None:
+        try:
+            return os.stat(self.path)  # noqa: PTH116 - one call a second and file
+        except FileNotFoundError:
+            return None
+
+    def _open(self, there: os.stat_result | None) -> bool:
+        """A handle on what is at the path, at the place to go on from; False where there is nothing to do."""
+        if there is None or (_identity(there) == self._identity and there.st_size == self._offset):
+            self.problem = None
+            return False
+        self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        self.problem, self.waiting = None, False
+        seen = os.fstat(self._fd)
+        if self._identity is None:
+            self._size = seen.st_size
+            self._backlog_end = seen.st_size if self._begin == "backlog" else 0
+        elif _identity(seen) != self._identity:
+            self._restart()
+        self._identity = _identity(seen)
+        return True
+
+    def _restart(self) -> None:
+        """Another file, or this one from its beginning: all of it is new."""
+        self._offset = self._backlog_end = self._size = 0
+        self._numbered = True
+        self._fingerprint = b""
+        self._splitter = LineSplitter()
+        self._begin = "live"
+
+    def _take_head(self) -> list[Line]:
+        """The head of a file whose content is passed over: names stand there."""
+        assert self._fd is not None  # noqa: S101
+        self._begin = "live"
+        head = os.pread(self._fd, min(HEAD_BYTES, self._size), 0)
+        self._offset = self._size
+        self._numbered = len(head) == self._size
+        lines = [Line(text, number, "head") for text, number in self._splitter.feed(head)]
+        if not self._numbered:
+            self._splitter = LineSplitter()
+        return lines
+
+    def _read(self, budget_bytes: int) -> list[Line]:
+        lines: list[Line] = []
+        self._notice_truncation()
+        while budget_bytes > 0 and (block := self._next_block(budget_bytes)):
+            budget_bytes -= len(block)
+            stage: Literal["backlog", "live"] = "backlog" if self._offset <= self._backlog_end else "live"
+            lines += (Line(text, number if self._numbered else 0, stage) for text, number in self._splitter.feed(block))
+        return lines
+
+    def _next_block(self, most: int) -> bytes:
+        """The next bytes; a block never holds both backlog and live ones."""
+        assert self._fd is not None  # noqa: S101
+        if self.in_backlog:
+            most = min(most, self._backlog_end - self._offset)
+        block = os.pread(self._fd, min(most, _BLOCK_BYTES), self._offset)
+        if len(self._fingerprint) < _FINGERPRINT_BYTES and self._offset == len(self._fingerprint):
+            self._fingerprint += block[: _FINGERPRINT_BYTES - len(self._fingerprint)]
+        self._offset += len(block)
+        self._size = max(self._size, self._offset)
+        return block
+
+    def _notice_truncation(self) -> None:
+        """Begin again where the file became shorter, or its first bytes are others (cut, and grown past our place)."""
+        assert self._fd is not None  # noqa: S101
+        self._size = os.fstat(self._fd).st_size
+        changed = self._fingerprint and os.pread(self._fd, len(self._fingerprint), 0) != self._fingerprint
+        if self._size < self._offset or (changed and self._size > self._offset):
+            size = self._size
+            self._restart()
+            self._size = size
+
+    def _switch(self, budget_bytes: int) -> list[Line]:
+        """The old file was renamed or deleted and is read to its end: on to the new one."""
+        number = self._splitter.flush()
+        lines = [Line(text, at if self._numbered else 0, "live") for text, at in number]
+        self.close()
+        if self._open(self._stat()):
+            lines += self._read(budget_bytes)
+        return lines
+
+    def _rest(self) -> None:
+        """Nothing came. After a while the handle is given back; the place is kept."""
+        self._idle_polls += 1
+        if self._idle_polls >= _IDLE_POLLS_BEFORE_CLOSING:
+            self._idle_polls = 0
+            self.close()
+
+    def _fail(self, problem: str) -> None:
+        self.problem = problem
+        self.close()
+
+
+def _identity(seen: os.stat_result) -> tuple[int, int]:
+    return seen.st_dev, seen.st_ino
+
+
+class StdinTail:
+    """Standard input as a source of lines: waits for nothing, and leaves the descriptor's flags alone."""
+
+    def __init__(self, fd: int = 0) -> None:
+        self.ended = False
+        self._fd = fd
+        self._splitter = LineSplitter()
+
+    def poll(self, budget_bytes: int) -> list[Line]:
+        """What has come since. At the end of the input, the last line too, whole or not."""
+        found: list[tuple[str, int]] = []
+        while budget_bytes > 0 and not self.ended and select.select([self._fd], [], [], 0)[0]:
+            try:
+                block = os.read(self._fd, min(budget_bytes, _BLOCK_BYTES))
+            except (BlockingIOError, InterruptedError):
+                break
+            self.ended = not block
+            budget_bytes -= len(block)
+            found += self._splitter.feed(block) if block else self._splitter.flush()
+        return [Line(text, number, "live") for text, number in found]
