@@ -1,0 +1,129 @@
+"""One connection to the server: open, greet, send, receive, close. Every failure is a LinkError with a sentence."""
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+
+from oomwatch import wire
+
+HELLO_ANSWER_SECONDS = 10.0
+PING_SECONDS = 20.0  # the protocol's
+CLOSE_SECONDS = 1.0
+
+_FINAL_STATUS = {
+    401: "the token is missing or wrong; set --token or OOMWATCH_TOKEN",
+    403: "access is forbidden; is the token right, and may this machine pass the proxy?",
+    404: "there is no /ws/agent; is it an oomwatch server?",
+}
+_REMEDY = {
+    wire.RefusedReason.TOKEN: "set --token, --token-file or OOMWATCH_TOKEN to the server's token for agents",
+    wire.RefusedReason.PROTOCOL: "install the same version of oomwatch on both sides",
+    wire.RefusedReason.NODE_TAKEN: "if two agents share the name, give one another --node",
+}
+
+
+class LinkError(Exception):
+    """The connection cannot be had, or is lost. The text names the server; `retry`: whether to try again soon."""
+
+    def __init__(self, sentence: str, *, retry: bool = True) -> None:
+        super().__init__(sentence)
+        self.retry = retry
+
+
+class Link:
+    """An open connection. Close it, whatever happens."""
+
+    def __init__(self, url: str, connection: ClientConnection) -> None:
+        self._url = url
+        self._connection = connection
+
+    @classmethod
+    async def open(cls, url: str, token: str | None) -> "Link":
+        options: dict[str, Any] = {"additional_headers": {"Authorization": f"Bearer {token}"}} if token else {}
+        if "proxy" in inspect.signature(connect.__init__).parameters:  # websockets 15 and later
+            # A proxy set for downloads from the internet is no way to a server inside the cluster.
+            options["proxy"] = None
+        with _as_link_error(url):
+            return cls(
+                url,
+                await connect(
+                    url,
+                    compression=None,  # costs more CPU and memory than the whole rest of the agent
+                    ping_interval=PING_SECONDS,
+                    ping_timeout=PING_SECONDS,
+                    close_timeout=CLOSE_SECONDS,
+                    **options,
+                ),
+            )
+
+    async def greet(self, hello: wire.Hello) -> wire.Welcome:
+        """Say hello and be welcomed."""
+        await self.send(wire.encode(hello))
+        try:
+            answer = await asyncio.wait_for(self.receive(), HELLO_ANSWER_SECONDS)
+        except asyncio.TimeoutError:
+            raise LinkError(f"{self._url} does not answer hello; is it an oomwatch server?") from None
+        if not isinstance(answer, wire.Welcome):
+            raise LinkError(f"{self._url} answers hello with {_brief(answer)}; is it an oomwatch server?", retry=False)
+        return answer
+
+    async def send(self, text: bytes) -> None:
+        with _as_link_error(self._url):
+            await self._connection.send(text.decode())
+
+    async def receive(self) -> wire.ServerMessage | wire.Unknown:
+        """The next message. What is none of this protocol comes as Unknown; a refusal is a LinkError."""
+        with _as_link_error(self._url):
+            frame = await self._connection.recv()
+        try:
+            message = wire.decode_server(frame)
+        except wire.MalformedMessageError:
+            return wire.Unknown(type="(unreadable)")
+        if isinstance(message, wire.Refused):
+            raise _refusal(self._url, message)
+        return message
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+
+@contextlib.contextmanager
+def _as_link_error(url: str) -> Iterator[None]:
+    try:
+        yield
+    except ConnectionClosed as error:
+        why = error.rcvd.reason if error.rcvd is not None and error.rcvd.reason else "no reason given"
+        raise LinkError(f"lost the connection to {url}: {why}") from error
+    except InvalidStatus as error:
+        status = error.response.status_code
+        sentence = _FINAL_STATUS.get(status, f"it answers with HTTP status {status}")
+        raise LinkError(f"cannot connect to {url}: {sentence}", retry=status not in _FINAL_STATUS) from error
+    except InvalidHandshake as error:
+        raise LinkError(f"cannot connect to {url}: it speaks no WebSocket; is it an oomwatch server?") from error
+    except (asyncio.TimeoutError, TimeoutError) as error:
+        raise LinkError(
+            f"cannot reach {url}: no answer in time; is the address right, is a firewall between?"
+        ) from error
+    except (OSError, EOFError) as error:
+        raise LinkError(f"cannot reach {url}: {_brief_os_error(error)}; does the server run there?") from error
+
+
+def _brief_os_error(error: OSError | EOFError) -> str:
+    if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
+        return "connection refused"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def _brief(message: object) -> str:
+    return f'"{message.type}"' if isinstance(message, wire.Unknown) else f'"{type(message).__name__.lower()}"'
+
+
+def _refusal(url: str, refused: wire.Refused) -> LinkError:
+    remedy = _REMEDY.get(refused.reason)
+    sentence = f"{url} refuses this agent ({refused.reason.value}): {refused.detail}"
+    return LinkError(f"{sentence}; {remedy}" if remedy else sentence, retry=refused.retry)

@@ -1,0 +1,212 @@
+"""Asks every source once an interval and makes wire messages of what they answer.
+
+    ask all -> wait a moment -> one Sample (GPUs, host) and the Events that logs and counters gave
+
+A source that does not answer in time is left alone until it does: its reading comes with a later sample, and if it
+takes very long the source is called hung and its GPUs `no_data`. A source that is missing or fails is tried again,
+later and later. None of that touches the other sources.
+"""
+
+import logging
+import queue
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from oomwatch import wire
+from oomwatch_agent.dedup import Deduplicator
+from oomwatch_agent.environ import Environments
+from oomwatch_agent.identify import Environment, Identifier
+from oomwatch_agent.source import Found, Reading, Source, SourceMissingError
+from oomwatch_agent.worker import Answer, Worker
+
+MISSING_RETRY_SECONDS = 30.0
+FAILED_RETRY_FIRST_SECONDS = 1.0
+FAILED_RETRY_LONGEST_SECONDS = 60.0
+HUNG_AFTER_SECONDS = 5.0  # NVML answers within milliseconds; nvidia-smi on a busy node may take two or three seconds
+OPEN_HUNG_AFTER_SECONDS = 30.0  # without persistence mode the driver takes seconds a card to start
+_MAX_TEXT = 2000  # wire.Text
+_MAX_SOURCES = 1000  # wire.NodeFacts.sources
+
+_log = logging.getLogger(__name__)
+
+
+class Collected(msgspec.Struct, frozen=True):
+    """The messages of one round, not yet numbered."""
+
+    sample: wire.Sample
+    events: tuple[wire.Event, ...]
+
+
+class _Slot:
+    """What the sampler knows of one source."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.state: wire.SourceState = "waiting"
+        self.detail: str | None = None
+        self.facts = wire.NodeFacts()
+        self.opened = False
+        self.asked_at: float | None = None  # None: it is not busy
+        self.retry_at = 0.0
+        self.failures = 0  # in a row
+        self.reopen = False
+
+    def turn(self, state: wire.SourceState, detail: str | None) -> None:
+        """Take a state and, if it is news, tell the log."""
+        if (state, detail) == (self.state, self.detail):
+            return
+        self.state, self.detail = state, detail
+        level = logging.INFO if state in ("ok", "waiting") else logging.WARNING
+        _log.log(level, "source %s: %s%s", self.worker.name, state, f" - {detail}" if detail else "")
+
+    def source_facts(self) -> tuple[wire.SourceFacts, ...]:
+        """What the source says of itself while it works; what the sampler knows of it otherwise."""
+        if self.state == "ok" and self.facts.sources:
+            return self.facts.sources
+        return (wire.SourceFacts(name=self.worker.name[:253], state=self.state, detail=self.detail),)
+
+
+class Sampler:
+    """Owns the sources. `collect` blocks for `answer_within_seconds` at most; call it from one thread at a time."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        run: str | None = None,
+        answer_within_seconds: float = 0.4,
+        clock: Callable[[], float] = time.monotonic,
+        environment: Environment | None = None,
+    ) -> None:
+        self._run = run
+        self._answer_within_seconds = answer_within_seconds
+        self._clock = clock
+        self._environment = environment or Environments()
+        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._slots = [_Slot(Worker(index, source, self._answers)) for index, source in enumerate(sources)]
+        self._identifier = Identifier()
+        self._deduplicator = Deduplicator()
+        self.facts = self._merged_facts()
+
+    def collect(self, at: float, *, slow: bool) -> Collected:
+        """Ask all, wait a moment, and say what came. `at`: Unix seconds of this sample."""
+        now = self._clock()
+        self._ask(now, slow=slow)
+        # In the order of the sources and not of their answers: of two that tell the same, the first is kept.
+        readings = [reading for _, reading in sorted(self._read_answers(), key=lambda answer: answer[0])]
+        self._notice_the_hung(now)
+        self._refresh_facts()
+        gpus = tuple(self._gpus(readings, now))
+        host = next((reading.host for reading in reversed(readings) if reading.host is not None), None)
+        events = tuple(self._events(readings, at, now))
+        return Collected(wire.Sample(seq=0, at=at, gpus=gpus, host=host), events)
+
+    def close(self, within_seconds: float = 1.0) -> None:
+        """Close every source that is not stuck."""
+        for slot in self._slots:
+            slot.worker.stop()
+        deadline = time.monotonic() + within_seconds
+        for slot in self._slots:
+            if slot.state != "hung":
+                slot.worker.join(max(0.0, deadline - time.monotonic()))
+
+    # ------------------------------------------------------------ asking
+
+    def _ask(self, now: float, *, slow: bool) -> None:
+        for slot in self._slots:
+            if slot.asked_at is None and now >= slot.retry_at:
+                slot.asked_at = now
+                slot.worker.ask(slow=slow, reopen=slot.reopen)
+
+    def _read_answers(self) -> Iterator[tuple[int, Reading]]:
+        """The readings that arrive in time: those asked for now, and late ones of earlier rounds."""
+        deadline = time.monotonic() + self._answer_within_seconds
+        while any(slot.asked_at is not None and slot.state != "hung" for slot in self._slots):
+            try:
+                answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                return
+            yield from self._take(answer)
+        while not self._answers.empty():  # only hung sources are still out: see whether one came back
+            yield from self._take(self._answers.get())
+
+    def _take(self, answer: Answer) -> Iterator[tuple[int, Reading]]:
+        slot = self._slots[answer.index]
+        slot.asked_at = None
+        if answer.facts is not None:
+            slot.opened, slot.facts = True, answer.facts
+        if answer.error is not None:
+            self._take_error(slot, answer.error)
+        elif answer.reading is not None:
+            slot.failures, slot.reopen = 0, False
+            slot.facts = answer.reading.facts or slot.facts
+            slot.turn("ok", None)
+            yield answer.index, answer.reading
+
+    def _take_error(self, slot: _Slot, error: Exception) -> None:
+        if isinstance(error, SourceMissingError):
+            slot.opened = False
+            slot.retry_at = self._clock() + MISSING_RETRY_SECONDS
+            slot.turn("missing", str(error)[:_MAX_TEXT])
+            return
+        # The first failure may be one bad read; from the second on the source is opened afresh.
+        slot.failures += 1
+        slot.reopen = slot.failures > 1
+        wait = min(FAILED_RETRY_LONGEST_SECONDS, FAILED_RETRY_FIRST_SECONDS * 2 ** min(slot.failures - 1, 10))
+        slot.retry_at = self._clock() + wait
+        _log.debug("source %s failed", slot.worker.name, exc_info=error)
+        slot.turn("failed", f"{type(error).__name__}: {error}"[:_MAX_TEXT])
+
+    def _notice_the_hung(self, now: float) -> None:
+        for slot in self._slots:
+            limit = HUNG_AFTER_SECONDS if slot.opened else OPEN_HUNG_AFTER_SECONDS
+            if slot.asked_at is not None and now - slot.asked_at >= limit:
+                slot.turn("hung", f"no answer for {limit:g} s; it is asked again once it has answered")
+
+    # ------------------------------------------------------------ merging
+
+    def _refresh_facts(self) -> None:
+        facts = self._merged_facts()
+        if facts != self.facts:
+            self.facts = facts
+            self._identifier.know_gpus(facts.gpus)
+
+    def _merged_facts(self) -> wire.NodeFacts:
+        gpus = {gpu.gpu: gpu for slot in reversed(self._slots) for gpu in slot.facts.gpus}
+        ordered = dict.fromkeys(gpu.gpu for slot in self._slots for gpu in slot.facts.gpus)
+        return wire.NodeFacts(
+            gpus=tuple(gpus[label] for label in ordered),
+            host=next((slot.facts.host for slot in self._slots if slot.facts.host is not None), None),
+            sources=tuple(source for slot in self._slots for source in slot.source_facts())[:_MAX_SOURCES],
+        )
+
+    def _gpus(self, readings: Iterable[Reading], now: float) -> Iterator[wire.GpuSample]:
+        """One sample a GPU: as read, or `no_data` where its source is stuck, failing or gone."""
+        read = {sample.gpu: sample for reading in readings for sample in reading.gpus}
+        self._identifier.see(read.values(), now)
+        silent = {gpu.gpu for slot in self._slots if slot.state in _SILENT for gpu in slot.facts.gpus}
+        for gpu in self.facts.gpus:
+            if gpu.gpu in read:
+                yield self._identifier.name_runs(read[gpu.gpu])
+            elif gpu.gpu in silent:
+                yield wire.GpuSample(gpu=gpu.gpu, status="no_data")
+
+    def _events(self, readings: Iterable[Reading], at: float, now: float) -> Iterator[wire.Event]:
+        for found in (found for reading in readings for found in reading.found):
+            if self._deduplicator.fresh(found, now):
+                yield self._event(self._identifier.place(found, now, self._environment), at)
+
+    def _event(self, found: Found, at: float) -> wire.Event:
+        return wire.Event(
+            seq=0,
+            at=at if found.at is None else found.at,
+            body=found.body,
+            run=found.run or self._run,
+            origin=found.origin,
+            backlog=found.backlog,
+        )
+
+
+_SILENT = frozenset({"hung", "failed", "missing"})

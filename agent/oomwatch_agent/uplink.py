@@ -1,0 +1,159 @@
+"""The way to the server: connect, resume, send, hear what was stored; and again after every break.
+
+The protocol is docs/reference/wire-protocol.md. Whatever goes wrong, the agent goes on: it keeps what it has to say in
+its outbox, tries again with growing pauses, and tells its log each change of the situation once and not once a try.
+"""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Awaitable, Callable
+
+from oomwatch import wire
+from oomwatch_agent.link import Link, LinkError
+from oomwatch_agent.outbox import MAX_AGE_SECONDS, Outbox
+from oomwatch_agent.pace import Backoff
+
+REFUSED_PAUSE_SECONDS = 60.0  # a refusal that says "do not try again" means: not within seconds
+FRAMES_AT_ONCE = 500
+
+_log = logging.getLogger(__name__)
+
+
+class Uplink:
+    """One agent's way to one server. `introduce` gives the hello as of now. `run` is the only task that talks."""
+
+    def __init__(
+        self,
+        url: str,
+        outbox: Outbox,
+        introduce: Callable[[], wire.Hello],
+        *,
+        token: str | None = None,
+        jitter: random.Random | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._url = url
+        self._outbox = outbox
+        self._introduce = introduce
+        self._token = token
+        self._backoff = Backoff(jitter or random.Random())  # noqa: S311 - spreads retries, guards nothing
+        self._sleep = sleep
+        self._news = asyncio.Event()  # there is something to send, or the connection ended
+        self._stored = asyncio.Event()  # the server acknowledged something
+        self._told_facts: wire.NodeFacts | None = None
+        self._connected = False
+        self._leaving = False
+        self._situation = ""
+        self._dropped_told = 0
+        self.unknown_total = 0
+
+    async def run(self) -> None:
+        """Keep a connection until `finish`, or for as long as the task lives."""
+        while True:
+            await self._converse_and_recover()
+            if self._leaving:
+                return  # the server closes after a bye: no news
+
+    async def _converse_and_recover(self) -> None:
+        try:
+            await self._converse()
+        except LinkError as error:
+            if self._leaving:
+                return
+            self._tell(logging.WARNING, f"{error}. {_what_next(retry=error.retry)}")
+            await self._sleep(self._backoff.next_seconds() if error.retry else REFUSED_PAUSE_SECONDS)
+
+    def wake(self) -> None:
+        """Something new is in the outbox, or the facts have changed."""
+        self._news.set()
+
+    async def finish(self, seq: int, within_seconds: float) -> bool:
+        """Send what is left, up to `seq`; whether the server has acknowledged it in time. Without a connection: no."""
+        self._leaving = True
+        self.wake()
+        if not self._connected:
+            return False
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._until_stored(seq), within_seconds)
+        return self._outbox.acknowledged_seq >= seq
+
+    async def _until_stored(self, seq: int) -> None:
+        while self._connected and self._outbox.acknowledged_seq < seq:
+            self._stored.clear()
+            await self._stored.wait()
+
+    async def _converse(self) -> None:
+        """One connection, from hello to its end, which is a LinkError."""
+        link = await Link.open(self._url, self._token)
+        try:
+            hello = self._introduce()
+            self._told_facts = hello.facts
+            welcome = await link.greet(hello)
+            self._outbox.acknowledge(welcome.resume_after_seq)
+            self._tell(logging.INFO, f"connected to {self._url} (oomwatch {welcome.server_version})")
+            self._tell_dropped()
+            self._connected = True
+            await self._exchange(link, welcome.resume_after_seq)
+        finally:
+            self._connected = False
+            self._stored.set()  # whoever waits for the last acknowledgement waits in vain
+            await link.close()
+
+    async def _exchange(self, link: Link, sent_seq: int) -> None:
+        """Listen and send until one of the two fails."""
+        listening = asyncio.create_task(self._listen(link))
+        listening.add_done_callback(lambda _: self._news.set())
+        try:
+            while not listening.done():
+                self._news.clear()
+                sent_seq = await self._send_news(link, sent_seq)
+                await self._news.wait()
+            await listening
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+    async def _send_news(self, link: Link, sent_seq: int) -> int:
+        """Send changed facts, then every frame after `sent_seq`; gives the last one sent."""
+        hello = self._introduce()
+        if hello.facts != self._told_facts:
+            self._told_facts = hello.facts
+            await link.send(wire.encode(hello))
+        while frames := self._outbox.after(sent_seq, FRAMES_AT_ONCE):
+            for frame in frames:
+                await link.send(frame.text)
+                sent_seq = frame.seq
+        return sent_seq
+
+    async def _listen(self, link: Link) -> None:
+        while True:
+            message = await link.receive()
+            if isinstance(message, wire.Ack):
+                self._outbox.acknowledge(message.seq)
+                self._backoff.reset()  # not at the welcome: a server that falls right after it must not be hammered
+                self._stored.set()
+            else:
+                self._count_unknown(message)
+
+    def _count_unknown(self, message: object) -> None:
+        self.unknown_total += 1
+        if self.unknown_total == 1:
+            _log.info("%s sends messages that this agent does not know; they are skipped: %s", self._url, message)
+
+    def _tell(self, level: int, situation: str) -> None:
+        if situation != self._situation:
+            self._situation = situation
+            _log.log(level, "%s", situation)
+
+    def _tell_dropped(self) -> None:
+        dropped = self._outbox.dropped_total - self._dropped_told
+        if dropped:
+            _log.warning("the server was away for long: the oldest %d messages were dropped", dropped)
+        self._dropped_told = self._outbox.dropped_total
+
+
+def _what_next(*, retry: bool) -> str:
+    when = "Trying again" if retry else f"Trying again every {REFUSED_PAUSE_SECONDS:g} s"
+    return f"{when}; the last {MAX_AGE_SECONDS / 60:g} minutes are kept"

@@ -1,0 +1,409 @@
+"""The sampler asks sources that answer, stall, fail and come back, and makes one sample whatever they do."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from oomwatch import wire
+from oomwatch_agent.sampler import Collected, Sampler
+from oomwatch_agent.source import Found, Reading, SourceMissingError
+
+GIB = 1024**3
+AT = 1_790_000_000.0
+DEADLINE_SECONDS = 10.0
+
+
+class FakeClock:
+    """Stands until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class FakeSource:
+    """Two GPUs; does as it is told: answers, raises, or blocks until it is let go."""
+
+    def __init__(self, name: str = "nvml", *, gpus: int = 2) -> None:
+        self.name = name
+        self.facts = wire.NodeFacts(
+            gpus=tuple(
+                wire.GpuFacts(gpu=str(gpu), uuid=f"GPU-{gpu}", name="H100", total_bytes=80 * GIB) for gpu in range(gpus)
+            )
+        )
+        self.reading = Reading(gpus=tuple(wire.GpuSample(gpu=str(gpu), used_bytes=GIB) for gpu in range(gpus)))
+        self.open_error: Exception | None = None
+        self.read_error: Exception | None = None
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.may_open = threading.Event()
+        self.may_open.set()
+        self.opened = self.closed = self.reads = 0
+        self.slow: list[bool] = []
+        self.threads: set[int] = set()
+
+    def open(self) -> wire.NodeFacts:
+        self.opened += 1
+        self.threads.add(threading.get_ident())
+        assert self.may_open.wait(DEADLINE_SECONDS)
+        if self.open_error is not None:
+            raise self.open_error
+        return self.facts
+
+    def read(self, *, slow: bool) -> Reading:
+        self.reads += 1
+        self.slow.append(slow)
+        self.threads.add(threading.get_ident())
+        assert self.may_answer.wait(DEADLINE_SECONDS)
+        if self.read_error is not None:
+            raise self.read_error
+        return self.reading
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class FakeHost(FakeSource):
+    """A host instead of GPUs."""
+
+    def __init__(self) -> None:
+        super().__init__("host", gpus=0)
+        self.facts = wire.NodeFacts(host=wire.HostFacts(memory_total_bytes=100 * GIB))
+        self.reading = Reading(host=wire.HostSample(memory_used_bytes=40 * GIB))
+
+
+Make = Callable[..., Sampler]
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def make(clock: FakeClock) -> Iterator[Make]:
+    """Samplers that are closed, and whose blocked sources are let go, at the end of the test."""
+    made: list[tuple[Sampler, tuple[FakeSource, ...]]] = []
+
+    def make_one(*sources: FakeSource, run: str | None = None, within: float = DEADLINE_SECONDS) -> Sampler:
+        sampler = Sampler(sources, run=run, answer_within_seconds=within, clock=clock, environment=lambda _: None)
+        made.append((sampler, sources))
+        return sampler
+
+    yield make_one
+    for sampler, sources in made:
+        for source in sources:
+            source.may_answer.set()
+            source.may_open.set()
+        sampler.close()
+
+
+def _collect(sampler: Sampler, *, slow: bool = False) -> Collected:
+    return sampler.collect(AT, slow=slow)
+
+
+def _collect_until(sampler: Sampler, done: Callable[[Collected], bool]) -> Collected:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not done(collected := _collect(sampler)):
+        assert time.monotonic() < deadline
+    return collected
+
+
+def _states(sampler: Sampler) -> dict[str, str]:
+    return {source.name: source.state for source in sampler.facts.sources}
+
+
+def _detail(sampler: Sampler) -> str:
+    return sampler.facts.sources[0].detail or ""
+
+
+def _statuses(collected: Collected) -> dict[str, str]:
+    return {gpu.gpu: gpu.status for gpu in collected.sample.gpus}
+
+
+# ---------------------------------------------------------------- all is well
+
+
+def test_readings_of_all_sources_make_one_sample(make: Make) -> None:
+    sampler = make(FakeSource(), FakeHost())
+    sample = _collect(sampler).sample
+    assert [(gpu.gpu, gpu.used_bytes) for gpu in sample.gpus] == [("0", GIB), ("1", GIB)]
+    assert (sample.host, sample.at) == (wire.HostSample(memory_used_bytes=40 * GIB), AT)
+    assert _states(sampler) == {"nvml": "ok", "host": "ok"}
+
+
+def test_the_facts_of_all_sources_are_merged(make: Make) -> None:
+    sampler = make(FakeSource(), FakeHost())
+    assert not sampler.facts.gpus
+    assert _states(sampler) == {"nvml": "waiting", "host": "waiting"}
+    _collect(sampler)
+    assert [gpu.gpu for gpu in sampler.facts.gpus] == ["0", "1"]
+    assert sampler.facts.host == wire.HostFacts(memory_total_bytes=100 * GIB)
+
+
+def test_facts_stay_the_same_object_while_nothing_changes(make: Make) -> None:
+    sampler = make(FakeSource(), FakeHost())
+    _collect(sampler)
+    facts = sampler.facts
+    _collect(sampler)
+    assert sampler.facts is facts
+
+
+def test_new_facts_in_a_reading_replace_the_old(make: Make) -> None:
+    source = FakeSource(gpus=2)
+    sampler = make(source)
+    _collect(sampler)
+    source.reading = Reading(gpus=source.reading.gpus[:1], facts=wire.NodeFacts(gpus=source.facts.gpus[:1]))
+    assert _statuses(_collect(sampler)) == {"0": "ok"}
+    assert [gpu.gpu for gpu in sampler.facts.gpus] == ["0"]
+
+
+def test_what_a_source_says_of_itself_is_told_while_it_works(make: Make) -> None:
+    source = FakeSource("ray")
+    said = (wire.SourceFacts(name="ray session_x", state="waiting", detail="no job yet"),)
+    source.facts = wire.NodeFacts(sources=said)
+    sampler = make(source)
+    _collect(sampler)
+    assert sampler.facts.sources == said
+
+
+def test_a_source_is_opened_once_and_always_used_by_one_thread(make: Make) -> None:
+    source = FakeSource()
+    sampler = make(source)
+    for slow in (True, False, False):
+        _collect(sampler, slow=slow)
+    assert (source.opened, source.slow, len(source.threads)) == (1, [True, False, False], 1)
+    assert threading.get_ident() not in source.threads
+
+
+def test_closing_closes_every_source(make: Make) -> None:
+    sources = FakeSource(), FakeHost()
+    sampler = make(*sources)
+    _collect(sampler)
+    sampler.close(within_seconds=DEADLINE_SECONDS)
+    assert [source.closed for source in sources] == [1, 1]
+
+
+# ---------------------------------------------------------------- sources that do not answer
+
+
+def test_a_source_that_does_not_answer_costs_only_its_own_reading(make: Make) -> None:
+    stuck, host = FakeSource(), FakeHost()
+    stuck.may_answer.clear()
+    sampler = make(stuck, host, within=0.05)
+    collected = _collect_until(sampler, lambda collected: collected.sample.host is not None)
+    assert collected.sample.gpus == ()
+
+
+def test_a_late_reading_comes_with_a_later_sample(make: Make) -> None:
+    source = FakeSource()
+    sampler = make(source, within=0.05)
+    _collect_until(sampler, lambda collected: bool(collected.sample.gpus))
+    source.may_answer.clear()
+    assert _statuses(_collect(sampler)) == {}, "not yet called hung: nothing is said of its GPUs"
+    source.may_answer.set()
+    _collect_until(sampler, lambda collected: _statuses(collected) == {"0": "ok", "1": "ok"})
+
+
+def test_after_five_seconds_it_is_hung_and_its_gpus_give_no_data(make: Make, clock: FakeClock) -> None:
+    source = FakeSource()
+    sampler = make(source, within=0.05)
+    _collect_until(sampler, lambda collected: bool(collected.sample.gpus))
+    source.may_answer.clear()
+    _collect(sampler)
+    clock.now += 5.0
+    assert _statuses(_collect(sampler)) == {"0": "no_data", "1": "no_data"}
+    assert _states(sampler) == {"nvml": "hung"}
+    assert "5 s" in _detail(sampler)
+
+
+def test_opening_may_take_longer_than_reading(make: Make, clock: FakeClock) -> None:
+    source = FakeSource()
+    source.may_open.clear()
+    sampler = make(source, within=0.05)
+    _collect(sampler)
+    clock.now += 20.0
+    _collect(sampler)
+    assert _states(sampler) == {"nvml": "waiting"}
+    clock.now += 20.0
+    _collect(sampler)
+    assert _states(sampler) == {"nvml": "hung"}
+
+
+def test_a_hung_source_is_not_asked_again_until_it_comes_back(make: Make, clock: FakeClock) -> None:
+    source = FakeSource()
+    sampler = make(source, within=0.05)
+    _collect_until(sampler, lambda collected: bool(collected.sample.gpus))
+    source.may_answer.clear()
+    reads = source.reads
+    for _ in range(10):
+        _collect(sampler)
+        clock.now += 1.0
+    assert source.reads <= reads + 1
+    source.may_answer.set()
+    _collect_until(sampler, lambda collected: _statuses(collected) == {"0": "ok", "1": "ok"})
+    assert _states(sampler) == {"nvml": "ok"}
+
+
+def test_a_hung_source_delays_nobody(make: Make, clock: FakeClock) -> None:
+    stuck, host = FakeSource(), FakeHost()
+    stuck.may_answer.clear()
+    sampler = make(stuck, host, within=0.05)
+    _collect(sampler)
+    clock.now += 60.0
+    _collect_until(sampler, lambda _: _states(sampler)["nvml"] == "hung")
+    sampler._answer_within_seconds = DEADLINE_SECONDS
+    started_at = time.monotonic()
+    assert _collect(sampler).sample.host is not None
+    assert time.monotonic() - started_at < DEADLINE_SECONDS / 2
+
+
+def test_closing_does_not_wait_for_a_hung_source(make: Make, clock: FakeClock) -> None:
+    stuck = FakeSource()
+    stuck.may_answer.clear()
+    sampler = make(stuck, within=0.05)
+    _collect(sampler)
+    clock.now += 60.0
+    _collect(sampler)
+    started_at = time.monotonic()
+    sampler.close(within_seconds=DEADLINE_SECONDS)
+    assert time.monotonic() - started_at < DEADLINE_SECONDS / 2
+
+
+# ---------------------------------------------------------------- sources that are missing or fail
+
+
+def test_a_missing_source_says_why_and_is_tried_again_after_thirty_seconds(make: Make, clock: FakeClock) -> None:
+    source = FakeSource()
+    source.open_error = SourceMissingError("no NVIDIA driver; install one")
+    sampler = make(source, FakeHost())
+    _collect(sampler)
+    assert _states(sampler) == {"nvml": "missing", "host": "ok"}
+    assert _detail(sampler) == "no NVIDIA driver; install one"
+    clock.now += 29.0
+    _collect(sampler)
+    assert source.opened == 1
+    source.open_error = None
+    clock.now += 1.0
+    assert _statuses(_collect(sampler)) == {"0": "ok", "1": "ok"}
+
+
+def test_a_source_that_goes_missing_leaves_its_gpus_without_data(make: Make) -> None:
+    source = FakeSource()
+    sampler = make(source)
+    _collect(sampler)
+    source.read_error = SourceMissingError("the driver was unloaded")
+    assert _statuses(_collect(sampler)) == {"0": "no_data", "1": "no_data"}
+
+
+def test_a_failing_source_says_what_happened_and_does_not_stop_the_others(make: Make) -> None:
+    source = FakeSource()
+    sampler = make(source, FakeHost())
+    _collect(sampler)
+    source.read_error = ZeroDivisionError("division by zero")
+    collected = _collect(sampler)
+    assert _statuses(collected) == {"0": "no_data", "1": "no_data"}
+    assert collected.sample.host is not None
+    assert _states(sampler) == {"nvml": "failed", "host": "ok"}
+    assert _detail(sampler) == "ZeroDivisionError: division by zero"
+
+
+def test_a_failing_source_is_tried_again_with_growing_pauses(make: Make, clock: FakeClock) -> None:
+    source = FakeSource()
+    source.read_error = OSError("broken")
+    sampler = make(source)
+    tried_at: list[float] = []
+    for second in range(200):
+        reads = source.reads
+        _collect(sampler)
+        tried_at += [second] if source.reads > reads else []
+        clock.now += 1.0
+    assert tried_at == [0, 1, 3, 7, 15, 31, 63, 123, 183]
+
+
+def test_a_source_is_opened_afresh_from_the_second_failure_on(make: Make, clock: FakeClock) -> None:
+    source = FakeSource()
+    sampler = make(source)
+    _collect(sampler)
+    source.read_error = OSError("broken")
+    for _ in range(2):
+        _collect(sampler)
+        clock.now += 60.0
+    assert (source.opened, source.closed) == (1, 0), "one bad read is not worth losing the place in a log"
+    _collect(sampler)
+    assert (source.opened, source.closed) == (2, 1)
+
+
+def test_a_recovered_source_is_ok_again(make: Make, clock: FakeClock) -> None:
+    source = FakeSource()
+    source.read_error = OSError("broken")
+    sampler = make(source)
+    _collect(sampler)
+    source.read_error = None
+    clock.now += 60.0
+    assert _statuses(_collect(sampler)) == {"0": "ok", "1": "ok"}
+    assert (_states(sampler), _detail(sampler)) == ({"nvml": "ok"}, "")
+
+
+def test_each_state_is_logged_once(make: Make, clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
+    source = FakeSource()
+    source.open_error = SourceMissingError("no NVIDIA driver; install one")
+    sampler = make(source)
+    for _ in range(5):
+        _collect(sampler)
+        clock.now += 60.0
+    assert [record.message for record in caplog.records] == ["source nvml: missing - no NVIDIA driver; install one"]
+
+
+# ---------------------------------------------------------------- events
+
+
+def _event_source(*found: Found, name: str = "ray") -> FakeSource:
+    source = FakeSource(name, gpus=0)
+    source.reading = Reading(found=found)
+    return source
+
+
+def _found(pid: int | None = None, **more: object) -> Found:
+    body = wire.TorchMemory(reserved_bytes=GIB)
+    return Found(body=body, origin=wire.Origin(source="driver.log", pid=pid), **more)  # type: ignore[arg-type]
+
+
+def test_an_event_carries_what_the_source_knew(make: Make) -> None:
+    sampler = make(_event_source(_found(run="qwen", backlog=True, at=AT - 3600)))
+    (event,) = _collect(sampler).events
+    assert (event.run, event.backlog, event.at) == ("qwen", True, AT - 3600)
+    assert event.origin == wire.Origin(source="driver.log")
+
+
+def test_an_event_without_time_and_run_gets_those_of_the_agent(make: Make) -> None:
+    sampler = make(_event_source(_found()), run="told by --run")
+    (event,) = _collect(sampler).events
+    assert (event.run, event.at) == ("told by --run", AT)
+
+
+def test_an_event_is_placed_on_its_process_gpu(make: Make) -> None:
+    gpus = FakeSource()
+    table = (wire.GpuProcess(pid=4711, used_bytes=GIB),)
+    gpus.reading = Reading(gpus=(wire.GpuSample(gpu="0"), wire.GpuSample(gpu="1", processes=table)))
+    sampler = make(gpus, _event_source(_found(pid=4711, run="qwen")))
+    (event,) = _collect(sampler).events
+    assert isinstance(event.body, wire.TorchMemory)
+    assert event.body.gpu == "1"
+    later = _collect(sampler).sample.gpus[1].processes
+    assert later is not None
+    assert later[0].run == "qwen", "and the process is known to belong to the run"
+
+
+def test_what_two_sources_tell_alike_is_one_event(make: Make) -> None:
+    step = wire.Step(step=7, step_seconds=94.1, rollout_seconds=30.0, tokens_total=666_555)
+
+    def told_by(source: str) -> FakeSource:
+        return _event_source(Found(body=step, origin=wire.Origin(source=source)), name=source)
+
+    sampler = make(told_by("worker-1.out"), told_by("driver.log"))
+    assert [event.origin for event in _collect(sampler).events] == [wire.Origin(source="worker-1.out")]
