@@ -53,7 +53,7 @@ class Resolved(msgspec.Struct, Generic[T], frozen=True):
         lines = []
         for name, (_, spec) in _fields(type(self.settings)).items():
             value = getattr(self.settings, name)
-            shown = "(secret)" if spec.secret and value else msgspec.to_builtins(value)
+            shown = "(secret)" if spec.secret and value else msgspec.to_builtins(value, enc_hook=_encode)
             lines.append(f"{name} = {shown} ({self.origins[name]})")
         return lines
 
@@ -176,6 +176,12 @@ def _decode(kind: type, value: Any) -> Any:
     if kind is Duration:
         return parse_duration(value)
     raise NotImplementedError(f"no reader for {kind}")
+
+
+def _encode(value: Any) -> str:
+    if isinstance(value, Duration):
+        return format_duration(value)
+    raise NotImplementedError(f"no spelling for {type(value)}")
 
 
 def _read_file(path: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
