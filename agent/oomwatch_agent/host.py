@@ -1,0 +1,195 @@
+"""The memory of the machine, or of the container, that the trainer runs in: where most runs that die of memory die."""
+
+import os
+import platform
+import resource
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from oomwatch import wire
+from oomwatch_agent import cgroup
+from oomwatch_agent.processes import Processes
+from oomwatch_agent.source import Found, Reading, SourceMissingError
+
+_TOP_PROCESSES = 10
+_PAGE_BYTES = resource.getpagesize()
+_MAX_NAME = 253  # wire.Name
+
+
+class HostSource:
+    """Host memory of Linux. `root` is where the file system begins (tests lay out trees of their own)."""
+
+    name = "host"
+
+    def __init__(self, *, root: Path = Path("/")) -> None:
+        self._root = root
+        self._group: cgroup.MemoryGroup | None = None
+        self._facts: wire.NodeFacts | None = None
+        self._kills = _Kills()
+        self._residents = _Residents(root / "proc")
+        self._processes = Processes(root)
+
+    def open(self) -> wire.NodeFacts:
+        """Raises SourceMissingError where /proc does not tell the memory."""
+        if "MemTotal" not in self._memory():
+            raise SourceMissingError(
+                f"{self._root / 'proc/meminfo'} cannot be read: host memory needs Linux with /proc"
+            )
+        self._facts = self._look()
+        return self._facts
+
+    def read(self, *, slow: bool) -> Reading:
+        """One look. A slow one also reads the limits again (they can be changed) and lists the largest processes."""
+        before = self._facts
+        if slow:
+            self._facts = self._look()
+        memory = self._memory()
+        sample = wire.HostSample(
+            memory_used_bytes=_difference(memory, "MemTotal", "MemAvailable"),
+            cgroup_used_bytes=self._group.used_bytes() if self._group else None,
+            swap_used_bytes=_difference(memory, "SwapTotal", "SwapFree"),
+            shm_used_bytes=self._shm_used_bytes(),
+            memory_pressure_some_ratio=self._pressure("some"),
+            memory_pressure_full_ratio=self._pressure("full"),
+            oom_kill_total=self._kills_of_the_kernel(),
+            processes=self._top_processes() if slow else None,
+        )
+        found = self._kills.news(sample, self._group)
+        return Reading(host=sample, found=found, facts=self._facts if self._facts != before else None)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _look(self) -> wire.NodeFacts:
+        memory = self._memory()
+        self._group = cgroup.find(self._root, memory.get("MemTotal", 0))
+        host = wire.HostFacts(
+            memory_total_bytes=memory.get("MemTotal", 0),
+            memory_limit_bytes=self._group.limit_bytes if self._group else None,
+            memory_limit_source=self._group.version if self._group else None,
+            swap_total_bytes=memory.get("SwapTotal"),
+            shm_total_bytes=self._shm_total_bytes(),
+            cpu_count=os.cpu_count(),
+            hostname=socket.gethostname(),
+            kernel=platform.release(),
+        )
+        return wire.NodeFacts(host=host)
+
+    def _memory(self) -> dict[str, int]:
+        """/proc/meminfo in bytes; the kernel writes kB and means 1024."""
+        return {
+            name.rstrip(":"): kib * 1024 for name, kib in cgroup.read_table(self._root / "proc/meminfo").items()
+        }  # fmt: skip
+
+    def _shm(self) -> os.statvfs_result | None:
+        try:
+            return os.statvfs(self._root / "dev/shm")
+        except OSError:
+            return None
+
+    def _shm_total_bytes(self) -> int | None:
+        shm = self._shm()
+        return None if shm is None else shm.f_blocks * shm.f_frsize
+
+    def _shm_used_bytes(self) -> int | None:
+        shm = self._shm()
+        return None if shm is None else (shm.f_blocks - shm.f_bfree) * shm.f_frsize
+
+    def _pressure(self, line: str) -> float | None:
+        """avg10 of one line of pressure stall information: "some avg10=1.25 avg60=...", in percent."""
+        for words in _words(self._root / "proc/pressure/memory"):
+            if words[:1] == [line] and len(words) > 1 and words[1].startswith("avg10="):
+                return float(words[1].removeprefix("avg10=")) / 100
+        return None
+
+    def _kills_of_the_kernel(self) -> int | None:
+        return cgroup.read_table(self._root / "proc/vmstat").get("oom_kill")
+
+    def _top_processes(self) -> tuple[wire.HostProcess, ...]:
+        top = self._residents.largest(_TOP_PROCESSES)
+        known = self._processes.describe(top)
+        self._processes.forget_all_but(top)
+        return tuple(
+            wire.HostProcess(pid=pid, name=known[pid].name or "?", rss_bytes=rss_bytes, run=known[pid].run)
+            for pid, rss_bytes in top.items()
+        )
+
+
+class _Kills:
+    """Turns counters of out-of-memory kills into events: a rise is news, the first sight and a reset are not."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, int] = {}
+        self._counted_ahead = 0  # kills that the group's counter told before the kernel's, which is read first
+
+    def news(self, sample: wire.HostSample, group: cgroup.MemoryGroup | None) -> tuple[Found, ...]:
+        in_group = self._rise(f"cgroup {group.folder}", group.kill_count()) if group else 0
+        # The kernel's counter holds the group's kills too: what is left happened elsewhere on this machine.
+        elsewhere = self._rise("kernel", sample.oom_kill_total) - in_group - self._counted_ahead
+        self._counted_ahead = max(0, -elsewhere)
+        counted = {"cgroup": in_group, "kernel": elsewhere}
+        return tuple(_killed(reporter, kills, sample, group) for reporter, kills in counted.items() if kills > 0)
+
+    def _rise(self, counter: str, value: int | None) -> int:
+        if value is None:
+            return 0
+        before, self._before[counter] = self._before.get(counter, value), value
+        return max(0, value - before)
+
+
+def _killed(reporter: str, kills: int, sample: wire.HostSample, group: cgroup.MemoryGroup | None) -> Found:
+    of_group = reporter == "cgroup"
+    body = wire.HostOom(
+        reporter=reporter,
+        kills=kills,
+        used_bytes=sample.cgroup_used_bytes if of_group else sample.memory_used_bytes,
+        limit_bytes=group.limit_bytes if of_group and group else None,
+    )
+    return Found(body=body, origin=wire.Origin(source=HostSource.name))
+
+
+class _Residents:
+    """Resident memory of all processes, cheaply: kernel threads, often thousands, are looked at once."""
+
+    def __init__(self, proc: Path) -> None:
+        self._proc = proc
+        self._kernel_threads: set[str] = set()
+
+    def largest(self, count: int) -> dict[int, int]:
+        """Process id -> bytes, largest first. Memory that processes share counts in each of them."""
+        pids = {name for name in self._names() if name.isdigit()}
+        self._kernel_threads &= pids
+        pages = {pid: self._pages(pid) for pid in pids - self._kernel_threads}
+        self._kernel_threads.update(pid for pid, (size, _) in pages.items() if size == 0)
+        by_size = sorted(pages.items(), key=lambda item: (-item[1][1], int(item[0])))
+        return {int(pid): resident * _PAGE_BYTES for pid, (_, resident) in by_size[:count] if resident}
+
+    def _names(self) -> list[str]:
+        try:
+            return os.listdir(self._proc)  # noqa: PTH208 - thousands of Paths would cost more than the reading
+        except OSError:
+            return []
+
+    def _pages(self, pid: str) -> tuple[int | None, int]:
+        """Virtual size (0 is a kernel thread; None: gone) and resident size, in pages."""
+        try:
+            with open(f"{self._proc}/{pid}/statm", "rb", buffering=0) as statm:  # noqa: PTH123 - a third of Path's cost
+                size, resident, *_ = statm.read(256).split()
+        except (OSError, ValueError):
+            return None, 0
+        return int(size), int(resident)
+
+
+def _words(path: Path) -> Iterator[list[str]]:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # a kernel without PSI, or one that has it switched off
+        return
+    yield from (line.split() for line in lines)
+
+
+def _difference(table: dict[str, int], whole: str, free: str) -> int | None:
+    if whole not in table or free not in table:
+        return None
+    return max(0, table[whole] - table[free])

@@ -1,0 +1,86 @@
+"""What processes are called, and which run they belong to."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from oomwatch_agent.processes import Described, Processes, display_name, run_of
+
+
+@pytest.mark.parametrize(
+    ("command_line", "name"),
+    [
+        (b"/usr/bin/python3\0-m\0verl.trainer.main_ppo\0trainer.n_gpus=8\0", "python3 -m verl.trainer.main_ppo"),
+        (b"python\0-u\0/home/me/train.py\0--hf-token\0secret\0", "python train.py"),
+        (b"python3.12\0-c\0import secrets\0", "python3.12 -c"),
+        (b"python\0", "python"),
+        (b"ray::WorkerDict.actor_rollout_update_actor\0\0\0\0", "ray::WorkerDict.actor_rollout_update_actor"),
+        (b"VLLM::EngineCore_DP0\0\0", "VLLM::EngineCore_DP0"),
+        (b"/opt/bin/raylet\0--redis-password=secret\0", "raylet"),
+        (b"sshd: me@pts/0\0", "sshd:"),
+        (b"\xff\xfe\0", "\ufffd\ufffd"),
+    ],
+)
+def test_a_process_is_called_by_its_program_and_never_by_all_arguments(command_line: bytes, name: str) -> None:
+    assert display_name(command_line) == name
+
+
+@pytest.mark.parametrize(
+    ("variables", "run"),
+    [
+        ({"OOMWATCH_RUN": "mine", "SLURM_JOB_ID": "7"}, "mine"),
+        ({"SLURM_JOB_ID": "7", "SLURM_JOB_NAME": "grpo"}, "grpo-7"),
+        ({"SLURM_JOB_ID": "7"}, "7"),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "JOB_COMPLETION_INDEX": "3", "HOSTNAME": "grpo-3"}, "grpo"),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOSTNAME": "some-pod-x7k2p"}, None),
+        ({"JOB_COMPLETION_INDEX": "3", "HOSTNAME": "grpo-3"}, None),
+        ({}, None),
+    ],
+)
+def test_a_run_is_named_by_the_environment(variables: dict[str, str], run: str | None) -> None:
+    assert run_of(variables) == run
+
+
+def test_this_process_is_described() -> None:
+    described = Processes().describe([os.getpid()])[os.getpid()]
+    assert described.name is not None
+    assert "py" in described.name
+
+
+def test_a_process_that_is_gone_is_nothing(tmp_path: Path) -> None:
+    assert Processes(tmp_path).describe([5]) == {5: Described()}
+
+
+def test_a_process_whose_memory_is_stuck_is_called_by_its_short_name(tmp_path: Path) -> None:
+    """Reading a named pipe without a writer blocks, as reading the command line of such a process does."""
+    folder = tmp_path / "proc/5"
+    folder.mkdir(parents=True)
+    (folder / "stat").write_text("5 (raylet) D " + " ".join(str(field) for field in range(4, 53)))
+    (folder / "comm").write_text("raylet\n")
+    os.mkfifo(folder / "cmdline")
+    processes = Processes(tmp_path, limit_seconds=0.05)
+    assert processes.describe([5]) == {5: Described("raylet")}
+    with (folder / "cmdline").open("wb"):  # lets the blocked thread go
+        pass
+
+
+def test_a_process_id_that_is_given_again_gets_the_new_run(tmp_path: Path) -> None:
+    folder = tmp_path / "proc/5"
+    folder.mkdir(parents=True)
+    (folder / "cmdline").write_text("python\0")
+    processes = Processes(tmp_path)
+    for started, run in (("100", "first"), ("100", "first"), ("200", "second")):
+        (folder / "stat").write_text("5 (a (strange) name) S " + "0 " * 18 + started)
+        (folder / "environ").write_text(f"OOMWATCH_RUN={'second' if started == '200' else 'first'}\0")
+        assert processes.describe([5])[5].run == run
+
+
+def test_what_ray_renames_is_called_by_its_new_name(tmp_path: Path) -> None:
+    folder = tmp_path / "proc/5"
+    folder.mkdir(parents=True)
+    (folder / "stat").write_text("5 (ray) S " + "0 " * 18 + "100")
+    processes = Processes(tmp_path)
+    for title in ("ray::IDLE", "ray::WorkerDict.actor_rollout_generate_sequences"):
+        (folder / "cmdline").write_text(title)
+        assert processes.describe([5])[5].name == title
