@@ -147,7 +147,7 @@ class Store:
         with self._database.writing() as connection:
             return chunks.compact(connection, now, COMPACT_SUBJECTS)
 
-    def prune(self, now: float, keep_seconds: float) -> bool:
+    def prune(self, now: float, keep_seconds: float, *, at_most_rows: int = PRUNE_ROWS) -> bool:
         """Delete some of what is older than `keep_seconds`; open alerts stay. True: there is more to do.
 
         A SQLite file does not shrink: the room is used again.
@@ -155,5 +155,5 @@ class Store:
         cutoff = now - keep_seconds
         with self._database.writing() as connection:
             agents.prune(connection, now - max(keep_seconds, LEAST_KEEP_SECONDS))
-            counts = [prune(connection, cutoff, PRUNE_ROWS) for prune in (chunks.prune, events.prune, alerts.prune)]
-        return max(counts) >= PRUNE_ROWS
+            counts = [prune(connection, cutoff, at_most_rows) for prune in (chunks.prune, events.prune, alerts.prune)]
+        return max(counts) >= at_most_rows

@@ -1,0 +1,133 @@
+"""History is merged hour by hour and forgotten when it is old, and neither changes what is read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from oomwatch import wire
+from oomwatch.store import store as store_module
+from oomwatch.store.store import Batch, Entry, Store
+
+NOON = 1_699_963_200.0  # a full hour
+HOUR = 3600.0
+DAY = 24 * HOUR
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
+    yield opened
+    opened.close()
+
+
+def record(store: Store, seq: int, at: float, gpus: int = 1, node: str = "n1") -> None:
+    sample = wire.Sample(
+        seq=seq,
+        at=at,
+        gpus=tuple(wire.GpuSample(gpu=str(gpu), used_bytes=seq) for gpu in range(gpus)),
+        host=wire.HostSample(memory_used_bytes=None if seq % 2 else seq),
+    )
+    event = wire.Event(seq=seq + 1, at=at, run="r", body=wire.Step(step=seq))
+    entries = tuple(Entry(node=node, session="s", received_at=at, message=one) for one in (sample, event))
+    store.record(Batch(entries=entries))
+
+
+def chunk_count(store: Store) -> int:
+    with store._database.reading() as connection:
+        return int(connection.exec_driver_sql("SELECT count(*) FROM chunks").scalar_one())
+
+
+def compact_all(store: Store, now: float) -> int:
+    calls = 0
+    while store.compact(now):
+        calls += 1
+    return calls
+
+
+def test_merging_leaves_one_chunk_an_hour_and_subject_and_changes_no_reading(store: Store) -> None:
+    for n in range(120):
+        record(store, 2 * n + 1, NOON + 60 * n, gpus=2)
+    before = list(store.recent_samples(0.0))
+    assert chunk_count(store) == 120 * 3
+    compact_all(store, NOON + DAY)
+    assert chunk_count(store) == 2 * 3
+    assert list(store.recent_samples(0.0)) == before
+
+
+def test_the_running_hour_and_its_grace_are_left_alone(store: Store) -> None:
+    for n in range(4):
+        record(store, 2 * n + 1, NOON + n)
+    assert not store.compact(NOON + HOUR + 899)
+    assert chunk_count(store) == 8
+    assert store.compact(NOON + HOUR + 900)
+    assert chunk_count(store) == 2
+
+
+def test_one_call_merges_a_few_subjects_and_the_next_goes_on(store: Store) -> None:
+    gpus = 2 * store_module.COMPACT_SUBJECTS
+    for n in range(2):
+        record(store, 2 * n + 1, NOON + n, gpus=gpus)
+    counts = []
+    while store.compact(NOON + DAY):
+        counts.append(chunk_count(store))
+    total = 2 * (gpus + 1)
+    assert counts == [total - store_module.COMPACT_SUBJECTS, total - 2 * store_module.COMPACT_SUBJECTS, gpus + 1]
+
+
+def test_a_late_sample_opens_a_merged_hour_again(store: Store) -> None:
+    for n in range(3):
+        record(store, 2 * n + 1, NOON + 10 * n)
+    compact_all(store, NOON + DAY)
+    record(store, 7, NOON + 5)
+    assert chunk_count(store) == 4
+    compact_all(store, NOON + DAY)
+    assert chunk_count(store) == 2
+    assert [one.at - NOON for _, one in store.recent_samples(0.0)] == [0, 5, 10, 20]
+
+
+def test_pruning_takes_whole_hours_and_events_that_are_too_old(store: Store) -> None:
+    record(store, 1, NOON)
+    record(store, 3, NOON + HOUR)
+    record(store, 5, NOON + 2 * HOUR)
+    assert not store.prune(now=NOON + 3.5 * HOUR, keep_seconds=2 * HOUR)
+    assert [(one.at - NOON) / HOUR for _, one in store.recent_samples(0.0)] == [1, 2]
+    assert [(one.at - NOON) / HOUR for _, one in store.recent_events(0.0)] == [2]
+
+
+def test_pruning_much_is_done_in_helpings(store: Store) -> None:
+    for n in range(5):
+        record(store, 2 * n + 1, NOON + HOUR * n)
+    calls = 1
+    while store.prune(now=NOON + 10 * DAY, keep_seconds=DAY, at_most_rows=3):
+        calls += 1
+    assert calls == 4  # ten chunks, three at a time
+    assert list(store.recent_samples(0.0)) == []
+    assert list(store.recent_events(0.0)) == []
+
+
+def test_pruning_forgets_alerts_that_are_over_with_their_deliveries_and_keeps_open_ones(store: Store) -> None:
+    def transition(alert_id: str, state: wire.AlertState, at: float) -> wire.Transition:
+        return wire.Transition(
+            id=alert_id, alert="full", severity="info", state=state, at=at, started_at=NOON, labels={"node": "n1"}
+        )
+
+    store.append([transition("over", "firing", NOON), transition("open", "firing", NOON)])
+    store.append([transition("over", "resolved", NOON + 1)])
+    store.mark_delivered("slack", [("over", "firing", NOON), ("open", "firing", NOON)])
+    store.prune(now=NOON + 10 * DAY, keep_seconds=DAY)
+    assert [alert.id for alert in store.alerts()] == ["open"]
+    assert store.undelivered("slack", since=0.0) == []
+
+
+def test_pruning_forgets_nodes_runs_and_sessions_that_went_away(store: Store) -> None:
+    hello = wire.Hello(
+        protocol=1, agent_version="1", node="n1", session="s", sent_at=NOON, interval_seconds=1, facts=wire.NodeFacts()
+    )
+    store.record(Batch(entries=(Entry(node="n1", session="s", received_at=NOON, message=hello),)))
+    record(store, 1, NOON)
+    store.prune(now=NOON + HOUR, keep_seconds=60)
+    assert store.progress("n1", "s") == 2  # an agent may still have to be told where to go on
+    assert len(store.nodes()) == len(store.runs()) == 1
+    store.prune(now=NOON + 10 * DAY, keep_seconds=DAY)
+    assert (store.nodes(), store.runs(), store.progress("n1", "s")) == ([], [], 0)
