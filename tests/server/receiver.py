@@ -16,6 +16,7 @@ class Answer(msgspec.Struct, frozen=True):
     status: int = 200
     headers: Mapping[str, str] = {}
     body: bytes = b"ok"
+    hold: threading.Event | None = None  # answer only once it is set
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -100,6 +101,8 @@ class Receiver:
                 body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 answer = receiver._take(Received(self.path, headers, body, time.monotonic()))
+                if answer.hold is not None:
+                    answer.hold.wait(DEADLINE_SECONDS)
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
