@@ -1,0 +1,258 @@
+// The only file that knows plotly. It is loaded when the first chart is opened, long after the first paint.
+
+import { h } from "./dom.js";
+import { colour } from "./theme.js";
+
+/**
+ * @typedef {object} Line
+ * @property {string} name
+ * @property {(number | null)[]} y
+ * @property {number[]} [x] where it differs from the row's
+ * @property {(number | null)[]} [low] with `high`: a band behind the line
+ * @property {(number | null)[]} [high]
+ * @property {string} colour name of a colour of the style sheet
+ * @property {"solid" | "dot" | "dash"} [dash]
+ * @property {boolean} [points] marks at the points, for few of them
+ * @property {boolean} [right] against the axis on the right
+ * @property {string} [right_title]
+ */
+
+/**
+ * @typedef {object} Row one plot of a stack that shares its x
+ * @property {string} title
+ * @property {string} unit
+ * @property {Line[]} lines
+ * @property {{ y: number, label: string, colour: string }[]} [limits]
+ * @property {string} [rightUnit]
+ * @property {number} [top] the least upper end of the y axis
+ */
+
+/**
+ * @typedef {object} Chart
+ * @property {"time" | "step"} axis
+ * @property {number[]} x Unix seconds or steps
+ * @property {string} xTitle
+ * @property {[number, number]} [range]
+ * @property {Row[]} rows
+ * @property {number} rowHeight px
+ * @property {{ x: number, label: string, colour: string }[]} [flags] alerts, across all rows
+ */
+
+/** @type {Promise<any> | null} */
+let loading = null;
+
+/** @returns {Promise<any>} plotly */
+function loadPlotly() {
+  loading ??= new Promise((resolve, reject) => {
+    const script = h("script", { src: "vendor/plotly.min.js" });
+    script.onload = () => resolve(/** @type {any} */ (window).Plotly);
+    script.onerror = () => {
+      loading = null; // the next chart tries again
+      script.remove();
+      reject(new Error("vendor/plotly.min.js"));
+    };
+    document.head.append(script);
+  });
+  return loading;
+}
+
+const REDRAW_MS = 500;
+
+/** A chart in an element. draw() may be called as often as readings come; it is drawn at most twice a second. */
+export class ChartView {
+  /** @param {HTMLElement} element @param {(error: Error) => void} failed plotly could not be loaded */
+  constructor(element, failed) {
+    this.element = element;
+    this.failed = failed;
+    /** @type {Chart | null} */
+    this.next = null;
+    /** @type {ReturnType<typeof setTimeout> | null} */
+    this.timer = null;
+    this.drawnAt = -Infinity;
+    this.closed = false;
+  }
+
+  /** @param {Chart} chart */
+  draw(chart) {
+    this.next = chart;
+    this.timer ??= setTimeout(() => this.#draw(), Math.max(0, this.drawnAt + REDRAW_MS - performance.now()));
+  }
+
+  async #draw() {
+    try {
+      const plotly = await loadPlotly();
+      const chart = this.next;
+      if (this.closed || chart === null) return;
+      if (document.hidden) return void document.addEventListener("visibilitychange", () => this.#draw(), { once: true });
+      this.drawnAt = performance.now();
+      this.timer = null;
+      await plotly.react(this.element, traces(chart), layout(chart), { displayModeBar: false, responsive: true });
+    } catch (error) {
+      this.timer = null;
+      this.failed(/** @type {Error} */ (error));
+    }
+  }
+
+  close() {
+    this.closed = true;
+    if (this.timer !== null) clearTimeout(this.timer);
+    if (loading !== null) void loading.then((plotly) => plotly.purge(this.element)).catch(() => undefined);
+  }
+}
+
+/** plotly shows times as they are written, so they are written in the reader's zone. @param {number} at Unix seconds */
+export function localStamp(at) {
+  const date = new Date(at * 1000);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 23).replace("T", " ");
+}
+
+/** @param {Chart} chart @param {number[]} x */
+const abscissa = (chart, x) => (chart.axis === "time" ? x.map(localStamp) : x);
+
+/** @param {number} row from 0 @param {boolean} [right] */
+const yAxis = (row, right = false) => `y${right ? row + 101 : row === 0 ? "" : row + 1}`;
+
+/** @param {Chart} chart */
+function traces(chart) {
+  return chart.rows.flatMap((row, index) => row.lines.flatMap((line) => lineTraces(chart, row, line, index)));
+}
+
+/** @param {Chart} chart @param {Row} row @param {Line} line @param {number} index */
+function lineTraces(chart, row, line, index) {
+  const x = abscissa(chart, line.x ?? chart.x);
+  const ink = colour(line.colour);
+  const base = { x, type: "scatter", xaxis: "x", yaxis: yAxis(index, line.right), connectgaps: false, legendgroup: line.name };
+  const unit = (line.right ? row.rightUnit : row.unit) ?? "";
+  const main = {
+    ...base,
+    y: line.y,
+    name: line.name,
+    mode: line.points && line.y.length <= 200 ? "lines+markers" : "lines",
+    line: { color: ink, width: 1.6, dash: line.dash ?? "solid" },
+    marker: { color: ink, size: 4 },
+    hovertemplate: `%{y:,.1f} ${unit}`,
+  };
+  if (line.low === undefined || line.high === undefined) return [main];
+  const edge = { ...base, mode: "lines", line: { width: 0, color: ink }, hoverinfo: "skip", showlegend: false };
+  return [
+    { ...edge, y: line.low },
+    { ...edge, y: line.high, fill: "tonexty", fillcolor: fade(ink, 0.18) },
+    main,
+  ];
+}
+
+/** @param {string} hex #rrggbb @param {number} alpha */
+function fade(hex, alpha) {
+  const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+  return `rgba(${red},${green},${blue},${alpha})`;
+}
+
+const TOP_PX = 26; // room for a row's title above it
+const BOTTOM_PX = 44;
+const BETWEEN_PX = 34;
+
+/** @param {Chart} chart */
+function layout(chart) {
+  const rows = chart.rows.length;
+  const height = TOP_PX + rows * chart.rowHeight + (rows - 1) * BETWEEN_PX + BOTTOM_PX;
+  const inner = height - TOP_PX - BOTTOM_PX;
+  /** @type {Record<string, any>} */
+  const out = {
+    height,
+    margin: { l: 56, r: chart.rows.some((row) => row.rightUnit) ? 56 : 16, t: TOP_PX, b: BOTTOM_PX },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: colour("font"), size: 12, color: colour("muted") },
+    hovermode: "x unified",
+    hoversubplots: "axis",
+    hoverlabel: { bgcolor: colour("surface"), bordercolor: colour("line"), font: { color: colour("text"), size: 12 } },
+    showlegend: false,
+    dragmode: "zoom",
+    uirevision: "kept", // a zoom survives new readings
+    xaxis: xaxis(chart),
+    annotations: [],
+    shapes: [],
+  };
+  chart.rows.forEach((row, index) => {
+    const bottom = inner - (index + 1) * chart.rowHeight - index * BETWEEN_PX;
+    const domain = [Math.max(0, bottom / inner), Math.min(1, (bottom + chart.rowHeight) / inner)];
+    Object.assign(out, yaxes(row, index, domain));
+    out.annotations.push(...titles(row, domain[1]), ...limitLabels(row, index));
+    out.shapes.push(...limitLines(row, index));
+  });
+  out.shapes.push(...(chart.flags ?? []).map((flag) => flagLine(chart, flag)));
+  return out;
+}
+
+/** @param {Chart} chart */
+function xaxis(chart) {
+  const lowest = yAxis(chart.rows.length - 1);
+  return {
+    anchor: lowest,
+    type: chart.axis === "time" ? "date" : "linear",
+    ...(chart.axis === "time" ? { tickformat: "%H:%M", hoverformat: "%H:%M:%S" } : { hoverformat: ",d", tickformat: ",d" }),
+    title: { text: chart.xTitle, font: { size: 12 }, standoff: 8 },
+    ...(chart.range ? { range: chart.range.map((edge) => (chart.axis === "time" ? localStamp(edge) : edge)) } : {}),
+    gridcolor: colour("grid"),
+    linecolor: colour("line"),
+    zeroline: false,
+    showspikes: true,
+    spikemode: "across",
+    spikethickness: 1,
+    spikedash: "solid",
+    spikecolor: colour("muted"),
+    fixedrange: false,
+  };
+}
+
+/** @param {Row} row @param {number} index @param {number[]} domain */
+function yaxes(row, index, domain) {
+  const highest = Math.max(row.top ?? 0, ...row.lines.filter((line) => !line.right).flatMap((line) => numbers(line.high ?? line.y)));
+  const common = { gridcolor: colour("grid"), zeroline: false, fixedrange: true, nticks: 5, tickformat: ",~r" };
+  /** @type {Record<string, any>} */
+  const axes = {
+    [`yaxis${index === 0 ? "" : index + 1}`]: { ...common, domain, range: [0, highest > 0 ? highest * 1.06 : 1] },
+  };
+  if (row.rightUnit) {
+    const right = { ...common, overlaying: yAxis(index), side: "right", rangemode: "tozero", showgrid: false };
+    axes[`yaxis${index + 101}`] = right;
+  }
+  return axes;
+}
+
+/** @param {(number | null)[]} values */
+const numbers = (values) => values.filter((value) => value !== null);
+
+/** The row's title, and the names of its lines in their colours: a legend where it is needed. @param {Row} row @param {number} top */
+function titles(row, top) {
+  const base = { xref: "paper", yref: "paper", y: top, yanchor: "bottom", showarrow: false, yshift: 4 };
+  const title = { ...base, x: 0, xanchor: "left", text: `<b>${escapeMarkup(row.title)}</b>`, font: { color: colour("text"), size: 13 } };
+  const names = row.lines.map((line) => `<span style="color:${colour(line.colour)}">━ ${escapeMarkup(line.name)}</span>`);
+  const legend = { ...base, x: 1, xanchor: "right", text: names.join("   "), font: { size: 12 } };
+  return row.lines.length > 1 || row.lines[0]?.name !== row.title ? [title, legend] : [title];
+}
+
+/** plotly reads a little markup in texts; names may hold anything. @param {string} text */
+const escapeMarkup = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+/** @param {Row} row @param {number} index */
+function limitLines(row, index) {
+  return (row.limits ?? []).map(({ y, colour: name }) => ({
+    type: "line", xref: "paper", x0: 0, x1: 1, yref: yAxis(index), y0: y, y1: y,
+    line: { color: colour(name), width: 1.2, dash: "dash" },
+  }));
+}
+
+/** @param {Row} row @param {number} index */
+function limitLabels(row, index) {
+  return (row.limits ?? []).map(({ y, label, colour: name }) => ({
+    xref: "paper", x: 0.004, xanchor: "left", yref: yAxis(index), y, yanchor: "top", showarrow: false,
+    text: escapeMarkup(label), font: { size: 11, color: colour(name) },
+  }));
+}
+
+/** @param {Chart} chart @param {{ x: number, colour: string }} flag */
+function flagLine(chart, flag) {
+  const x = chart.axis === "time" ? localStamp(flag.x) : flag.x;
+  return { type: "line", xref: "x", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: colour(flag.colour), width: 1.2, dash: "dot" } };
+}

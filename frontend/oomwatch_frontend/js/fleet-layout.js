@@ -1,0 +1,151 @@
+// Where each GPU's square lies on the map: the largest squares with which the whole fleet fits. Pure arithmetic.
+
+export const LARGEST_CELL = 72;
+export const SMALLEST_CELL = 5;
+const CELLS_A_ROW = 8; // a node of the usual kind is one row
+const NAMED_FROM = 11; // px: below it there is no room for the names of nodes
+
+/** @typedef {{ title: string | null, nodes: { name: string, gpus: number }[] }} Section */
+/** @typedef {{ section: number, node: number, name: string, x: number, y: number, columns: number, gpus: number, width: number, height: number }} Block */
+/** @typedef {{ title: string, x: number, y: number }} Heading */
+/** @typedef {{ cell: number, gap: number, label: number, host: number, blocks: Block[], headings: Heading[], width: number, height: number }} Layout */
+
+/** Spaces that go with a size of cell, px. @param {number} cell */
+function spacing(cell) {
+  const named = cell >= NAMED_FROM;
+  return {
+    gap: cell >= 24 ? 3 : cell >= 8 ? 2 : 1,
+    label: named ? 18 : 0,
+    host: cell >= 24 ? 7 : 0, // the bar of the host's memory below the cells
+    between: cell >= 24 ? 20 : named ? 12 : 4,
+    heading: 22,
+  };
+}
+
+/**
+ * Blocks from left to right, wrapped; sections below each other.
+ * @param {Section[]} sections @param {number} width px @param {number} cell px @returns {Layout}
+ */
+export function place(sections, width, cell) {
+  const { gap, label, host, between, heading } = spacing(cell);
+  /** @type {Layout} */
+  const layout = { cell, gap, label, host, blocks: [], headings: [], width, height: 0 };
+  let y = 0;
+  sections.forEach((section, sectionIndex) => {
+    if (section.title !== null) {
+      layout.headings.push({ title: section.title, x: 0, y });
+      y += heading;
+    }
+    let x = 0;
+    let tallest = 0;
+    section.nodes.forEach(({ name, gpus }, node) => {
+      const columns = Math.max(1, Math.min(CELLS_A_ROW, gpus));
+      const rows = Math.max(1, Math.ceil(gpus / CELLS_A_ROW));
+      const block = { width: columns * (cell + gap) - gap, height: label + rows * (cell + gap) - gap + host };
+      if (x > 0 && x + block.width > width) {
+        x = 0;
+        y += tallest + between;
+        tallest = 0;
+      }
+      layout.blocks.push({ section: sectionIndex, node, name, x, y, columns, gpus, ...block });
+      x += block.width + between;
+      tallest = Math.max(tallest, block.height);
+    });
+    y += tallest + between;
+  });
+  layout.height = Math.max(0, y - between);
+  return layout;
+}
+
+/**
+ * The layout with the largest cells that fits, or, where none fits, the smallest (the page then scrolls).
+ * @param {Section[]} sections @param {number} width px @param {number} height px @returns {Layout}
+ */
+export function fit(sections, width, height) {
+  let low = SMALLEST_CELL;
+  let high = LARGEST_CELL;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    const tried = place(sections, width, middle);
+    if (tried.height <= height && widest(tried) <= width) low = middle;
+    else high = middle - 1;
+  }
+  return place(sections, width, low);
+}
+
+/** @param {Layout} layout */
+function widest(layout) {
+  return layout.blocks.reduce((most, block) => Math.max(most, block.x + block.width), 0);
+}
+
+/** The corner of a block's cell. @param {Layout} layout @param {Block} block @param {number} index */
+export function cellAt(layout, block, index) {
+  const pitch = layout.cell + layout.gap;
+  return {
+    x: block.x + (index % block.columns) * pitch,
+    y: block.y + layout.label + Math.floor(index / block.columns) * pitch,
+  };
+}
+
+/**
+ * What lies under a point.
+ * @param {Layout} layout @param {number} x @param {number} y
+ * @returns {{ block: number, gpu: number | null } | null} gpu null: on the node's name or between its cells
+ */
+export function hit(layout, x, y) {
+  const found = layout.blocks.findIndex(
+    (block) => x >= block.x && x < block.x + block.width && y >= block.y && y < block.y + block.height,
+  );
+  if (found === -1) return null;
+  const block = layout.blocks[found];
+  const pitch = layout.cell + layout.gap;
+  const column = Math.floor((x - block.x) / pitch);
+  const row = Math.floor((y - block.y - layout.label) / pitch);
+  const index = row * block.columns + column;
+  const inside = y >= block.y + layout.label && index < block.gpus && column < block.columns;
+  return { block: found, gpu: inside ? index : null };
+}
+
+/**
+ * Where an arrow key leads: the nearest cell in that direction.
+ * @param {Layout} layout @param {{ block: number, gpu: number }} from @param {string} key
+ * @returns {{ block: number, gpu: number }}
+ */
+export function step(layout, from, key) {
+  const here = layout.blocks[from.block];
+  if (key === "ArrowLeft" || key === "ArrowRight") return stepAlong(layout, from, key === "ArrowRight" ? 1 : -1);
+  const down = key === "ArrowDown" ? 1 : -1;
+  const next = from.gpu + down * here.columns;
+  if (next >= 0 && next < here.gpus) return { block: from.block, gpu: next };
+  const at = cellAt(layout, here, from.gpu);
+  return nearest(layout, at, down) ?? from;
+}
+
+/** @param {Layout} layout @param {{ block: number, gpu: number }} from @param {number} by 1 or -1 */
+function stepAlong(layout, from, by) {
+  const gpu = from.gpu + by;
+  if (gpu >= 0 && gpu < layout.blocks[from.block].gpus) return { block: from.block, gpu };
+  for (let block = from.block + by; block >= 0 && block < layout.blocks.length; block += by) {
+    const { gpus } = layout.blocks[block];
+    if (gpus > 0) return { block, gpu: by > 0 ? 0 : gpus - 1 };
+  }
+  return from;
+}
+
+/** @param {Layout} layout @param {{ x: number, y: number }} at @param {number} down 1 or -1 */
+function nearest(layout, at, down) {
+  /** @type {{ block: number, gpu: number } | null} */
+  let best = null;
+  let least = Infinity;
+  layout.blocks.forEach((block, index) => {
+    if (block.gpus === 0 || (block.y - at.y) * down < -layout.label - layout.cell) return;
+    for (let gpu = 0; gpu < block.gpus; gpu += 1) {
+      const cell = cellAt(layout, block, gpu);
+      const away = (cell.y - at.y) * down;
+      if (away < layout.cell / 2) continue;
+      const distance = away * 4 + Math.abs(cell.x - at.x);
+      if (distance < least) [least, best] = [distance, { block: index, gpu }];
+    }
+  });
+  return best;
+}

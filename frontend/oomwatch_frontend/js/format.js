@@ -1,0 +1,92 @@
+// Numbers as people read them: memory in GiB with one decimal, shares without decimals, units always shown.
+// What is not known is a dash, never 0. Spaces before units do not break.
+
+/** @typedef {import("./i18n.js").Words} Words */
+
+export const GIB = 2 ** 30;
+export const MIB = 2 ** 20;
+export const UNKNOWN = "–";
+
+/** @param {Words} words @param {number | null} bytes @returns {string} "78.1", for where the unit stands beside it */
+export function gibNumber(words, bytes) {
+  return bytes === null ? UNKNOWN : words.decimal1.format(bytes / GIB);
+}
+
+/** @param {Words} words @param {number | null} bytes @returns {string} "78.1 GiB" */
+export function gib(words, bytes) {
+  return bytes === null ? UNKNOWN : `${gibNumber(words, bytes)}\u00a0GiB`;
+}
+
+/** @param {Words} words @param {number | null} used @param {number | null} whole @returns {string} "78.1 / 79.2 GiB" */
+export function gibOf(words, used, whole) {
+  return `${gibNumber(words, used)} / ${gibNumber(words, whole)}\u00a0GiB`;
+}
+
+/**
+ * A share without decimals; the last one before full with one, so that 100 means full.
+ * @param {Words} words @param {number | null} ratio @returns {string} "98 %"
+ */
+export function percent(words, ratio) {
+  if (ratio === null) return UNKNOWN;
+  const share = ratio * 100;
+  if (share >= 99 && share < 100) return `${words.decimal1.format(Math.floor(share * 10) / 10)}\u00a0%`;
+  return `${words.integer.format(share)}\u00a0%`;
+}
+
+const DURATIONS = /** @type {const} */ ([["figure.days", 86400], ["figure.hours", 3600], ["figure.minutes", 60], ["figure.seconds", 1]]);
+
+/**
+ * How long something takes or has lasted: two units at most, tenths below ten seconds. As backend/oomwatch/figures.py.
+ * @param {Words} words @param {number | null} seconds @returns {string} "0.4 s", "12 s", "14 min", "3 h 20 min", "2 d 4 h"
+ */
+export function duration(words, seconds) {
+  if (seconds === null) return UNKNOWN;
+  if (seconds > 0 && seconds < 9.95) return words.t("figure.seconds", { count: seconds.toFixed(1).replace(".0", "") });
+  let rest = Math.max(0, Math.round(seconds));
+  const found = DURATIONS.findIndex(([, size]) => rest >= size);
+  /** @type {string[]} */
+  const parts = [];
+  for (const [key, size] of found === -1 ? DURATIONS.slice(-1) : DURATIONS.slice(found, found + 2)) {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    if (count > 0 || parts.length === 0) parts.push(words.t(key, { count }));
+    if (key === "figure.minutes") break; // nobody reads the seconds of minutes
+  }
+  return parts.join(" ");
+}
+
+/**
+ * How old something is, in whole units.
+ * @param {Words} words @param {number} seconds @returns {string} "12 s"
+ */
+export function age(words, seconds) {
+  return duration(words, Math.max(0, Math.floor(seconds)));
+}
+
+/** @param {Words} words @param {number} unixSeconds @returns {string} "14:03:09" */
+export function clock(words, unixSeconds) {
+  return new Date(unixSeconds * 1000).toLocaleTimeString(words.locale, { hour12: false });
+}
+
+/** @param {Words} words @param {number} unixSeconds @returns {string} date and time with the zone, for hovering */
+export function moment(words, unixSeconds) {
+  return new Date(unixSeconds * 1000).toLocaleString(words.locale, {
+    dateStyle: "medium",
+    timeStyle: "long",
+    hour12: false,
+  });
+}
+
+/**
+ * A number of an alert in its unit ("ratio", "bytes", "seconds", "per_minute", "count").
+ * @param {Words} words @param {number | null} value @param {string | null} unit @returns {string}
+ */
+export function quantity(words, value, unit) {
+  if (value === null) return UNKNOWN;
+  if (unit === "ratio") return percent(words, value);
+  if (unit === "bytes") return gib(words, value);
+  if (unit === "seconds") return duration(words, value);
+  if (unit === "celsius") return `${words.integer.format(value)}\u00a0°C`;
+  const plain = Number.isInteger(value) ? words.integer.format(value) : words.decimal1.format(value);
+  return unit === "per_minute" ? words.t("figure.per_minute", { value: plain }) : plain;
+}

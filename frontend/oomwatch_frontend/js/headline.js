@@ -1,0 +1,72 @@
+// The one sentence that says how things stand. Pure: the same for the page, the tab's title and the icon.
+
+import { age } from "./format.js";
+import { byUrgency, gpuData, gpuRatio, levelOf, memoryLimits, nodeData } from "./judge.js";
+
+/** @typedef {import("./store.js").Store} Store */
+/** @typedef {import("./i18n.js").Words} Words */
+/** @typedef {import("./judge.js").Level | "stale" | "lost"} Mark */
+/** @typedef {{ mark: Mark, sentence: string, alert: string | null }} Headline */
+
+/** @param {Mark} mark @param {string} sentence @param {string | null} [alert] id @returns {Headline} */
+const say = (mark, sentence, alert = null) => ({ mark, sentence, alert });
+
+/** @param {Store} store @param {Words} words @returns {Headline} */
+export function headline(store, words) {
+  return (
+    ofConnection(store, words) ?? ofAlerts(store, words) ?? ofData(store, words) ?? ofMemory(store, words)
+  );
+}
+
+/** @param {Store} store @param {Words} words */
+function ofConnection(store, words) {
+  const { phase, failed } = store.connection;
+  if (phase === "live") return null;
+  if (phase === "connecting") return say("stale", words.t(failed ? "state.unreachable" : "state.connecting"));
+  const old = store.newestAt === null ? 0 : store.now() - store.newestAt;
+  return say("stale", words.t("state.reconnecting", { age: age(words, old) }));
+}
+
+/** @param {Store} store @param {Words} words */
+function ofAlerts(store, words) {
+  const open = [...store.alerts.values()].filter((alert) => alert.state !== "resolved").sort(byUrgency);
+  const worst = open[0];
+  if (worst === undefined) return null;
+  const { summary } = words.pick(worst.texts);
+  const firing = open.filter((alert) => alert.state === "firing").length;
+  if (firing === 0) return say("watch", words.count("state.pending", open.length, { summary }), worst.id);
+  if (firing === 1) return say(levelOf(worst), summary, worst.id);
+  return say(levelOf(worst), words.t("state.alerts", { n: firing, summary }), worst.id);
+}
+
+/** Nodes and GPUs that say nothing are worth a word even where no rule watches them. @param {Store} store @param {Words} words */
+function ofData(store, words) {
+  if (store.nodes.size === 0) return say("stale", words.t("state.no_nodes"));
+  const now = store.now();
+  const views = [...store.nodes.values()];
+  const gpus = views.flatMap((view) => view.gpus.map((gpu) => gpuData(gpu, nodeData(view, now))));
+  const lost = gpus.filter((data) => data === "lost").length;
+  if (lost > 0) return say("lost", words.count("state.lost", lost));
+  const quiet = views.filter((view) => view.info.state !== "stopped" && nodeData(view, now) !== "ok");
+  if (quiet.length > 0) return say("stale", words.count("state.silent", quiet.length, { node: quiet[0].info.node }));
+  if (gpus.length === 0) return say("stale", words.count("state.no_gpus", views.length));
+  const current = gpus.filter((data) => data === "ok").length;
+  if (current === 0) return say("stale", words.t("state.all_stopped"));
+  const running = views.filter((view) => view.info.state === "live").reduce((sum, view) => sum + view.gpus.length, 0);
+  return running > current ? say("stale", words.count("state.no_data", running - current)) : null;
+}
+
+/** @param {Store} store @param {Words} words */
+function ofMemory(store, words) {
+  const limit = memoryLimits(store)[0]?.ratio ?? 1;
+  const now = store.now();
+  let known = 0;
+  let full = 0;
+  for (const view of store.nodes.values()) {
+    if (nodeData(view, now) !== "ok") continue;
+    known += view.gpus.length;
+    full += view.gpus.filter((gpu) => (gpuRatio(gpu) ?? 0) > limit).length;
+  }
+  if (full > 0) return say("watch", words.count("state.above", full, { limit: Math.round(limit * 100) }));
+  return say("ok", words.count("state.headroom", known));
+}

@@ -1,0 +1,67 @@
+// Words: every sentence of the page comes from catalogue.json, in the language the reader chose.
+
+/** @typedef {"en" | "zh"} Language */
+/** @typedef {Record<string, Record<string, string>>} Catalogue */
+/** @typedef {Record<string, string | number>} Params */
+
+const STORED = "oomwatch.language";
+
+/** @param {string | null} stored @param {readonly string[]} preferred what the browser asks for @returns {Language} */
+export function chooseLanguage(stored, preferred) {
+  if (stored === "en" || stored === "zh") return stored;
+  const known = preferred.map((tag) => tag.toLowerCase().split("-")[0]).find((tag) => tag === "en" || tag === "zh");
+  return known === "zh" ? "zh" : "en";
+}
+
+/** @returns {Language} */
+export function storedLanguage() {
+  return chooseLanguage(localStorage.getItem(STORED), navigator.languages);
+}
+
+/** @param {Language} language */
+export function storeLanguage(language) {
+  localStorage.setItem(STORED, language);
+}
+
+/** The catalogue in one language. Immutable: another language is another Words. */
+export class Words {
+  /** @param {Catalogue} catalogue @param {Language} language */
+  constructor(catalogue, language) {
+    this.catalogue = catalogue;
+    this.language = language;
+    /** BCP 47 tag for Intl and the lang attribute. */
+    this.locale = language === "zh" ? "zh-CN" : "en";
+    this.decimal1 = new Intl.NumberFormat(this.locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+    this.integer = new Intl.NumberFormat(this.locale, { maximumFractionDigits: 0 });
+  }
+
+  /**
+   * A sentence with its placeholders filled in. An unknown key gives the key itself, so that a mistake is seen.
+   * @param {string} key @param {Params} [params] @returns {string}
+   */
+  t(key, params = {}) {
+    const sentence = this.catalogue[key]?.[this.language] ?? this.catalogue[key]?.en ?? key;
+    return sentence.replace(/\{(\w+)\}/g, (whole, name) => {
+      const value = params[name];
+      if (value === undefined) return whole;
+      return typeof value === "number" ? this.integer.format(value) : value;
+    });
+  }
+
+  /**
+   * A sentence that depends on a number: "KEY.one" or "KEY.other", with the number as {n}.
+   * @param {string} key @param {number} n @param {Params} [params] @returns {string}
+   */
+  count(key, n, params = {}) {
+    return this.t(`${key}.${n === 1 ? "one" : "other"}`, { n, ...params });
+  }
+
+  /**
+   * The text of an alert or rule in this language, or in any language it has.
+   * @param {Record<string, import("./wire.js").AlertText>} texts
+   * @returns {import("./wire.js").AlertText}
+   */
+  pick(texts) {
+    return texts[this.language] ?? texts.en ?? Object.values(texts)[0] ?? { summary: "", description: "", advice: [] };
+  }
+}

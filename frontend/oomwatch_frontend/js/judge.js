@@ -1,0 +1,154 @@
+// What the readings mean for a person: which state a GPU is shown in, and what is closest to full. Pure.
+
+import { gpuKey } from "./store.js";
+
+/** @typedef {import("./store.js").Store} Store */
+/** @typedef {import("./store.js").NodeView} NodeView */
+/** @typedef {import("./store.js").GpuView} GpuView */
+/** @typedef {import("./wire.js").Alert} Alert */
+/** @typedef {"ok" | "watch" | "warning" | "critical"} Level how bad the alerts of a thing are */
+/** @typedef {"ok" | "stale" | "lost"} Data whether its numbers can be trusted */
+
+/** @type {readonly Level[]} */
+export const LEVELS = ["ok", "watch", "warning", "critical"];
+
+/** @param {Level} a @param {Level} b @returns {Level} */
+export const worse = (a, b) => (LEVELS.indexOf(a) >= LEVELS.indexOf(b) ? a : b);
+
+/** An alert that waits out its hold time, or only informs, is one to watch. @param {Alert} alert @returns {Level} */
+export function levelOf(alert) {
+  if (alert.state === "resolved") return "ok";
+  if (alert.state === "pending" || alert.severity === "info") return "watch";
+  return alert.severity;
+}
+
+/** The worst first; among equals the oldest. @param {Alert} a @param {Alert} b */
+export function byUrgency(a, b) {
+  const rank = LEVELS.indexOf(levelOf(b)) - LEVELS.indexOf(levelOf(a));
+  return rank !== 0 ? rank : a.started_at - b.started_at;
+}
+
+/** @typedef {{ gpus: Map<string, Level>, nodes: Map<string, Level>, runs: Map<string, Level> }} AlertIndex */
+
+/**
+ * The worst level of each GPU, node and run. An alert marks the most exact thing that it names.
+ * @param {Iterable<Alert>} alerts @returns {AlertIndex}
+ */
+export function indexAlerts(alerts) {
+  /** @type {AlertIndex} */
+  const index = { gpus: new Map(), nodes: new Map(), runs: new Map() };
+  /** @param {Map<string, Level>} into @param {string} key @param {Level} level */
+  const raise = (into, key, level) => into.set(key, worse(level, into.get(key) ?? "ok"));
+  for (const alert of alerts) {
+    const level = levelOf(alert);
+    if (level === "ok") continue;
+    const { node, gpu, run } = alert.labels;
+    if (node !== undefined && gpu !== undefined) raise(index.gpus, gpuKey(node, gpu), level);
+    else if (node !== undefined) raise(index.nodes, node, level);
+    if (run !== undefined) raise(index.runs, run, level);
+  }
+  return index;
+}
+
+/** Three of its intervals, and 5 s at least: one late frame is no gap. @param {NodeView} view */
+export const patience = (view) => Math.max(5, 3 * view.info.interval_seconds);
+
+/** Whether a node's numbers are current. @param {NodeView} view @param {number} now server's clock @returns {Data} */
+export function nodeData(view, now) {
+  if (view.info.state !== "live") return "stale";
+  return now - view.heardAt > patience(view) ? "stale" : "ok";
+}
+
+/** @param {GpuView} gpu @param {Data} ofNode @returns {Data} */
+export function gpuData(gpu, ofNode) {
+  if (gpu.status === "lost") return "lost";
+  return ofNode !== "ok" || gpu.status === "no_data" || gpu.usedBytes === null ? "stale" : "ok";
+}
+
+/** Share of the usable memory in use. @param {GpuView} gpu @returns {number | null} */
+export function gpuRatio(gpu) {
+  return gpu.usedBytes === null || gpu.usableBytes === 0 ? null : gpu.usedBytes / gpu.usableBytes;
+}
+
+/**
+ * Host memory against the limit that the kernel enforces on the trainer: the container's where there is one.
+ * @param {NodeView} view
+ * @returns {{ used: number, whole: number, ratio: number, contained: boolean } | null}
+ */
+export function hostUse(view) {
+  const host = view.info.facts.host;
+  if (host === null) return null;
+  const contained = host.memory_limit_bytes !== null && view.cgroupUsedBytes !== null;
+  const whole = contained ? host.memory_limit_bytes : host.memory_total_bytes;
+  const used = contained ? view.cgroupUsedBytes : view.hostUsedBytes;
+  return used === null || whole === null || whole === 0 ? null : { used, whole, ratio: used / whole, contained };
+}
+
+/** The run on each node: what the agent was told, else the run last heard from it. @param {Store} store @returns {Map<string, string>} */
+export function runsByNode(store) {
+  /** @type {Map<string, string>} */
+  const found = new Map();
+  const byAge = [...store.runs.values()].sort((a, b) => a.last_seen_at - b.last_seen_at);
+  for (const run of byAge) for (const node of run.nodes) found.set(node, run.run);
+  for (const [name, view] of store.nodes) if (view.info.run !== null) found.set(name, view.info.run);
+  return found;
+}
+
+/**
+ * @typedef {object} Fullness a GPU's or a host's memory
+ * @property {string} key
+ * @property {string} node
+ * @property {string | null} gpu null for the host's memory
+ * @property {number} used bytes
+ * @property {number} whole bytes
+ * @property {number} ratio
+ */
+
+/**
+ * What is closest to full, fullest first. What has no current data is left out: its number is not known.
+ * @param {Store} store @param {number} count @returns {Fullness[]}
+ */
+export function fullest(store, count) {
+  const now = store.now();
+  /** @type {Fullness[]} */
+  const top = [];
+  for (const [node, view] of store.nodes) {
+    const data = nodeData(view, now);
+    if (data !== "ok") continue;
+    const host = hostUse(view);
+    if (host !== null) offer(top, count, { key: node, node, gpu: null, ...host });
+    for (const gpu of view.gpus) {
+      const ratio = gpuRatio(gpu);
+      if (ratio === null || gpu.usedBytes === null || gpuData(gpu, data) !== "ok") continue;
+      const last = top[count - 1];
+      if (last !== undefined && ratio <= last.ratio) continue;
+      const key = gpuKey(node, gpu.facts.gpu);
+      offer(top, count, { key, node, gpu: gpu.facts.gpu, used: gpu.usedBytes, whole: gpu.usableBytes, ratio });
+    }
+  }
+  return top;
+}
+
+/** @param {Fullness[]} top @param {number} count @param {Fullness} item */
+function offer(top, count, item) {
+  const place = top.findIndex((other) => other.ratio < item.ratio);
+  top.splice(place === -1 ? top.length : place, 0, item);
+  if (top.length > count) top.pop();
+}
+
+/**
+ * The used share from which a rule calls a GPU's memory tight, lowest first: of every condition on gpu_used_ratio.
+ * @param {Store} store @returns {{ ratio: number, severity: import("./wire.js").Severity }[]}
+ */
+export function memoryLimits(store) {
+  return store.rules
+    .flatMap((rule) => rule.when.map((condition) => ({ ratio: condition.above, metric: condition.metric, severity: rule.severity })))
+    .flatMap(({ ratio, metric, severity }) => (metric === "gpu_used_ratio" && typeof ratio === "number" ? [{ ratio, severity }] : []))
+    .sort((a, b) => a.ratio - b.ratio);
+}
+
+/** Whether anything shown is simulated. @param {Store} store */
+export function isDemo(store) {
+  const shown = [...store.nodes.values()].some((view) => view.info.simulated);
+  return shown || [...store.alerts.values()].some((alert) => alert.simulated);
+}

@@ -1,0 +1,111 @@
+// Small pieces that several views show.
+
+import { h } from "./dom.js";
+import { percent } from "./format.js";
+import { byUrgency, levelOf } from "./judge.js";
+import { markIcon } from "./marks.js";
+import { link } from "./router.js";
+
+/** @typedef {import("./i18n.js").Words} Words */
+/** @typedef {import("./wire.js").Alert} Alert */
+
+/** A section of a view under a heading. @param {string} title @param {...import("./dom.js").Child} children */
+export function section(title, ...children) {
+  return h("section", {}, h("h2", {}, title), ...children);
+}
+
+/** What a section says when it has nothing to show. @param {string} text */
+export const nothing = (text) => h("p", { class: "nothing" }, text);
+
+/** A table; `numeric` columns are right-aligned. @param {string[]} heads @param {number[]} numeric @param {HTMLElement} body */
+export function table(heads, numeric, body) {
+  const cells = heads.map((head, index) => h("th", { scope: "col", class: numeric.includes(index) ? "number" : null }, head));
+  return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...cells)), body));
+}
+
+/** A table's row. @param {import("./dom.js").Child[]} cells @param {number[]} numeric */
+export function row(cells, numeric) {
+  return h("tr", {}, ...cells.map((cell, index) => h("td", { class: numeric.includes(index) ? "number" : null }, cell)));
+}
+
+/** Names and values side by side. @param {[string, import("./dom.js").Child][]} facts those without a value are left out */
+export function facts(facts) {
+  const known = facts.filter(([, value]) => value !== null);
+  return h("dl", {}, ...known.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+/** A bar as long as a share is large. @param {Words} words @param {number} ratio @param {string} tone a level or "band-N" */
+export function bar(words, ratio, tone) {
+  const inner = h("i", { class: `tone-${tone}` });
+  inner.style.width = `${Math.min(100, ratio * 100)}%`;
+  return h("span", { class: "meter", role: "img", "aria-label": percent(words, ratio) }, inner);
+}
+
+/** Where an alert is: its node, GPU and run, each leading there. @param {Words} words @param {Record<string, string>} labels */
+export function places(words, labels) {
+  const { node, gpu, run, ...rest } = labels;
+  /** @type {HTMLElement[]} */
+  const parts = [];
+  if (run !== undefined) parts.push(h("a", { href: link("run", [run]) }, run));
+  if (node !== undefined) parts.push(h("a", { href: link("node", [node]) }, node));
+  if (node !== undefined && gpu !== undefined) {
+    parts.push(h("a", { href: link("gpu", [node, gpu]) }, words.t("name.gpu", { gpu })));
+  }
+  parts.push(...Object.entries(rest).map(([name, value]) => h("span", {}, `${name} ${value}`)));
+  return h("span", { class: "places" }, ...parts);
+}
+
+/** The open alerts that concern something, one line each, leading to the alert. @param {Words} words @param {Alert[]} alerts */
+export function alertLines(words, alerts) {
+  const open = alerts.filter((alert) => alert.state !== "resolved").sort(byUrgency);
+  if (open.length === 0) return nothing(words.t("alerts.none_here"));
+  const lines = open.map((alert) => {
+    const level = levelOf(alert);
+    const text = words.pick(alert.texts).summary;
+    return h("li", {}, markIcon(level, words.t(`mark.${level}`)), h("a", { href: link("alerts", [], { id: alert.id }) }, text));
+  });
+  return h("ul", { class: "alert-lines" }, ...lines);
+}
+
+/** The state of each sensor of a node, with the reason where one gives nothing. @param {Words} words @param {import("./wire.js").SourceFacts[]} sources */
+export function sensors(words, sources) {
+  if (sources.length === 0) return nothing(words.t("sensors.none"));
+  const items = sources.map(({ name, state, detail }) =>
+    h(
+      "li",
+      { class: `sensor-${state}` },
+      markIcon(state === "ok" ? "ok" : state === "waiting" ? "stale" : "warning"),
+      h("b", {}, name),
+      h("span", {}, words.t(`sensors.${state}`)),
+      detail === null ? null : h("span", { class: "detail" }, detail),
+    ),
+  );
+  return h("ul", { class: "sensors" }, ...items);
+}
+
+/** The way back up. @param {[string, string][]} steps name and address of each level above @param {string} here */
+export function crumbs(steps, here) {
+  const above = steps.map(([name, href]) => h("a", { href }, name));
+  return h("h1", { class: "crumbs" }, ...above, h("span", {}, here));
+}
+
+/** A text in which `code` is set as code, with a button that copies it where it is a setting to paste. @param {Words} words @param {string} text */
+export function prose(words, text) {
+  const pieces = text.split(/`([^`]+)`/);
+  const element = h("span");
+  pieces.forEach((piece, index) => {
+    element.append(index % 2 === 0 ? piece : h("code", {}, piece));
+    if (index % 2 === 1 && piece.includes("=")) element.append(copyButton(words, piece));
+  });
+  return element;
+}
+
+/** @param {Words} words @param {string} text */
+function copyButton(words, text) {
+  const button = h("button", { type: "button", class: "copy" }, words.t("copy.do"));
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(text);
+    button.textContent = words.t("copy.done");
+  });
+  return button;
+}

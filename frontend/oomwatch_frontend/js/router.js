@@ -1,0 +1,33 @@
+// The address after "#": #/gpu/NODE/GPU, #/run/NAME, #/alerts?state=open&node=NODE.
+
+/** @typedef {{ view: string, args: string[], query: Record<string, string> }} Route */
+
+/** @param {string} hash @returns {Route} */
+export function parseRoute(hash) {
+  const [path, search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const parts = path.split("/").filter((part) => part !== "").map(unescapePart);
+  return {
+    view: parts[0] ?? "fleet",
+    args: parts.slice(1),
+    query: Object.fromEntries(new URLSearchParams(search)),
+  };
+}
+
+/** @param {string} part */
+function unescapePart(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // a stray "%" in an address someone typed
+  }
+}
+
+/**
+ * @param {string} view @param {string[]} [args] @param {Record<string, string>} [query] empty values are left out
+ * @returns {string} the hash of a route, with its "#"
+ */
+export function link(view, args = [], query = {}) {
+  const path = [view, ...args].map(encodeURIComponent).join("/");
+  const search = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "")).toString();
+  return `#/${path}${search === "" ? "" : `?${search}`}`;
+}

@@ -1,0 +1,136 @@
+// The frame of every view: top bar, the one sentence, notices, and the tab's title and icon.
+
+import { fill, h, setText } from "./dom.js";
+import { headline } from "./headline.js";
+import { isDemo } from "./judge.js";
+import { GLYPHS, iconUrl, markIcon } from "./marks.js";
+import { link } from "./router.js";
+
+/** @typedef {import("./store.js").Store} Store */
+/** @typedef {import("./i18n.js").Words} Words */
+/** @typedef {import("./router.js").Route} Route */
+
+/**
+ * @typedef {object} ShellHandlers
+ * @property {import("./theme.js").ThemeSwitch} theme
+ * @property {() => void} retry
+ * @property {(language: import("./i18n.js").Language) => void} language
+ */
+
+/** Which tab of the bar a view belongs to. @type {Record<string, string>} */
+const SECTION = { gpu: "fleet", node: "fleet", fleet: "fleet", run: "runs", runs: "runs", alerts: "alerts" };
+
+/** @param {string} id */
+const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+export class Shell {
+  /** @param {ShellHandlers} handlers */
+  constructor(handlers) {
+    this.handlers = handlers;
+    this.drawn = new Map();
+  }
+
+  /** @param {Store} store @param {Words} words @param {Route} route @param {import("./theme.js").Theme} theme */
+  draw(store, words, route, theme) {
+    const open = [...store.alerts.values()].filter((alert) => alert.state === "firing").length;
+    const { language } = words;
+    this.#when("lang", [language], () => this.#drawLanguage(words));
+    this.#when("nav", [language, route.view, open], () => this.#drawNav(words, route, open));
+    this.#when("tools", [language, theme, isDemo(store), store.connection.phase, store.connection.retryAtMs === null], () =>
+      this.#drawTools(store, words, theme),
+    );
+    this.#drawHeadline(store, words);
+    const { rules_error: rulesError = null } = store.server ?? {};
+    this.#when("notices", [language, rulesError, store.malformedFrames, store.unknownFrames], () =>
+      this.#drawNotices(store, words, rulesError),
+    );
+  }
+
+  /** Draws a part only when what it shows has changed. @param {string} part @param {unknown[]} state @param {() => void} draw */
+  #when(part, state, draw) {
+    const key = JSON.stringify(state);
+    if (this.drawn.get(part) === key) return;
+    this.drawn.set(part, key);
+    draw();
+  }
+
+  /** @param {Words} words */
+  #drawLanguage(words) {
+    document.documentElement.lang = words.locale;
+    setText(/** @type {Element} */ (document.querySelector(".skip")), words.t("nav.skip"));
+    byId("nav").setAttribute("aria-label", words.t("nav.label"));
+  }
+
+  /** @param {Words} words @param {Route} route @param {number} open */
+  #drawNav(words, route, open) {
+    const current = SECTION[route.view] ?? "fleet";
+    const tabs = ["fleet", "runs", "alerts"].map((name) => {
+      const badge = name === "alerts" && open > 0 ? h("span", { class: "badge" }, String(open)) : null;
+      const attributes = { href: link(name), "aria-current": current === name ? "page" : null };
+      return h("a", attributes, words.t(`nav.${name}`), badge);
+    });
+    fill(byId("nav"), ...tabs);
+  }
+
+  /** @param {Store} store @param {Words} words @param {import("./theme.js").Theme} theme */
+  #drawTools(store, words, theme) {
+    const { phase, retryAtMs } = store.connection;
+    const demo = isDemo(store) ? h("span", { class: "demo", title: words.t("demo.why") }, words.t("demo.badge")) : null;
+    const state = h("span", { class: `link link-${phase}`, role: "status" }, h("i", { class: "dot" }), words.t(`link.${phase}`));
+    const retry = retryAtMs === null ? null : h("button", { type: "button", click: this.handlers.retry }, words.t("link.retry"));
+    const other = words.language === "en" ? "zh" : "en";
+    const language = h(
+      "button",
+      { type: "button", class: "language", title: words.t("tools.language"), click: () => this.handlers.language(other) },
+      h("span", { class: words.language === "en" ? "on" : "", lang: "en" }, "EN"),
+      h("span", { class: words.language === "zh" ? "on" : "", lang: "zh-CN" }, "中"),
+    );
+    const themes = h(
+      "button",
+      { type: "button", title: words.t("tools.theme"), click: () => this.handlers.theme.next() },
+      words.t(`theme.${theme}`),
+    );
+    fill(byId("tools"), demo, state, retry, language, themes);
+  }
+
+  /** @param {Store} store @param {Words} words */
+  #drawHeadline(store, words) {
+    const { mark, sentence, alert } = headline(store, words);
+    this.#when("headline", [mark, sentence, alert, words.language], () => {
+      const label = h("strong", {}, words.t(`mark.${mark}`));
+      const text = alert === null ? h("span", {}, sentence) : h("a", { href: link("alerts", [], { id: alert }) }, sentence);
+      byId("headline").className = `headline headline-${mark}`;
+      fill(byId("headline"), markIcon(mark), mark === "ok" ? null : label, text);
+    });
+    document.body.classList.toggle("offline", store.connection.phase !== "live");
+    this.drawTab(store, words);
+  }
+
+  /** @param {Store} store @param {Words} words @param {string | null} rulesError */
+  #drawNotices(store, words, rulesError) {
+    /** @type {HTMLElement[]} */
+    const notices = [];
+    if (rulesError !== null) notices.push(notice(words.t("notice.rules"), rulesError));
+    if (store.malformedFrames > 0) {
+      notices.push(notice(words.count("notice.malformed", store.malformedFrames), store.malformedReason ?? ""));
+    }
+    if (store.unknownFrames > 0) notices.push(notice(words.count("notice.unknown", store.unknownFrames), ""));
+    fill(byId("notices"), ...notices);
+  }
+
+  /** @param {Store} store @param {Words} words */
+  drawTab(store, words) {
+    const { mark, sentence } = headline(store, words);
+    const demo = isDemo(store) ? `${words.t("demo.badge")} · ` : "";
+    this.#when("title", [mark, sentence, demo], () => {
+      document.title = `${GLYPHS[mark]}${demo}${sentence} · oomwatch`;
+      document.querySelector("link[rel=icon]")?.setAttribute("href", iconUrl(mark));
+    });
+  }
+}
+
+/** @param {string} what @param {string} detail */
+function notice(what, detail) {
+  const rest = detail === "" ? null : h("pre", {}, detail);
+  return h("div", { class: "notice", role: "alert" }, markIcon("warning"), h("span", {}, what), rest);
+}

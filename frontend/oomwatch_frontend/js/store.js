@@ -1,0 +1,260 @@
+// What the page knows: the snapshot and every change since. Mutators are methods; every change is one "change" event
+// whose detail is the set of topics that changed. Views read, and never write.
+
+import { MIB } from "./format.js";
+import { WireError, decode } from "./wire.js";
+
+/** @typedef {import("./wire.js").Node} Node */
+/** @typedef {import("./wire.js").Run} Run */
+/** @typedef {import("./wire.js").Alert} Alert */
+/** @typedef {import("./wire.js").Rule} Rule */
+/** @typedef {import("./wire.js").NodeTick} NodeTick */
+/** @typedef {import("./wire.js").TorchPoint} TorchPoint */
+/** @typedef {import("./wire.js").LiveMessage} LiveMessage */
+/** @typedef {import("./wire.js").GpuStatus} GpuStatus */
+/** @typedef {"connection" | "tick" | "nodes" | "runs" | "alerts" | "torch" | "rules" | "clock"} Topic */
+
+/**
+ * @typedef {object} GpuView one GPU with its latest reading
+ * @property {string} node
+ * @property {import("./wire.js").GpuFacts} facts
+ * @property {number} usableBytes total without what the driver keeps
+ * @property {number | null} usedBytes
+ * @property {number | null} utilizationRatio
+ * @property {GpuStatus} status
+ * @property {import("./wire.js").GpuSample | null} sample the last full reading: processes, power, temperature
+ */
+
+/**
+ * @typedef {object} NodeView
+ * @property {Node} info
+ * @property {GpuView[]} gpus in the order of the facts
+ * @property {number | null} hostUsedBytes
+ * @property {number | null} cgroupUsedBytes
+ * @property {number} heardAt server's clock, Unix seconds
+ */
+
+/**
+ * @typedef {object} Connection
+ * @property {"connecting" | "live" | "reconnecting"} phase connecting: no snapshot was ever read
+ * @property {number | null} retryAtMs Date.now milliseconds of the next try, while there is no connection
+ * @property {boolean} failed whether a try has failed since data last came
+ */
+
+/** @param {string} node @param {string} gpu */
+export const gpuKey = (node, gpu) => `${node}/${gpu}`;
+
+export class Store extends EventTarget {
+  /** @param {() => number} [clock] local Unix seconds */
+  constructor(clock = () => Date.now() / 1000) {
+    super();
+    this.clock = clock;
+    /** @type {Connection} */
+    this.connection = { phase: "connecting", retryAtMs: null, failed: false };
+    /** @type {import("./wire.js").ServerInfo | null} */
+    this.server = null;
+    /** @type {Map<string, NodeView>} */
+    this.nodes = new Map();
+    /** @type {Map<string, Run>} */
+    this.runs = new Map();
+    /** @type {Map<string, Alert>} */
+    this.alerts = new Map();
+    /** @type {Rule[]} */
+    this.rules = [];
+    /** @type {TorchPoint | null} the reading that came last; charts append it */
+    this.torch = null;
+    /** Names of the nodes in the last tick. @type {string[]} */
+    this.ticked = [];
+    this.unknownFrames = 0;
+    this.malformedFrames = 0;
+    /** @type {string | null} */
+    this.malformedReason = null;
+    /** Server's clock minus ours, seconds. */
+    this.offset = 0;
+    /** Server's time of the newest frame that told one. @type {number | null} */
+    this.newestAt = null;
+  }
+
+  /** The server's clock now, Unix seconds. */
+  now() {
+    return this.clock() + this.offset;
+  }
+
+  /** @param {...Topic} topics */
+  #changed(...topics) {
+    this.dispatchEvent(new CustomEvent("change", { detail: new Set(topics) }));
+  }
+
+  /** @param {(topics: Set<Topic>) => void} listener @returns {() => void} stop listening */
+  subscribe(listener) {
+    const handle = (/** @type {Event} */ event) => listener(/** @type {CustomEvent} */ (event).detail);
+    this.addEventListener("change", handle);
+    return () => this.removeEventListener("change", handle);
+  }
+
+  // -------------------------------------------------------------- mutators
+
+  /** Time went on: ages and staleness may read differently. */
+  passTime() {
+    this.#changed("clock");
+  }
+
+  /** @param {number} retryAtMs */
+  connectionLost(retryAtMs) {
+    const phase = this.newestAt === null ? "connecting" : "reconnecting";
+    this.connection = { phase, retryAtMs, failed: true };
+    this.#changed("connection");
+  }
+
+  /** A try goes on: nothing is waited for, and nothing is known yet. */
+  connectionOpened() {
+    this.connection = { ...this.connection, retryAtMs: null };
+    this.#changed("connection");
+  }
+
+  /** A frame as it came. What cannot be read is counted, never thrown. @param {string} frame */
+  receive(frame) {
+    try {
+      const message = decode(frame);
+      if (message === null) this.unknownFrames += 1;
+      else this.apply(message);
+      if (message === null) this.#changed("connection");
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      this.malformedFrames += 1;
+      this.malformedReason = error.message;
+      this.#changed("connection");
+    }
+  }
+
+  /** @param {LiveMessage} message */
+  apply(message) {
+    switch (message.type) {
+      case "snapshot":
+        return this.#replaceAll(message);
+      case "tick":
+        return this.#tick(message);
+      case "node":
+        this.#putNode(message.node);
+        return this.#changed("nodes");
+      case "run":
+        this.#putRun(message.run);
+        return this.#changed("runs");
+      case "alert":
+        this.#putAlert(message.alert);
+        return this.#changed("alerts");
+      case "torch":
+        this.torch = message;
+        return this.#changed("torch");
+      case "rules":
+        this.server = message.server;
+        this.rules = message.rules;
+        return this.#changed("rules");
+    }
+  }
+
+  /** @param {import("./wire.js").Snapshot} snapshot */
+  #replaceAll(snapshot) {
+    this.offset = snapshot.at - this.clock();
+    this.newestAt = snapshot.at;
+    this.connection = { phase: "live", retryAtMs: null, failed: false };
+    this.server = snapshot.server;
+    this.rules = snapshot.rules;
+    this.nodes = new Map();
+    for (const node of snapshot.nodes) this.#putNode(node);
+    this.runs = new Map(snapshot.runs.map((run) => [run.run, run]));
+    this.alerts = new Map(snapshot.alerts.map((alert) => [alert.id, alert]));
+    this.#changed("connection", "nodes", "runs", "alerts", "rules", "tick");
+  }
+
+  /** @param {import("./wire.js").Tick} tick */
+  #tick(tick) {
+    this.newestAt = tick.at;
+    // The least delayed frame tells the offset best.
+    this.offset = Math.max(this.offset, tick.at - this.clock());
+    this.ticked = [];
+    for (const reading of tick.nodes) {
+      const view = this.nodes.get(reading.node);
+      if (view === undefined) continue;
+      takeTick(view, reading, tick.at);
+      this.ticked.push(reading.node);
+    }
+    this.#changed("tick");
+  }
+
+  /** @param {Node} node */
+  #putNode(node) {
+    this.nodes.set(node.node, viewOf(node, this.nodes.get(node.node) ?? null));
+  }
+
+  /** An alert that ended before it ever fired was none, and is taken away. @param {Alert} alert */
+  #putAlert(alert) {
+    if (alert.state === "resolved" && alert.fired_at === null) this.alerts.delete(alert.id);
+    else this.alerts.set(alert.id, alert);
+  }
+
+  /** @param {Run} run with new steps only */
+  #putRun(run) {
+    const old = this.runs.get(run.run);
+    this.runs.set(run.run, old === undefined ? run : { ...run, steps: [...old.steps, ...run.steps] });
+  }
+}
+
+/** @param {Node} node @param {NodeView | null} old what was known, where the new one brings no reading @returns {NodeView} */
+function viewOf(node, old) {
+  const samples = new Map(node.sample?.gpus.map((sample) => [sample.gpu, sample]));
+  const known = new Map(old?.gpus.map((gpu) => [gpu.facts.gpu, gpu]));
+  const host = node.sample?.host ?? null;
+  return {
+    info: node,
+    gpus: node.facts.gpus.map((facts) => gpuOf(node, facts, samples.get(facts.gpu), known.get(facts.gpu))),
+    hostUsedBytes: host === null ? (old?.hostUsedBytes ?? null) : host.memory_used_bytes,
+    cgroupUsedBytes: host === null ? (old?.cgroupUsedBytes ?? null) : host.cgroup_used_bytes,
+    heardAt: Math.max(node.last_seen_at, old?.heardAt ?? 0),
+  };
+}
+
+/**
+ * @param {Node} node @param {import("./wire.js").GpuFacts} facts
+ * @param {import("./wire.js").GpuSample | undefined} sample @param {GpuView | undefined} old
+ * @returns {GpuView}
+ */
+function gpuOf(node, facts, sample, old) {
+  const usableBytes = Math.max(0, facts.total_bytes - facts.reserved_bytes);
+  if (sample === undefined) {
+    return {
+      node: node.node,
+      facts,
+      usableBytes,
+      usedBytes: old?.usedBytes ?? null,
+      utilizationRatio: old?.utilizationRatio ?? null,
+      status: old?.status ?? "no_data",
+      sample: old?.sample ?? null,
+    };
+  }
+  return {
+    node: node.node,
+    facts,
+    usableBytes,
+    usedBytes: sample.used_bytes,
+    utilizationRatio: sample.utilization_ratio,
+    status: sample.status,
+    sample: sample.processes === null && old?.sample ? { ...sample, processes: old.sample.processes } : sample,
+  };
+}
+
+/** @param {NodeView} view @param {NodeTick} reading @param {number} at server's clock */
+function takeTick(view, reading, at) {
+  view.heardAt = at;
+  view.hostUsedBytes = mib(reading.host_used_mib);
+  view.cgroupUsedBytes = mib(reading.cgroup_used_mib);
+  view.gpus.forEach((gpu, index) => {
+    const percent = reading.utilization_percent[index] ?? null;
+    gpu.usedBytes = mib(reading.used_mib[index] ?? null);
+    gpu.utilizationRatio = percent === null ? null : percent / 100;
+    gpu.status = reading.status?.[index] ?? (gpu.usedBytes === null ? "no_data" : "ok");
+  });
+}
+
+/** @param {number | null} amount */
+const mib = (amount) => (amount === null ? null : amount * MIB);

@@ -1,0 +1,43 @@
+// Light or dark: the system's, unless the reader chose.
+
+/** @typedef {"system" | "light" | "dark"} Theme */
+
+const STORED = "oomwatch.theme";
+const DARK = "(prefers-color-scheme: dark)";
+
+/** @param {string | null} value @returns {Theme} */
+export function readTheme(value) {
+  return value === "light" || value === "dark" ? value : "system";
+}
+
+/** What one press of the button leads to. @param {Theme} theme @returns {Theme} */
+export function nextTheme(theme) {
+  return theme === "system" ? "light" : theme === "light" ? "dark" : "system";
+}
+
+export class ThemeSwitch extends EventTarget {
+  constructor() {
+    super();
+    this.theme = readTheme(localStorage.getItem(STORED));
+    this.system = matchMedia(DARK);
+    this.system.addEventListener("change", () => this.#apply());
+    this.#apply();
+  }
+
+  next() {
+    this.theme = nextTheme(this.theme);
+    localStorage.setItem(STORED, this.theme);
+    this.#apply();
+  }
+
+  #apply() {
+    const dark = this.theme === "system" ? this.system.matches : this.theme === "dark";
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/** A colour of the style sheet, for what is painted by hand (canvas, charts). @param {string} name without "--" */
+export function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}

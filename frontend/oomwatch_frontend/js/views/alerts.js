@@ -1,0 +1,146 @@
+// Alerts: what is wrong, where, since when, by how much, why, and what to change. Open ones first, then those that ended.
+
+import { fill, h, keyed, since } from "../dom.js";
+import { duration, moment, quantity } from "../format.js";
+import { byUrgency, levelOf } from "../judge.js";
+import { markIcon } from "../marks.js";
+import { nothing, places, prose } from "../parts.js";
+import { link } from "../router.js";
+
+/** @typedef {import("../main.js").App} App */
+/** @typedef {import("../wire.js").Alert} Alert */
+/** @typedef {Record<string, string>} Filter state, run, node: as in the address */
+
+const STATES = ["all", "open", "ended"];
+
+/** @param {Alert} alert @param {Filter} filter @returns {boolean} */
+export function passes(alert, filter) {
+  const ended = alert.state === "resolved";
+  if (filter.state === "open" && ended) return false;
+  if (filter.state === "ended" && !ended) return false;
+  return ["run", "node"].every((label) => !filter[label] || alert.labels[label] === filter[label]);
+}
+
+/** Open first, the worst on top; then ended, the latest on top. @param {Alert} a @param {Alert} b */
+export function byState(a, b) {
+  const ended = Number(a.state === "resolved") - Number(b.state === "resolved");
+  if (ended !== 0) return ended;
+  return a.state === "resolved" ? (b.ended_at ?? 0) - (a.ended_at ?? 0) : byUrgency(a, b);
+}
+
+/** @type {import("../main.js").MakeView} */
+export function alertsView(root, app, route) {
+  const { words, store } = app;
+  const only = route.query.id ?? ""; // notifications lead to #/alerts?id=ID
+  const { id: _, ...filter } = route.query;
+  const filters = h("div", { class: "toolbar" });
+  const list = h("div", { class: "alerts" });
+  const none = nothing("");
+  root.append(h("div", { class: "detail-page" }, h("h1", {}, words.t("nav.alerts")), filters, list, none));
+  const update = () => {
+    const alerts = [...store.alerts.values()].filter((alert) => passes(alert, filter)).sort(byState);
+    fill(filters, ...filterBar(app, filter));
+    keyed(list, alerts, (alert) => alert.id, (alert) => article(alert, only), (element, alert) => drawAlert(app, element, alert));
+    const filtered = store.alerts.size > 0;
+    none.hidden = alerts.length > 0;
+    none.textContent = words.t(store.connection.phase === "connecting" ? "state.connecting" : filtered ? "alerts.none_match" : "alerts.none");
+  };
+  update();
+  document.getElementById(`alert-${only}`)?.scrollIntoView({ block: "start" });
+  return { update: (topics) => (topics.has("alerts") || topics.has("connection") ? update() : undefined), close: () => undefined };
+}
+
+/** @param {App} app @param {Filter} filter */
+function filterBar(app, filter) {
+  const { words, store } = app;
+  const states = STATES.map((state) => {
+    const current = (filter.state ?? "all") === state;
+    return h("a", { href: link("alerts", [], { ...filter, state: state === "all" ? "" : state }), "aria-current": current ? "true" : null }, words.t(`alerts.${state}`));
+  });
+  return [
+    h("div", { class: "choice", role: "group", "aria-label": words.t("alerts.filter") }, ...states),
+    choose(words.t("alerts.any_run"), [...store.runs.keys()], filter, "run"),
+    choose(words.t("alerts.any_node"), [...store.nodes.keys()], filter, "node"),
+  ];
+}
+
+/** @param {string} any @param {string[]} names @param {Filter} filter @param {"run" | "node"} label */
+function choose(any, names, filter, label) {
+  const chosen = filter[label] ?? "";
+  const known = [...new Set([...names, ...(chosen === "" ? [] : [chosen])])].sort();
+  const change = (/** @type {Event} */ event) => {
+    const { value } = /** @type {HTMLSelectElement} */ (event.target);
+    location.hash = link("alerts", [], { ...filter, [label]: value });
+  };
+  const options = known.map((name) => h("option", { value: name, selected: name === chosen }, name));
+  return h("select", { "aria-label": any, change }, h("option", { value: "" }, any), ...options);
+}
+
+/** An open alert shows everything; one that ended opens on demand. @param {Alert} alert @param {string} only */
+function article(alert, only) {
+  const open = alert.state !== "resolved" || alert.id === only;
+  return h("details", { class: "alert", id: `alert-${alert.id}`, open });
+}
+
+/** @type {WeakMap<HTMLElement, Alert>} */
+const drawn = new WeakMap();
+
+/** @param {App} app @param {HTMLElement} element @param {Alert} alert */
+function drawAlert(app, element, alert) {
+  if (drawn.get(element) === alert) return;
+  drawn.set(element, alert);
+  const { words } = app;
+  const text = words.pick(alert.texts);
+  const ended = alert.state === "resolved";
+  const level = levelOf({ ...alert, state: alert.state === "pending" ? "pending" : "firing" });
+  element.className = `alert alert-${level}${ended ? " alert-ended" : ""}`;
+  fill(
+    element,
+    h("summary", {}, markIcon(level), h("span", { class: "severity" }, words.t(`severity.${alert.severity}`)), h("span", { class: "summary" }, text.summary), ...tags(app, alert)),
+    h("div", { class: "alert-body" },
+      h("div", { class: "alert-what" }, text.description === "" ? null : h("p", {}, prose(words, text.description)), ...advice(app, text.advice)),
+      h("dl", {}, ...figures(app, alert).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]))),
+  );
+}
+
+/** @param {App} app @param {Alert} alert */
+function tags(app, alert) {
+  const { words } = app;
+  const tags = [];
+  if (alert.simulated) tags.push(h("span", { class: "demo" }, words.t("demo.badge")));
+  if (alert.stale && alert.state !== "resolved") tags.push(h("span", { class: "tag", title: words.t("alerts.stale_why") }, markIcon("stale"), words.t("alerts.stale")));
+  if (alert.state === "pending") tags.push(h("span", { class: "tag" }, words.t("alerts.pending")));
+  const moved = alert.state === "resolved" ? alert.ended_at : alert.started_at;
+  if (moved !== null) tags.push(h("span", { class: "when" }, words.t(alert.state === "resolved" ? "alerts.ended_ago" : "alerts.since"), " ", since(moved)));
+  return tags;
+}
+
+/** @param {App} app @param {string[]} lines */
+function advice(app, lines) {
+  if (lines.length === 0) return [];
+  return [h("h3", {}, app.words.t("alerts.advice")), h("ol", {}, ...lines.map((line) => h("li", {}, prose(app.words, line))))];
+}
+
+/** @param {App} app @param {Alert} alert @returns {[string, import("../dom.js").Child][]} */
+function figures(app, alert) {
+  const { words } = app;
+  /** @type {[string, import("../dom.js").Child][]} */
+  const known = [[words.t("alerts.where"), places(words, alert.labels)]];
+  if (alert.value !== null) known.push([words.t("alerts.value"), h("b", { class: "figure-value" }, quantity(words, alert.value, alert.unit))]);
+  if (alert.limit !== null) known.push([words.t("alerts.limit"), quantity(words, alert.limit, alert.unit)]);
+  known.push([words.t("alerts.began"), moment(words, alert.started_at)]);
+  if (alert.fired_at !== null) known.push([words.t("alerts.raised"), moment(words, alert.fired_at)]);
+  if (alert.ended_at !== null) {
+    known.push([words.t("alerts.ended_at"), moment(words, alert.ended_at)]);
+    known.push([words.t("alerts.lasted"), duration(words, alert.ended_at - alert.started_at)]);
+  }
+  if (alert.reason !== null) known.push([words.t("alerts.reason"), reason(app, alert.reason)]);
+  known.push([words.t("alerts.rule"), h("code", {}, alert.alert)]);
+  return known;
+}
+
+/** The reasons that the server gives have sentences; another is shown as it came. @param {App} app @param {string} given */
+function reason({ words }, given) {
+  const key = `reason.${given.replaceAll(" ", "_")}`;
+  return key in words.catalogue ? words.t(key) : given;
+}

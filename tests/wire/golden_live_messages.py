@@ -1,0 +1,154 @@
+"""One message of every type between server and browser, with every field set.
+
+To add one: add it to LIVE_MESSAGES and run `python -m tests.wire.golden_live_messages`, which writes what does not exist
+yet. The page's own reader is held to the same files by tests/frontend/wire.test.js.
+"""
+
+from pathlib import Path
+
+import msgspec
+from tests.wire.golden_messages import FACTS, GIB, STEP
+
+from oomwatch import wire
+
+FOLDER = Path(__file__).parent / "v1"
+AT = 1764430000.0
+
+TEXTS = {
+    "en": wire.AlertText(
+        summary="GPU 3 of gpu-07: 93 % of its memory is in use",
+        description="Device memory has been above 85 % for 30 s in total.",
+        advice=("Lower actor_rollout_ref.rollout.gpu_memory_utilization.", "Lower data.max_response_length."),
+    ),
+    "zh": wire.AlertText(
+        summary="gpu-07 的 GPU 3：显存已用 93 %",
+        description="显存占用累计超过 85 % 已达 30 秒。",
+        advice=("调低 actor_rollout_ref.rollout.gpu_memory_utilization。", "调低 data.max_response_length。"),
+    ),
+}
+SAMPLE = wire.Sample(
+    seq=0,
+    at=AT - 1,
+    gpus=(
+        wire.GpuSample(
+            gpu="3",
+            used_bytes=72 * GIB,
+            utilization_ratio=0.97,
+            power_watts=612.5,
+            temperature_celsius=64.0,
+            ecc_uncorrected_total=0,
+            processes=(wire.GpuProcess(pid=25520, used_bytes=70 * GIB, name="ray::WorkerDict", run="qwen7b_grpo"),),
+        ),
+        wire.GpuSample(gpu="3:1", status="no_data"),
+    ),
+    host=wire.HostSample(
+        memory_used_bytes=700 * GIB,
+        cgroup_used_bytes=410 * GIB,
+        swap_used_bytes=0,
+        shm_used_bytes=12 * GIB,
+        memory_pressure_some_ratio=0.02,
+        memory_pressure_full_ratio=0.01,
+        oom_kill_total=1,
+        processes=(wire.HostProcess(pid=4242, name="TaskRunner", rss_bytes=230 * GIB, run="qwen7b_grpo"),),
+    ),
+)
+NODE = wire.Node(
+    node="gpu-07",
+    state="live",
+    last_seen_at=AT - 0.5,
+    agent_version="1.0.0",
+    interval_seconds=1.0,
+    facts=FACTS,
+    run="qwen7b_grpo",
+    simulated=True,
+    skew_seconds=2.5,
+    sample=SAMPLE,
+)
+RUN = wire.Run(
+    run="qwen7b_grpo",
+    nodes=("gpu-07",),
+    first_seen_at=AT - 3600,
+    last_seen_at=AT - 20,
+    steps=(wire.StepPoint(at=AT - 20, step=STEP),),
+    reshard_cycles_total=12,
+    reshard_marker="resume_kv_cache",
+    simulated=True,
+)
+ALERT = wire.Alert(
+    id="0f3e5a7c1f0e",
+    alert="gpu_memory_high",
+    severity="warning",
+    state="resolved",
+    labels={"node": "gpu-07", "gpu": "3", "run": "qwen7b_grpo"},
+    started_at=AT - 300,
+    texts=TEXTS,
+    fired_at=AT - 270,
+    ended_at=AT - 10,
+    value=0.93,
+    limit=0.85,
+    unit="ratio",
+    facts={"used_bytes": 72 * GIB, "usable_bytes": 79 * GIB, "phase": "rollout"},
+    stale=True,
+    simulated=True,
+    reason="recovered",
+)
+RULE = wire.Rule(
+    alert="gpu_memory_high",
+    severity="warning",
+    scope="gpu",
+    for_seconds=30.0,
+    keep_firing_for_seconds=120.0,
+    when=(msgspec.Raw(b'{"kind":"threshold","metric":"gpu_used_ratio","above":0.85}'),),
+    texts=TEXTS,
+)
+SERVER = wire.ServerInfo(version="1.0.0", started_at=AT - 86400, rules_error="alerts.yaml:3:5: unknown metric")
+
+LIVE_MESSAGES: dict[str, wire.LiveMessage] = {
+    "live-snapshot": wire.Snapshot(at=AT, server=SERVER, nodes=(NODE,), runs=(RUN,), alerts=(ALERT,), rules=(RULE,)),
+    "live-snapshot-empty": wire.Snapshot(at=AT, server=wire.ServerInfo(version="1.0.0", started_at=AT)),
+    "live-tick": wire.Tick(
+        at=AT + 1,
+        nodes=(
+            wire.NodeTick(
+                node="gpu-07",
+                at=AT + 0.8,
+                used_mib=(73728, None),
+                utilization_percent=(97, None),
+                status=("ok", "lost"),
+                host_used_mib=716800,
+                cgroup_used_mib=419840,
+            ),
+        ),
+    ),
+    "live-node": wire.NodeChanged(node=NODE),
+    "live-run": wire.RunChanged(run=RUN),
+    "live-alert": wire.AlertChanged(alert=ALERT),
+    "live-torch": wire.TorchPoint(
+        at=AT + 2,
+        node="gpu-07",
+        run="qwen7b_grpo",
+        memory=wire.TorchMemory(
+            reserved_bytes=61 * GIB,
+            allocated_bytes=48 * GIB,
+            device_used_bytes=72 * GIB,
+            device_total_bytes=79 * GIB,
+            at_point="After resume kv_cache",
+            phase="rollout",
+            step=12,
+            gpu="3",
+        ),
+    ),
+    "live-rules": wire.RulesChanged(server=SERVER, rules=(RULE,)),
+}
+
+
+def main() -> None:
+    for name, message in LIVE_MESSAGES.items():
+        path = FOLDER / f"{name}.json"
+        if not path.exists():
+            path.write_bytes(msgspec.json.format(wire.encode(message), indent=2) + b"\n")
+            print(path.name)
+
+
+if __name__ == "__main__":
+    main()
