@@ -62,8 +62,11 @@ class Uplink:
         except LinkError as error:
             if self._leaving:
                 return
-            self._tell(logging.WARNING, f"{error}. {_what_next(retry=error.retry)}")
+            self._tell(logging.WARNING, f"{error} - {_what_next(retry=error.retry)}")
             await self._sleep(self._backoff.next_seconds() if error.retry else REFUSED_PAUSE_SECONDS)
+        except Exception:  # a mistake of ours: say it whole, and go on watching
+            _log.exception("the connection to %s failed in an unforeseen way", self._url)
+            await self._sleep(REFUSED_PAUSE_SECONDS)
 
     def wake(self) -> None:
         """Something new is in the outbox, or the facts have changed."""
@@ -155,5 +158,5 @@ class Uplink:
 
 
 def _what_next(*, retry: bool) -> str:
-    when = "Trying again" if retry else f"Trying again every {REFUSED_PAUSE_SECONDS:g} s"
+    when = "trying again" if retry else f"trying again every {REFUSED_PAUSE_SECONDS:g} s"
     return f"{when}; the last {MAX_AGE_SECONDS / 60:g} minutes are kept"

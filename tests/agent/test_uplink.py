@@ -8,104 +8,15 @@ import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-import msgspec
 import pytest
-from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.http11 import Request, Response
+from tests.agent.fake_server import WELCOME, FakeServer, refusing, say, welcoming
+from websockets.asyncio.server import ServerConnection
 
 from oomwatch import wire
 from oomwatch_agent.outbox import Outbox
 from oomwatch_agent.uplink import Uplink
 
 DEADLINE_SECONDS = 10.0
-WELCOME = wire.Welcome(protocol=1, server_version="9.9", sent_at=0.0)
-
-Script = Callable[["FakeServer", ServerConnection], Awaitable[None]]
-
-
-class FakeServer:
-    """Plays one script a connection (the last one for all that follow) and keeps what it heard."""
-
-    def __init__(self, *scripts: Script, status: http.HTTPStatus | None = None) -> None:
-        self._scripts = list(scripts)
-        self._status = status
-        self._server: Server | None = None
-        self.heard: list[wire.AgentMessage | wire.Unknown] = []
-        self.authorizations: list[str | None] = []
-        self.connections: list[ServerConnection] = []
-        self.port = 0
-        self._welcomed: list[ServerConnection] = []
-
-    @property
-    def url(self) -> str:
-        return f"ws://127.0.0.1:{self.port}/ws/agent"
-
-    async def start(self) -> None:
-        self._server = await serve(self._serve, "127.0.0.1", self.port, process_request=self._judge)
-        self.port = next(iter(self._server.sockets)).getsockname()[1]
-
-    async def stop(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            await self._server.wait_closed()
-
-    def heard_of(self, *kinds: type[wire.AgentMessage]) -> list[wire.AgentMessage]:
-        return [message for message in self.heard if isinstance(message, kinds)]
-
-    def is_welcome(self, connection: ServerConnection) -> bool:
-        """Whether this connection's hello was answered; from now on it was."""
-        before, self._welcomed = connection in self._welcomed, [*self._welcomed, connection]
-        return before
-
-    def all_closed(self) -> bool:
-        return all(connection.close_code is not None for connection in self.connections)
-
-    def seqs(self) -> list[int]:
-        return [message.seq for message in self.heard if isinstance(message, wire.Sample | wire.Event | wire.Bye)]
-
-    def _judge(self, connection: ServerConnection, request: Request) -> Response | None:
-        self.authorizations.append(request.headers.get("Authorization"))
-        return None if self._status is None else connection.respond(self._status, "no")
-
-    async def _serve(self, connection: ServerConnection) -> None:
-        self.connections.append(connection)
-        script = self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]
-        await script(self, connection)
-
-    async def listen(self, connection: ServerConnection) -> AsyncIterator[wire.AgentMessage | wire.Unknown]:
-        async for frame in connection:
-            assert isinstance(frame, str), "one message is one text frame"
-            self.heard.append(wire.decode_agent(frame))
-            yield self.heard[-1]
-
-
-async def _say(connection: ServerConnection, message: wire.ServerMessage) -> None:
-    await connection.send(wire.encode(message).decode())
-
-
-def _welcoming(*, resume_after: int = 0, ack: bool = True, close_after: int | None = None) -> Script:
-    """A server that welcomes, acknowledges each message, closes after a bye, and if told to after some message."""
-
-    async def script(server: FakeServer, connection: ServerConnection) -> None:
-        async for message in server.listen(connection):
-            if isinstance(message, wire.Hello) and not server.is_welcome(connection):
-                await _say(connection, msgspec.structs.replace(WELCOME, resume_after_seq=resume_after))
-            elif isinstance(message, wire.Sample | wire.Event | wire.Bye):
-                if ack:
-                    await _say(connection, wire.Ack(seq=message.seq))
-                if isinstance(message, wire.Bye) or message.seq == close_after:
-                    return
-
-    return script
-
-
-def _refusing(reason: wire.RefusedReason, detail: str, *, retry: bool) -> Script:
-    async def script(server: FakeServer, connection: ServerConnection) -> None:
-        async for _ in server.listen(connection):
-            await _say(connection, wire.Refused(reason=reason, detail=detail, retry=retry))
-            return
-
-    return script
 
 
 class Bench:
@@ -185,7 +96,7 @@ def _story(story: Callable[[], Awaitable[None]]) -> None:
 
 def test_hello_comes_first_and_then_every_message_in_order() -> None:
     async def story() -> None:
-        async with _running(FakeServer(_welcoming())) as bench:
+        async with _running(FakeServer(welcoming())) as bench:
             bench.add_samples(3)
             await _until(lambda: bench.server.seqs() == [1, 2, 3])
             first = bench.server.heard[0]
@@ -198,7 +109,7 @@ def test_hello_comes_first_and_then_every_message_in_order() -> None:
 
 def test_what_is_acknowledged_leaves_the_outbox() -> None:
     async def story() -> None:
-        async with _running(FakeServer(_welcoming())) as bench:
+        async with _running(FakeServer(welcoming())) as bench:
             bench.add_samples(3)
             await _until(lambda: len(bench.outbox) == 0)
             assert bench.outbox.acknowledged_seq == 3
@@ -208,7 +119,7 @@ def test_what_is_acknowledged_leaves_the_outbox() -> None:
 
 def test_what_is_not_acknowledged_stays_and_is_not_sent_twice_on_one_connection() -> None:
     async def story() -> None:
-        async with _running(FakeServer(_welcoming(ack=False))) as bench:
+        async with _running(FakeServer(welcoming(ack=False))) as bench:
             bench.add_samples(2)
             await _until(lambda: bench.server.seqs() == [1, 2])
             bench.add_samples(1)
@@ -220,7 +131,7 @@ def test_what_is_not_acknowledged_stays_and_is_not_sent_twice_on_one_connection(
 
 def test_a_long_backlog_is_sent_whole() -> None:
     async def story() -> None:
-        async with _running(FakeServer(_welcoming())) as bench:
+        async with _running(FakeServer(welcoming())) as bench:
             bench.add_samples(1700)
             await _until(lambda: bench.outbox.acknowledged_seq == 1700)
             assert bench.server.seqs() == list(range(1, 1701))
@@ -230,7 +141,7 @@ def test_a_long_backlog_is_sent_whole() -> None:
 
 def test_the_token_is_sent_as_a_bearer() -> None:
     async def story() -> None:
-        async with _running(FakeServer(_welcoming()), token="abc") as bench:  # noqa: S106
+        async with _running(FakeServer(welcoming()), token="abc") as bench:
             await _until(lambda: bool(bench.server.heard))
             assert bench.server.authorizations == ["Bearer abc"]
 
@@ -239,7 +150,7 @@ def test_the_token_is_sent_as_a_bearer() -> None:
 
 def test_without_a_token_there_is_no_such_header() -> None:
     async def story() -> None:
-        async with _running(FakeServer(_welcoming())) as bench:
+        async with _running(FakeServer(welcoming())) as bench:
             await _until(lambda: bool(bench.server.heard))
             assert bench.server.authorizations == [None]
 
@@ -248,7 +159,7 @@ def test_without_a_token_there_is_no_such_header() -> None:
 
 def test_changed_facts_are_told_on_the_open_connection_before_later_messages() -> None:
     async def story() -> None:
-        async with _running(FakeServer(_welcoming())) as bench:
+        async with _running(FakeServer(welcoming())) as bench:
             bench.add_samples(1)
             await _until(lambda: bench.server.seqs() == [1])
             bench.outbox.add(wire.Sample(seq=0, at=2.0), now=0.0)
@@ -269,11 +180,11 @@ def test_unknown_and_unreadable_messages_are_counted_and_skipped() -> None:
         async def script(server: FakeServer, connection: ServerConnection) -> None:
             async for message in server.listen(connection):
                 if isinstance(message, wire.Hello):
-                    await _say(connection, WELCOME)
+                    await say(connection, WELCOME)
                     for frame in strange:
                         await connection.send(frame)
                 elif isinstance(message, wire.Sample):
-                    await _say(connection, wire.Ack(seq=message.seq))
+                    await say(connection, wire.Ack(seq=message.seq))
 
         async with _running(FakeServer(script)) as bench:
             bench.add_samples(1)
@@ -289,7 +200,7 @@ def test_unknown_and_unreadable_messages_are_counted_and_skipped() -> None:
 
 def test_after_a_break_it_goes_on_after_what_the_server_has_stored() -> None:
     async def story() -> None:
-        server = FakeServer(_welcoming(ack=False, close_after=4), _welcoming(resume_after=2))
+        server = FakeServer(welcoming(ack=False, close_after=4), welcoming(resume_after=2))
         async with _running(server) as bench:
             bench.add_samples(4)
             await _until(lambda: bench.outbox.acknowledged_seq == 4)
@@ -300,7 +211,7 @@ def test_after_a_break_it_goes_on_after_what_the_server_has_stored() -> None:
 
 def test_a_server_that_is_away_for_a_while_misses_nothing() -> None:
     async def story() -> None:
-        server = FakeServer(_welcoming())
+        server = FakeServer(welcoming())
         async with _running(server) as bench:
             bench.add_samples(2)
             await _until(lambda: bench.outbox.acknowledged_seq == 2)
@@ -316,7 +227,7 @@ def test_a_server_that_is_away_for_a_while_misses_nothing() -> None:
 
 def test_pauses_between_tries_grow_while_the_server_is_away() -> None:
     async def story() -> None:
-        server = FakeServer(_welcoming())
+        server = FakeServer(welcoming())
         await server.start()
         await server.stop()
         bench = Bench(server)
@@ -333,7 +244,7 @@ def test_pauses_between_tries_grow_while_the_server_is_away() -> None:
 def test_a_server_that_falls_over_after_each_welcome_is_not_hammered() -> None:
     async def script(server: FakeServer, connection: ServerConnection) -> None:
         async for _ in server.listen(connection):
-            await _say(connection, WELCOME)
+            await say(connection, WELCOME)
             return
 
     async def story() -> None:
@@ -346,7 +257,7 @@ def test_a_server_that_falls_over_after_each_welcome_is_not_hammered() -> None:
 
 def test_a_connection_that_worked_is_had_again_soon() -> None:
     async def story() -> None:
-        async with _running(FakeServer(_welcoming(close_after=1), _welcoming(close_after=2), _welcoming())) as bench:
+        async with _running(FakeServer(welcoming(close_after=1), welcoming(close_after=2), welcoming())) as bench:
             for seq in (1, 2, 3):
                 bench.add_samples(1)
                 await _until(functools.partial(lambda seq: bench.outbox.acknowledged_seq == seq, seq))
@@ -359,7 +270,7 @@ def test_each_situation_is_logged_once_and_names_server_reason_and_remedy(caplog
     caplog.set_level(logging.INFO, logger="oomwatch_agent")
 
     async def story() -> None:
-        server = FakeServer(_welcoming())
+        server = FakeServer(welcoming())
         async with _running(server) as bench:
             bench.add_samples(1)
             await _until(lambda: bench.outbox.acknowledged_seq == 1)
@@ -376,7 +287,7 @@ def test_each_situation_is_logged_once_and_names_server_reason_and_remedy(caplog
 
 def test_what_was_dropped_while_the_server_was_away_is_told(caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
-        server = FakeServer(_welcoming())
+        server = FakeServer(welcoming())
         await server.start()
         bench = Bench(server)
         bench.outbox.add(wire.Sample(seq=0, at=0.0), now=0.0)
@@ -398,8 +309,8 @@ def test_a_refusal_that_is_final_is_tried_again_every_minute_and_tells_the_remed
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def story() -> None:
-        refusing = _refusing(wire.RefusedReason.TOKEN, "the token is wrong", retry=False)
-        async with _running(FakeServer(refusing)) as bench:
+        turned_away = refusing(wire.RefusedReason.TOKEN, "the token is wrong", retry=False)
+        async with _running(FakeServer(turned_away)) as bench:
             await _until(lambda: len(bench.pauses) >= 3)
             assert set(bench.pauses) == {60.0}
 
@@ -410,8 +321,8 @@ def test_a_refusal_that_is_final_is_tried_again_every_minute_and_tells_the_remed
 
 def test_a_refusal_that_may_pass_is_tried_again_soon() -> None:
     async def story() -> None:
-        refusing = _refusing(wire.RefusedReason.OVERLOADED, "too many agents", retry=True)
-        async with _running(FakeServer(refusing, _welcoming())) as bench:
+        turned_away = refusing(wire.RefusedReason.OVERLOADED, "too many agents", retry=True)
+        async with _running(FakeServer(turned_away, welcoming())) as bench:
             bench.add_samples(1)
             await _until(lambda: bench.outbox.acknowledged_seq == 1)
             assert len(bench.pauses) == 1
@@ -432,7 +343,7 @@ def test_a_server_that_answers_with_a_web_page_is_named_with_what_to_look_at(
     status: http.HTTPStatus, words: str, retry: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story() -> None:
-        async with _running(FakeServer(_welcoming(), status=status)) as bench:
+        async with _running(FakeServer(welcoming(), status=status)) as bench:
             await _until(lambda: len(bench.pauses) >= 1)
             assert (bench.pauses[0] < 60.0) is retry
 
@@ -455,7 +366,7 @@ def test_something_else_than_an_oomwatch_server_is_said_to_be_that(caplog: pytes
 
 def test_a_host_that_does_not_exist_is_named(caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
-        bench = Bench(FakeServer(_welcoming()), url="ws://no-such-host.invalid:8642/ws/agent")
+        bench = Bench(FakeServer(welcoming()), url="ws://no-such-host.invalid:8642/ws/agent")
         task = asyncio.create_task(bench.uplink.run())
         await _until(lambda: len(bench.pauses) >= 1)
         task.cancel()
@@ -474,7 +385,7 @@ def _bye(bench: Bench) -> int:
 
 def test_goodbye_sends_what_is_left_and_waits_until_it_is_stored() -> None:
     async def story() -> None:
-        async with _running(FakeServer(_welcoming())) as bench:
+        async with _running(FakeServer(welcoming())) as bench:
             bench.add_samples(2)
             await _until(lambda: bool(bench.server.heard))
             await _until(lambda: bench.outbox.acknowledged_seq == 2)
@@ -486,7 +397,7 @@ def test_goodbye_sends_what_is_left_and_waits_until_it_is_stored() -> None:
 
 def test_goodbye_to_a_server_that_does_not_acknowledge_ends_in_time() -> None:
     async def story() -> None:
-        async with _running(FakeServer(_welcoming(ack=False))) as bench:
+        async with _running(FakeServer(welcoming(ack=False))) as bench:
             bench.add_samples(1)
             await _until(lambda: bench.server.seqs() == [1])
             assert not await bench.uplink.finish(_bye(bench), 0.05)
@@ -496,7 +407,7 @@ def test_goodbye_to_a_server_that_does_not_acknowledge_ends_in_time() -> None:
 
 def test_goodbye_without_a_connection_waits_for_nobody() -> None:
     async def story() -> None:
-        bench = Bench(FakeServer(_welcoming()), url="ws://127.0.0.1:1/ws/agent")
+        bench = Bench(FakeServer(welcoming()), url="ws://127.0.0.1:1/ws/agent")
         assert not await bench.uplink.finish(_bye(bench), 3600.0)
 
     _story(story)
@@ -504,7 +415,7 @@ def test_goodbye_without_a_connection_waits_for_nobody() -> None:
 
 def test_the_servers_closing_after_goodbye_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
-        async with _running(FakeServer(_welcoming())) as bench:
+        async with _running(FakeServer(welcoming())) as bench:
             bench.add_samples(1)
             await _until(lambda: bench.outbox.acknowledged_seq == 1)
             assert await bench.uplink.finish(_bye(bench), DEADLINE_SECONDS)

@@ -1,0 +1,143 @@
+"""The agent as a program: read, send, sleep."""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Sequence
+
+from oomwatch import __version__, wire
+from oomwatch.options import SettingError
+from oomwatch_agent.assemble import sources
+from oomwatch_agent.check import check
+from oomwatch_agent.link import LinkError
+from oomwatch_agent.outbox import Outbox
+from oomwatch_agent.pace import Pace
+from oomwatch_agent.sampler import Sampler
+from oomwatch_agent.settings import AgentSettings, Invocation, load
+from oomwatch_agent.uplink import Uplink
+
+GOODBYE_SECONDS = 3.0
+ANSWER_WITHIN_RATIO = 0.4  # of the interval: what a source may take before a sample goes without it
+ANSWER_WITHIN_LONGEST_SECONDS = 1.0
+
+_log = logging.getLogger("oomwatch_agent")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the agent. 0: stopped as asked; 1: --check found the server wanting; 2: a setting cannot be used."""
+    try:
+        invocation = load(argv, os.environ)
+    except SettingError as error:
+        print(f"oomwatch-agent: {error}", file=sys.stderr)
+        return 2
+    # A check prints what the log would say.
+    _set_up_log("error" if invocation.check else invocation.settings.log_level)
+    agent = Agent(invocation.settings)
+    if invocation.check:
+        return _print_check(agent)
+    _log_start(invocation)
+    asyncio.run(agent.run())
+    return 0
+
+
+class Agent:
+    """Sources, outbox and uplink of one node, and the loop that moves readings from the first to the last."""
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self.settings = settings
+        answer_within = min(ANSWER_WITHIN_LONGEST_SECONDS, ANSWER_WITHIN_RATIO * settings.interval)
+        self.sampler = Sampler(sources(settings), run=settings.run, answer_within_seconds=answer_within)
+        self._session = secrets.token_hex(8)
+        self._outbox = Outbox()
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until SIGTERM or SIGINT: read, send, sleep to the next point of the grid."""
+        self._stop_on_signals()
+        pace = Pace(self.settings.node, self.settings.interval)
+        await self._read(slow=pace.take(time.time()))  # at once, so that the first hello has the facts
+        uplink = Uplink(self.settings.server, self._outbox, self.hello, token=self.settings.token)
+        talking = asyncio.create_task(uplink.run())
+        try:
+            while await self._sleep(pace.seconds_to_next(time.time())):
+                await self._read(slow=pace.take(time.time()))
+                uplink.wake()
+            await self._say_goodbye(uplink)
+        finally:
+            talking.cancel()
+            await asyncio.gather(talking, return_exceptions=True)
+            self.sampler.close()
+
+    def hello(self) -> wire.Hello:
+        """Who this agent is and what it watches, as of now."""
+        return wire.Hello(
+            protocol=wire.PROTOCOL_VERSION,
+            agent_version=__version__,
+            node=self.settings.node,
+            session=self._session,
+            sent_at=time.time(),
+            interval_seconds=float(self.settings.interval),
+            facts=self.sampler.facts,
+            run=self.settings.run,
+            simulated=self.settings.simulate is not None,
+        )
+
+    async def _read(self, *, slow: bool) -> None:
+        at = time.time()
+        loop = asyncio.get_running_loop()
+        collected = await loop.run_in_executor(None, lambda: self.sampler.collect(at, slow=slow))
+        now = time.monotonic()
+        for event in collected.events:
+            self._outbox.add(event, now)
+        self._outbox.add(collected.sample, now)
+
+    async def _sleep(self, seconds: float) -> bool:
+        """False when the agent is asked to stop."""
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except asyncio.TimeoutError:
+            return True
+        return False
+
+    async def _say_goodbye(self, uplink: Uplink) -> None:
+        seq = self._outbox.add(wire.Bye(seq=0, at=time.time()), time.monotonic())
+        if await uplink.finish(seq, GOODBYE_SECONDS):
+            _log.info("stopped; everything is stored")
+        else:
+            _log.warning("stopped; the server had not stored the last %d messages", len(self._outbox))
+
+    def _stop_on_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
+
+
+def _set_up_log(level: str) -> None:
+    logging.basicConfig(level=level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    logging.getLogger("websockets").setLevel(logging.WARNING)
+
+
+def _log_start(invocation: Invocation) -> None:
+    _log.info("oomwatch-agent %s starts", __version__)
+    for line in invocation.resolved.describe():
+        _log.info("  %s", line)
+
+
+def _print_check(agent: Agent) -> int:
+    try:
+        for line in check(agent.settings, agent.sampler, agent.hello):
+            print(line, flush=True)
+    except LinkError as error:
+        print(f"oomwatch-agent: {error}", file=sys.stderr)
+        return 1
+    finally:
+        agent.sampler.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Which sources this agent has: the only place that knows them all. Each is imported when it is wanted."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from oomwatch import wire
+from oomwatch_agent.settings import AgentSettings
+from oomwatch_agent.source import Reading, Source, SourceMissingError
+
+
+def sources(settings: AgentSettings) -> list[Source]:
+    """The sources that the settings ask for."""
+    if settings.simulate is not None:
+        return [_simulation(settings, settings.simulate)]
+    # Ray's own files before the driver's log, which repeats them with less in it (dedup.py keeps what comes first).
+    return [_gpus(), _host(), *_ray(settings), *_logs(settings)]
+
+
+def _simulation(settings: AgentSettings, scenario: str) -> Source:
+    from oomwatch_agent.simulated import SimulatedSource  # noqa: PLC0415 - memory: most agents simulate nothing
+
+    return SimulatedSource(
+        scenario,
+        gpus=settings.simulate_gpus,
+        seed=settings.simulate_seed,
+        speed=settings.simulate_speed,
+        run=settings.run,
+    )
+
+
+def _gpus() -> Source:
+    from oomwatch_agent.nvml import NvmlSource  # noqa: PLC0415
+    from oomwatch_agent.smi import NvidiaSmiSource  # noqa: PLC0415
+
+    return FirstThatWorks([NvmlSource(), NvidiaSmiSource()])
+
+
+def _host() -> Source:
+    from oomwatch_agent.host import HostSource  # noqa: PLC0415
+
+    return HostSource()
+
+
+def _logs(settings: AgentSettings) -> list[Source]:
+    if not settings.log:
+        return []
+    from oomwatch_agent.logsource import LogSource  # noqa: PLC0415
+
+    return [LogSource(path, settings.log_from, settings.run) for path in settings.log]
+
+
+def _ray(settings: AgentSettings) -> list[Source]:
+    if settings.ray == "off":
+        return []
+    from oomwatch_agent.ray_session import RaySource  # noqa: PLC0415
+
+    return [RaySource(settings.ray, settings.log_from, settings.run)]
+
+
+class FirstThatWorks:
+    """Several ways to read the same thing, best first: it is the first that can be opened."""
+
+    def __init__(self, candidates: Sequence[Source]) -> None:
+        self._candidates = candidates
+        self._chosen = candidates[0]
+        self._missing: tuple[wire.SourceFacts, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self._chosen.name
+
+    def open(self) -> wire.NodeFacts:
+        self._missing = ()
+        for candidate in self._candidates:
+            self._chosen = candidate
+            try:
+                return self._with_missing(candidate.open())
+            except SourceMissingError as error:
+                candidate.close()
+                self._missing += (wire.SourceFacts(name=candidate.name, state="missing", detail=str(error)[:2000]),)
+        self._chosen = self._candidates[0]
+        reasons = "; ".join(f"{source.name}: {source.detail}" for source in self._missing)
+        raise SourceMissingError(f"no GPU is watched on this node, only the rest ({reasons})")
+
+    def read(self, *, slow: bool) -> Reading:
+        reading = self._chosen.read(slow=slow)
+        if reading.facts is None:
+            return reading
+        return msgspec.structs.replace(reading, facts=self._with_missing(reading.facts))
+
+    def close(self) -> None:
+        self._chosen.close()
+
+    def _with_missing(self, facts: wire.NodeFacts) -> wire.NodeFacts:
+        """The facts of the one that works, which also tell why the better ones do not."""
+        if not self._missing:
+            return facts
+        own = facts.sources or (wire.SourceFacts(name=self.name, state="ok"),)
+        return msgspec.structs.replace(facts, sources=(*self._missing, *own))

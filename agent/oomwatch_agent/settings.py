@@ -1,0 +1,162 @@
+"""The agent's settings: from flags, environment, YAML file and defaults, read and checked once at the start."""
+
+import argparse
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+
+from oomwatch import __version__
+from oomwatch.options import Resolved, SettingError, add_options, option, resolve
+from oomwatch.units import Duration
+from oomwatch_agent.scenario import SCENARIOS
+
+DEFAULT_SERVER = "ws://127.0.0.1:8642"
+AGENT_PATH = "/ws/agent"
+_DEFAULT_PORT = 8642
+_SCHEMES = {"ws": "ws", "http": "ws", "wss": "wss", "https": "wss"}
+_INTERVAL_BOUNDS_SECONDS = (0.1, 3600.0)
+_MAX_NAME = 253  # wire.Name
+_MAX_SIMULATED_GPUS = 64
+
+LogFrom: TypeAlias = Literal["auto", "start", "now"]
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
+
+_DESCRIPTION = """\
+Reads what this node's GPUs, its memory and its training logs say, once a second, and streams it to an oomwatch server,
+which warns before memory runs out. Needs no root and changes nothing on the node: run one on every GPU node."""
+
+_EXAMPLES = """\
+examples:
+  oomwatch-agent --server gpu-monitor:8642
+      watch this node: GPUs, memory, and the logs of a Ray session where there is one
+  oomwatch-agent --server gpu-monitor:8642 --check
+      say what is found here and whether the server takes it, then stop
+  oomwatch-agent --log train.log --run qwen7b-grpo
+      also follow a training log (verl's console output), as the run "qwen7b-grpo"
+  python train.py 2>&1 | tee train.log | oomwatch-agent --log -
+      the same, from a pipe
+  oomwatch-agent --simulate demo
+      no GPU at hand: send a simulated node, marked as simulated everywhere
+
+A flag is stronger than the environment, which is stronger than the file of --config."""
+
+
+class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be set. Names are flags, environment variables and file keys at once."""
+
+    server: Annotated[str, option("the server's address; HOST:PORT is enough", metavar="URL")] = DEFAULT_SERVER
+    token: Annotated[str | None, option("token that the server asks of agents", metavar="TOKEN", secret=True)] = None
+    node: Annotated[str, option("name of this node; auto is the host's name", metavar="NAME")] = "auto"
+    run: Annotated[str | None, option("name of the training run, where its logs do not tell", metavar="NAME")] = None
+    interval: Annotated[Duration, option("time between two readings", metavar="SECONDS")] = Duration(1)
+    log: Annotated[
+        tuple[str, ...],
+        option("training log to follow: a file, a quoted glob, or - for standard input", metavar="FILE"),
+    ] = ()
+    log_from: Annotated[
+        LogFrom, option("where to begin in a log that exists already: auto, start or now", metavar="WHERE")
+    ] = "auto"
+    ray: Annotated[
+        str,
+        option("logs of a Ray session: auto finds this node's, off, or the session's folder", metavar="auto|off|DIR"),
+    ] = "auto"
+    simulate: Annotated[
+        str | None,
+        option(f"send a simulated node instead of this one: {', '.join(SCENARIOS)}", metavar="SCENARIO"),
+    ] = None
+    simulate_gpus: Annotated[int, option("GPUs of the simulated node", metavar="N")] = 8
+    simulate_speed: Annotated[float, option("how many times faster the simulated training runs", metavar="X")] = 1.0
+    simulate_seed: Annotated[int, option("the same seed gives the same simulation", metavar="N")] = 1
+    log_level: Annotated[
+        LogLevel, option("how much the agent says: debug, info, warning or error", metavar="LEVEL")
+    ] = "info"
+
+
+class Invocation(NamedTuple):
+    """What the command line asked for."""
+
+    settings: AgentSettings
+    resolved: Resolved[AgentSettings]
+    check: bool
+
+
+def load(argv: Sequence[str] | None, environ: Mapping[str, str]) -> Invocation:
+    """The settings in force, completed and checked. Raises SettingError; ends the program for --help and --version."""
+    parser = argparse.ArgumentParser(
+        prog="oomwatch-agent",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"oomwatch-agent {__version__}")
+    parser.add_argument(
+        "--check", action="store_true", help="say what is found and whether the server answers, then stop"
+    )
+    add_options(parser, AgentSettings)
+    namespace = parser.parse_args(argv)
+    resolved = resolve(AgentSettings, namespace, environ)
+    settings = _completed(resolved)
+    _check(settings, resolved.origins)
+    return Invocation(settings, Resolved(settings, resolved.origins), bool(namespace.check))
+
+
+def server_url(text: str) -> str:
+    """The WebSocket address behind HOST, HOST:PORT, http://... or ws://...; a ValueError says what would be right."""
+    address = text.strip()
+    parts = urlsplit(address if "://" in address else f"ws://{address}")
+    try:
+        port = parts.port
+    except ValueError:
+        raise ValueError(f'"{text}" has no usable port; write for example {DEFAULT_SERVER}') from None
+    if parts.scheme not in _SCHEMES or not parts.hostname or parts.query or parts.fragment or parts.username:
+        raise ValueError(f'"{text}" is no server address; write for example {DEFAULT_SERVER} or HOST:PORT')
+    scheme = _SCHEMES[parts.scheme]
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    # Behind TLS stands a proxy, which listens on the port of its scheme.
+    where = host if port is None and scheme == "wss" else f"{host}:{_DEFAULT_PORT if port is None else port}"
+    path = parts.path.rstrip("/")
+    return f"{scheme}://{where}{path if path.endswith(AGENT_PATH) else path + AGENT_PATH}"
+
+
+def _completed(resolved: Resolved[AgentSettings]) -> AgentSettings:
+    """With every "auto" that needs no sensor replaced by what it stands for."""
+    settings = resolved.settings
+    try:
+        server = server_url(settings.server)
+    except ValueError as error:
+        raise SettingError(f"{resolved.origins['server']}: {error}") from error
+    node = socket.gethostname() if settings.node == "auto" else settings.node
+    return msgspec.structs.replace(settings, server=server, node=node)
+
+
+def _check(settings: AgentSettings, origins: Mapping[str, str]) -> None:
+    for name, sentence in _mistakes(settings):
+        raise SettingError(f"{origins[name]}: {sentence}")
+
+
+def _mistakes(settings: AgentSettings) -> list[tuple[str, str]]:
+    """Setting and sentence of everything that cannot be used."""
+    shortest, longest = _INTERVAL_BOUNDS_SECONDS
+    token_can_be_sent = settings.token is None or (settings.token.isascii() and settings.token.isprintable())
+    checks = [
+        ("interval", shortest <= settings.interval <= longest, f"the interval must be {shortest:g}s to {longest:g}s"),
+        ("node", 0 < len(settings.node) <= _MAX_NAME, f"a node name has 1 to {_MAX_NAME} characters"),
+        (
+            "run",
+            settings.run is None or 0 < len(settings.run) <= _MAX_NAME,
+            f"a run name has 1 to {_MAX_NAME} characters",
+        ),
+        ("token", token_can_be_sent, "a token consists of printable ASCII characters without line breaks"),
+        (
+            "simulate",
+            settings.simulate is None or settings.simulate in SCENARIOS,
+            f'there is no scenario "{settings.simulate}"; known are {", ".join(SCENARIOS)}',
+        ),
+        ("simulate_gpus", 1 <= settings.simulate_gpus <= _MAX_SIMULATED_GPUS, f"must be 1 to {_MAX_SIMULATED_GPUS}"),
+        ("simulate_speed", 0.01 <= settings.simulate_speed <= 1000, "must be 0.01 to 1000"),  # noqa: PLR2004
+        ("log", settings.log.count("-") <= 1, "standard input can be followed once only"),
+    ]
+    return [(name, sentence) for name, fits, sentence in checks if not fits]

@@ -1,0 +1,117 @@
+"""The agent's settings: addresses people type, places they come from, and sentences for what cannot be used."""
+
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from oomwatch.options import SettingError
+from oomwatch_agent.settings import AgentSettings, load, server_url
+
+
+def _settings(*argv: str, **environ: str) -> AgentSettings:
+    return load(argv, environ).settings
+
+
+@pytest.mark.parametrize(
+    ("typed", "address"),
+    [
+        ("ws://127.0.0.1:8642", "ws://127.0.0.1:8642/ws/agent"),
+        ("monitor:9000", "ws://monitor:9000/ws/agent"),
+        ("monitor", "ws://monitor:8642/ws/agent"),
+        ("10.0.0.7:8642", "ws://10.0.0.7:8642/ws/agent"),
+        ("[fd00::1]:8642", "ws://[fd00::1]:8642/ws/agent"),
+        ("http://monitor:8642", "ws://monitor:8642/ws/agent"),
+        ("http://monitor:8642/", "ws://monitor:8642/ws/agent"),
+        ("https://monitor.example", "wss://monitor.example/ws/agent"),
+        ("wss://monitor.example:444/gpu", "wss://monitor.example:444/gpu/ws/agent"),
+        ("ws://monitor:8642/ws/agent", "ws://monitor:8642/ws/agent"),
+        (" monitor:8642 ", "ws://monitor:8642/ws/agent"),
+    ],
+)
+def test_an_address_may_be_typed_in_many_ways(typed: str, address: str) -> None:
+    assert server_url(typed) == address
+    assert _settings("--server", typed).server == address
+
+
+@pytest.mark.parametrize(
+    "typed", ["ws://", "ftp://monitor", "monitor:port", "monitor:99999", "ws://u@monitor", "a?b=c"]
+)
+def test_what_is_no_address_is_answered_with_one_that_is(typed: str) -> None:
+    with pytest.raises(SettingError, match=r"^flag --server: .*write for example ws://127\.0\.0\.1:8642"):
+        _settings("--server", typed)
+
+
+def test_without_settings_the_agent_watches_this_host_for_a_server_on_it() -> None:
+    settings = _settings()
+    assert settings.server == "ws://127.0.0.1:8642/ws/agent"
+    assert settings.node == socket.gethostname()
+    assert (settings.interval, settings.ray, settings.log, settings.log_from) == (1.0, "auto", (), "auto")
+
+
+def test_logs_may_be_repeated() -> None:
+    assert _settings("--log", "a.log", "--log", "/logs/*.out").log == ("a.log", "/logs/*.out")
+
+
+def test_environment_and_file_work_and_the_flag_is_strongest(tmp_path: Path) -> None:
+    config = tmp_path / "agent.yaml"
+    config.write_text("node: from-file\nrun: from-file\ninterval: 5s\n", encoding="utf-8")
+    settings = _settings("--run", "from-flag", OOMWATCH_CONFIG=str(config), OOMWATCH_NODE="from-environment")
+    assert (settings.run, settings.node, settings.interval) == ("from-flag", "from-environment", 5.0)
+
+
+def test_the_token_comes_from_a_file_and_is_not_shown(tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("s3cret\n", encoding="utf-8")
+    invocation = load(["--token-file", str(secret)], {})
+    assert invocation.settings.token == "s3cret"
+    assert "s3cret" not in "\n".join(invocation.resolved.describe())
+
+
+def test_the_settings_in_force_are_shown_with_their_origin() -> None:
+    lines = load(["--node", "n1", "--interval", "500ms"], {"OOMWATCH_RUN": "r1"}).resolved.describe()
+    assert "node = n1 (flag --node)" in lines
+    assert "run = r1 (environment OOMWATCH_RUN)" in lines
+    assert "interval = 0.5s (flag --interval)" in lines
+    assert "server = ws://127.0.0.1:8642/ws/agent (default)" in lines
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["--interval", "0"], r"flag --interval: the interval must be 0\.1s to 3600s"),
+        (["--interval", "2h"], r"flag --interval: the interval must be 0\.1s to 3600s"),
+        (["--interval", "soon"], r"flag --interval: .*no duration"),
+        (["--node", ""], "flag --node: a node name has 1 to 253 characters"),
+        (["--node", "n" * 254], "flag --node: a node name has 1 to 253 characters"),
+        (["--run", "r" * 254], "flag --run: a run name has 1 to 253 characters"),
+        (["--token", "a\nb"], "flag --token: a token consists of printable ASCII"),
+        (["--simulate", "chaos"], r'flag --simulate: there is no scenario "chaos"; known are healthy, leak, .*demo'),
+        (["--simulate-gpus", "0"], "flag --simulate-gpus: must be 1 to 64"),
+        (["--simulate-speed", "0"], "flag --simulate-speed: must be 0.01 to 1000"),
+        (["--simulate-speed", "nan"], "flag --simulate-speed: "),
+        (["--log-from", "middle"], "flag --log-from: "),
+        (["--log-level", "loud"], "flag --log-level: "),
+        (["--log", "-", "--log", "-"], "flag --log: standard input can be followed once only"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named_with_what_would_be_right(argv: Sequence[str], sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        _settings(*argv)
+
+
+def test_help_names_every_setting_and_ends_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        load(["--help"], {})
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    for flag in ("--server", "--token-file", "--node", "--log", "--ray", "--simulate", "--check", "--version"):
+        assert flag in text
+    assert "OOMWATCH_SERVER; default: ws://127.0.0.1:8642" in text
+    assert text.index("examples:") > text.index("--log-level")
+
+
+def test_check_is_asked_for_by_a_flag() -> None:
+    assert not load([], {}).check
+    assert load(["--check"], {}).check
