@@ -134,15 +134,14 @@ class NvmlSource:
         return self._xids.read() if key == _EVENTS else self._gpus[key].read(slow=slow)
 
     def _recount(self) -> None:
-        """Follow the driver's count of GPUs: new ones are looked at by the next read."""
+        """Follow the driver's count of GPUs: new ones are looked at by the next read; one that vanished is a lost one."""
         try:
             count = self._guard.ask([_EVENTS], lambda _: _call("nvmlDeviceGetCount")).get(_EVENTS)
         except (NoAnswerError, LostError) as error:
             _log.warning("NVML does not tell how many GPUs there are: %s", error)
             return
-        if count is not None and count != len(self._gpus):
-            new = [Gpu(_call, index, self._driver_version) for index in range(len(self._gpus), count)]
-            self._gpus = self._gpus[:count] + new
+        known = len(self._gpus)
+        self._gpus += [Gpu(_call, index, self._driver_version) for index in range(known, count or known)]
 
     def _current_facts(self) -> wire.NodeFacts:
         troubles = [f"GPU {gpu.index}: {gpu.trouble}" for gpu in self._gpus if gpu.trouble and not gpu.units]

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,14 @@ def test_the_tightest_limit_on_the_way_up_counts_with_its_own_use(machine: Machi
     assert host(opened(machine).read(slow=False)).cgroup_used_bytes == 11 * GIB
 
 
+def test_a_tighter_limit_further_up_counts(machine: Machine) -> None:
+    machine.group("/kubepods/pod7")
+    machine.limit("kubepods/pod7", 64 * GIB, used=10 * GIB)
+    machine.limit("kubepods", 48 * GIB, used=47 * GIB)
+    assert host_facts(machine).memory_limit_bytes == 48 * GIB
+    assert host(opened(machine).read(slow=False)).cgroup_used_bytes == 47 * GIB
+
+
 @pytest.mark.parametrize("limit", ["max", 100 * GIB, 400 * GIB])
 def test_a_limit_that_the_machine_cannot_reach_is_none(machine: Machine, limit: int | str) -> None:
     machine.group()
@@ -204,6 +213,12 @@ def test_a_container_that_sees_its_own_group_as_the_top_finds_it(machine: Machin
     machine.group("/docker/abc", mount_root="/docker/abc")
     machine.limit("", 16 * GIB)
     assert host_facts(machine).memory_limit_bytes == 16 * GIB
+
+
+def test_a_group_inside_a_container_is_found_below_the_containers_part(machine: Machine) -> None:
+    machine.group("/docker/abc/trainer", mount_root="/docker/abc")
+    machine.limit("trainer", 8 * GIB)
+    assert host_facts(machine).memory_limit_bytes == 8 * GIB
 
 
 def test_version_1_is_read_with_its_own_files(machine: Machine) -> None:
@@ -301,6 +316,18 @@ def test_kernel_threads_are_read_once(machine: Machine) -> None:
     processes = host(source.read(slow=True)).processes
     assert processes is not None
     assert [process.pid for process in processes] == [7]
+
+
+def test_a_kernel_threads_number_given_to_a_program_is_read_again(machine: Machine) -> None:
+    machine.process(2, pages=0, size=0, command="", comm="kworker")
+    source = opened(machine)
+    source.read(slow=True)
+    shutil.rmtree(machine.root / "proc/2")
+    source.read(slow=True)
+    machine.process(2, pages=9, command="python\0")
+    processes = host(source.read(slow=True)).processes
+    assert processes is not None
+    assert [process.pid for process in processes] == [2]
 
 
 def test_a_process_that_ends_while_it_is_read_is_left_out(machine: Machine) -> None:

@@ -11,7 +11,6 @@ library reads again at each call, so a test can fill, hang or lose a GPU while a
 """
 
 import ctypes
-import os
 import subprocess
 from pathlib import Path
 
@@ -184,11 +183,3 @@ def _lines(gpu: ScriptedGpu) -> list[str]:
 
 def _refusals(refuse: dict[str, int]) -> list[str]:
     return [f"refuse {function} {code}" for function, code in refuse.items()]
-
-
-def in_this_process(folder: Path, library: Path, *, count: int = 1) -> ScriptedGpus:
-    """Scripted GPUs for code that runs in the test's own process. Two at a time are one too many."""
-    load(library)
-    gpus = ScriptedGpus(folder, library, count=count)
-    os.environ["OOMWATCH_NVML_SCRIPT"] = str(gpus.path)
-    return gpus

@@ -113,12 +113,16 @@ def test_a_new_gpu_gets_facts_and_samples(gpus: ScriptedGpus, source: NvmlSource
 
 
 def test_another_gpu_under_the_same_number_is_described_anew(gpus: ScriptedGpus, source: NvmlSource) -> None:
+    gpus.set(0, refuse={"nvmlDeviceGetTotalEccErrors": standin.NOT_SUPPORTED})
     source.open()
-    gpus.set(0, uuid="GPU-exchanged", name="NVIDIA H200", total_bytes=140 * GIB)
-    facts = source.read(slow=True).facts
+    assert source.read(slow=False).gpus[0].ecc_uncorrected_total is None
+    gpus.set(0, uuid="GPU-exchanged", name="NVIDIA H200", total_bytes=140 * GIB, refuse={})
+    reading = source.read(slow=True)
+    facts = reading.facts
     assert facts is not None
     gpu = facts.gpus[0]
     assert (gpu.uuid, gpu.name, gpu.total_bytes) == ("GPU-exchanged", "NVIDIA H200", 140 * GIB)
+    assert reading.gpus[0].ecc_uncorrected_total == 0, "what the old one did not support is asked of the new one"
 
 
 def test_a_driver_without_memory_version_2_counts_its_reserve_as_used(gpus: ScriptedGpus, source: NvmlSource) -> None:
@@ -295,10 +299,14 @@ def test_a_gpu_that_turns_lost_is_told_once_and_comes_back(gpus: ScriptedGpus, s
     assert statuses(source.read(slow=False)) == ["ok", "ok"]
 
 
-def test_a_gpu_that_vanished_from_the_drivers_list_is_lost(gpus: ScriptedGpus, source: NvmlSource) -> None:
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_gpu_that_vanished_from_the_drivers_list_is_lost(
+    gpus: ScriptedGpus, source: NvmlSource, *, slow: bool
+) -> None:
     source.open()
     gpus.resize(1)
-    reading = source.read(slow=False)
+    reading = source.read(slow=slow)
+    assert reading.facts is None
     assert statuses(reading) == ["ok", "lost"]
     assert [lost.gpu for lost in losses(reading)] == ["1"]
 
