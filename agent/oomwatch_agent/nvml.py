@@ -134,7 +134,7 @@ class NvmlSource:
         return self._xids.read() if key == _EVENTS else self._gpus[key].read(slow=slow)
 
     def _recount(self) -> None:
-        """Follow the driver's count of GPUs: new ones are looked at by the next read; one that vanished is a lost one."""
+        """Follow the driver's count of GPUs: the next read looks at new ones; one that vanished stays, as lost."""
         try:
             count = self._guard.ask([_EVENTS], lambda _: _call("nvmlDeviceGetCount")).get(_EVENTS)
         except (NoAnswerError, LostError) as error:
