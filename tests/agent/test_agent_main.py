@@ -1,0 +1,173 @@
+"""The agent as a process: it starts, streams, stops as asked, and says plainly what is wrong."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from tests.agent.fake_server import FakeServer, refusing, welcoming
+
+from oomwatch import __version__, wire
+from oomwatch_agent.__main__ import main
+
+ROOT = Path(__file__).resolve().parents[2]
+DEADLINE_SECONDS = 30.0
+SIMULATED = ("--simulate", "healthy", "--simulate-gpus", "2", "--interval", "0.2", "--node", "n1")
+
+
+class Process:
+    """A running agent, and what it said."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(cls, *argv: str) -> "Process":
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("OOMWATCH_")}
+        environ["PYTHONPATH"] = f"{ROOT / 'backend'}:{ROOT / 'agent'}"
+        pipe = asyncio.subprocess.PIPE
+        program = (sys.executable, "-m", "oomwatch_agent", *argv)
+        return cls(await asyncio.create_subprocess_exec(*program, env=environ, stdout=pipe, stderr=pipe))
+
+    async def ended(self) -> tuple[int | None, str, str]:
+        """Exit status, standard output and log, once it has ended."""
+        try:
+            out, log = await asyncio.wait_for(self._process.communicate(), DEADLINE_SECONDS)
+        except asyncio.TimeoutError:
+            self._process.kill()
+            await self._process.communicate()
+            raise
+        return self._process.returncode, out.decode(), log.decode()
+
+    async def says(self, words: str) -> None:
+        """Wait for words in the log."""
+        assert self._process.stderr is not None
+        while line := await asyncio.wait_for(self._process.stderr.readline(), DEADLINE_SECONDS):
+            if words in line.decode():
+                return
+        pytest.fail(f"the agent ended without saying {words}")
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async def poll() -> None:
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(poll(), DEADLINE_SECONDS)
+
+
+def _with_server(server: FakeServer, story: Callable[[], Awaitable[None]]) -> None:
+    async def run() -> None:
+        await server.start()
+        try:
+            await story()
+        finally:
+            await server.stop()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_streams_samples_until_it_is_stopped_and_then_says_goodbye(number: signal.Signals) -> None:
+    server = FakeServer(welcoming())
+
+    async def story() -> None:
+        agent = await Process.start("--server", server.url, *SIMULATED)
+        await _until(lambda: len(server.heard_of(wire.Sample)) >= 3)
+        agent.signal(number)
+        status, _, log = await agent.ended()
+        assert status == 0
+        assert "stopped; everything is stored" in log
+
+    _with_server(server, story)
+    hello = server.heard[0]
+    assert isinstance(hello, wire.Hello)
+    assert (hello.node, hello.simulated, hello.agent_version) == ("n1", True, __version__)
+    assert [gpu.gpu for gpu in hello.facts.gpus] == ["0", "1"], "the first hello knows the GPUs"
+    samples = [message for message in server.heard if isinstance(message, wire.Sample)]
+    assert all(len(sample.gpus) == 2 and sample.host is not None for sample in samples)
+    assert isinstance(server.heard[-1], wire.Bye)
+    assert server.seqs() == list(range(1, len(server.seqs()) + 1))
+
+
+def test_the_effective_settings_are_logged_without_the_token() -> None:
+    server = FakeServer(welcoming())
+
+    async def story() -> None:
+        agent = await Process.start("--server", server.url, "--token", "s3cret", *SIMULATED)
+        await _until(lambda: bool(server.heard))
+        agent.signal(signal.SIGTERM)
+        _, _, log = await agent.ended()
+        assert "node = n1 (flag --node)" in log
+        assert "token = (secret) (flag --token)" in log
+        assert "s3cret" not in log
+
+    _with_server(server, story)
+    assert server.authorizations == ["Bearer s3cret"]
+
+
+def test_without_a_server_it_runs_on_and_stops_at_once_when_asked() -> None:
+    async def story() -> None:
+        agent = await Process.start("--server", "127.0.0.1:1", *SIMULATED)
+        await agent.says("cannot reach ws://127.0.0.1:1/ws/agent: connection refused")
+        agent.signal(signal.SIGTERM)
+        status, _, log = await agent.ended()
+        assert status == 0
+        assert "the server had not stored" in log
+
+    asyncio.run(story())
+
+
+def test_check_says_what_is_found_and_that_the_server_takes_it() -> None:
+    server = FakeServer(welcoming())
+
+    async def story() -> None:
+        agent = await Process.start("--server", server.url, "--check", *SIMULATED)
+        status, out, log = await agent.ended()
+        assert (status, log) == (0, "")
+        assert "simulated      ok" in out
+        assert "GPUs: 2" in out
+        assert "Simulated H100 80GB HBM3, 79.11 GiB usable" in out
+        assert '"type": "sample"' in out
+        assert f"Server {server.url} (oomwatch 9.9) takes this agent as node n1" in out
+
+    _with_server(server, story)
+    assert [type(message) for message in server.heard] == [wire.Hello, wire.Bye], "it leaves no silent node behind"
+
+
+def test_check_fails_with_the_servers_own_sentence_when_it_is_refused() -> None:
+    server = FakeServer(refusing(wire.RefusedReason.NODE_TAKEN, 'another agent is "n1"', retry=True))
+
+    async def story() -> None:
+        agent = await Process.start("--server", server.url, "--check", *SIMULATED)
+        status, out, log = await agent.ended()
+        assert status == 1
+        assert "GPUs: 2" in out
+        assert 'refuses this agent (node_taken): another agent is "n1"; if two agents share the name' in log
+
+    _with_server(server, story)
+
+
+def test_check_fails_when_there_is_no_server(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--server", "127.0.0.1:1", "--check", *SIMULATED]) == 1
+    told = capsys.readouterr()
+    assert "simulated      ok" in told.out
+    assert "cannot reach ws://127.0.0.1:1/ws/agent: connection refused" in told.err
+
+
+def test_a_wrong_setting_ends_it_with_status_2_and_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--simulate", "chaos"]) == 2
+    assert 'oomwatch-agent: flag --simulate: there is no scenario "chaos"' in capsys.readouterr().err
+
+
+def test_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"oomwatch-agent {__version__}\n"
