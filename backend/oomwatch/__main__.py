@@ -1,0 +1,238 @@
+"""oomwatch: the server and its tools."""
+
+# ruff: noqa: PLC0415 - each command imports what it alone needs: "check" does not wait for a web server to load
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oomwatch import __version__
+from oomwatch.options import Resolved, SettingError, add_options, resolve
+from oomwatch.settings import Settings
+
+if TYPE_CHECKING:
+    from oomwatch.notify.config import ChannelConfig
+    from oomwatch.wire import Language
+
+FAILED, MISUSED = 1, 2
+
+_DESCRIPTION = """\
+Warns before a GPU or host runs out of memory in reinforcement-learning post-training of LLMs, and says what to change.
+
+Start with "oomwatch up": it runs the server and an agent on this machine, and says where the dashboard is.
+For a cluster, run "oomwatch serve" on one machine and "oomwatch-agent --server HOST:8642" on every GPU node."""
+
+_SERVE = """\
+Runs the server: it takes what agents send, judges it by the rules, keeps it, and shows and tells it.
+
+examples:
+  oomwatch serve
+      on this machine only, at http://127.0.0.1:8642
+  oomwatch serve --listen 0.0.0.0:8642 --token-file /etc/oomwatch/token --rules /etc/oomwatch/alerts.yaml
+      for a cluster; agents need the token
+  oomwatch serve --db postgresql+psycopg://oomwatch@db/oomwatch
+      with a PostgreSQL database instead of a file
+
+A changed rule file is taken over within seconds (or at once: kill -HUP). A flag is stronger than the environment, which
+is stronger than the file of --config."""
+
+_UP = """\
+Runs the server and an agent on this machine, and stops both on Ctrl-C. Without a GPU the agent simulates a training run
+on a node called "demo", so that there is something to see; it is marked as simulated everywhere."""
+
+_CHECK = """\
+Reads a rule file as the server would, and lists every mistake with its line and column. Exit status 1 where there
+are any."""
+
+_REPLAY = """\
+Feeds a recording (oomwatch serve --record FILE) to the rules and prints what they would have said, one JSON line a
+change of state. The same recording and rules give the same lines, byte for byte. Use it to try a rule on what
+happened."""
+
+_TEST_NOTIFY = """\
+Sends a harmless message to every channel of the rule file (or to one), and says what became of it. Exit status 1 where
+one was not delivered."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line. Gives the exit status."""
+    options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = options.run_command
+    try:
+        return run(options)
+    except SettingError as error:
+        print(f"oomwatch: {error}", file=sys.stderr)
+        return MISUSED
+    except KeyboardInterrupt:
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="oomwatch", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"oomwatch {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    serve = _command(commands, "serve", "run the server", _SERVE, _serve)
+    add_options(serve, Settings)
+    up = _command(commands, "up", "run the server and an agent on this machine", _UP, _up)
+    for flag, metavar, text in _UP_FLAGS:
+        up.add_argument(flag, metavar=metavar, help=text)
+    check = _command(commands, "check", "look for mistakes in a rule file", _CHECK, _check)
+    check.add_argument("file", type=Path, nargs="?", help="rule file; without it the one that the server would use")
+    replay = _command(commands, "replay", "try rules on a recording", _REPLAY, _replay)
+    replay.add_argument("trace", type=Path, help="recording, of oomwatch serve --record")
+    replay.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
+    test = _command(commands, "test-notify", "send a test message to the channels", _TEST_NOTIFY, _test_notify)
+    test.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
+    test.add_argument("channel", nargs="?", help="name of the channel; without it all")
+    _command(commands, "version", "print the version", "Prints the version.", _version)
+    return parser
+
+
+_UP_FLAGS = (
+    ("--listen", "HOST:PORT", "address of the server (default: 127.0.0.1:8642)"),
+    ("--db", "FILE|URL", "database (default: a file in the user's data folder)"),
+    ("--rules", "FILE", "rule file (default: ./alerts.yaml, else the one that is shipped)"),
+    ("--log", "FILE", "training log for the agent to follow"),
+    ("--ray", "auto|off|DIR", "Ray session for the agent to look for"),
+    ("--run", "NAME", "name of the training run, where its logs do not tell"),
+    ("--node", "NAME", "name of this node (default: the host's)"),
+    ("--simulate", "SCENARIO", "simulate a node instead of reading this one"),
+)
+
+
+def _command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    summary: str,
+    text: str,
+    run: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name, help=summary, description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.set_defaults(run_command=run)
+    return parser
+
+
+# ---------------------------------------------------------------- the commands; each imports what it alone needs
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from oomwatch.rulefile import RuleFileError
+    from oomwatch.store.store import StoreError
+    from oomwatch.web.server import serve
+
+    resolved = resolve(Settings, options, os.environ)
+    _start_log(resolved)
+    try:
+        asyncio.run(serve(resolved.settings))
+    except RuleFileError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except (StoreError, OSError) as error:
+        print(f"oomwatch: {error}", file=sys.stderr)
+        return FAILED
+    return 0
+
+
+def _start_log(resolved: Resolved[Settings]) -> None:
+    level = resolved.settings.log_level.upper()
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.getLogger("uvicorn").setLevel(max(logging.WARNING, logging.getLogger().level))
+    logging.getLogger("alembic").setLevel(max(logging.WARNING, logging.getLogger().level))
+    log = logging.getLogger("oomwatch")
+    log.info("oomwatch %s", __version__)
+    for line in resolved.describe():
+        log.debug("%s", line)
+
+
+def _up(options: argparse.Namespace) -> int:
+    from oomwatch.up import Up
+
+    return Up(
+        server=_given(options, "listen", "db", "rules"), agent=_given(options, "log", "ray", "run", "node", "simulate")
+    ).run()
+
+
+def _given(options: argparse.Namespace, *names: str) -> dict[str, str]:
+    return {name: value for name in names if (value := getattr(options, name)) is not None}
+
+
+def _check(options: argparse.Namespace) -> int:
+    from oomwatch.rulefile import RuleFileError, read_rules
+
+    path = _rules(options.file)
+    try:
+        found = read_rules(path)
+    except RuleFileError as error:
+        print(error)
+        return FAILED
+    rules, channels = len(found.rules.rules), len(found.notify.channels)
+    print(f"{path}: {_counted(rules, 'rule')}, {_counted(channels, 'channel')}: fine")
+    return 0
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _rules(path: Path | None) -> Path:
+    from oomwatch.settings import rules_path
+
+    return rules_path(Settings(rules=path))
+
+
+def _replay(options: argparse.Namespace) -> int:
+    import msgspec
+
+    from oomwatch.rulefile import RuleFileError, read_rules
+    from oomwatch.trace import TraceError, read_trace, replay
+
+    try:
+        rules = read_rules(_rules(options.rules)).rules
+        for transition in replay(read_trace(options.trace), rules):
+            print(msgspec.json.encode(transition).decode())
+    except (RuleFileError, TraceError) as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    return 0
+
+
+def _test_notify(options: argparse.Namespace) -> int:
+    from oomwatch.rulefile import RuleFileError, read_rules
+
+    try:
+        notify = read_rules(_rules(options.rules)).notify
+    except RuleFileError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    channels = [one for one in notify.channels if options.channel in (None, one.name)]
+    if not channels:
+        known = ", ".join(one.name for one in notify.channels) or "none"
+        raise SettingError(f"there is no such channel; the rule file's notify section has {known}")
+    return max(asyncio.run(_send_test(channel, notify.language)) for channel in channels)
+
+
+async def _send_test(channel: "ChannelConfig", language: "Language") -> int:
+    from oomwatch.notify.outcome import Delivered
+    from oomwatch.notify.trial import send_test
+
+    outcome = await send_test(channel, language)
+    print(f"{channel.name} ({channel.kind}): {'delivered' if isinstance(outcome, Delivered) else outcome.reason}")
+    return 0 if isinstance(outcome, Delivered) else FAILED
+
+
+def _version(_: argparse.Namespace) -> int:
+    print(f"oomwatch {__version__}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,205 @@
+"""/metrics: computed from the fleet at each scrape, so that nothing has to be kept up to date in between.
+
+What is not known is not exported: a gap in a graph says more than a 0.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from oomwatch import __version__
+from oomwatch.core.fleet import GpuRecord, NodeRecord, RunRecord
+from oomwatch.core.signals import last_step, stale_after_seconds
+from oomwatch.service.service import Service
+from oomwatch.service.views import state_of
+
+TORCH_SHOWN_SECONDS = 1800.0  # the core looks back as far (fleet.TORCH_KEEP_SECONDS)
+OF_GPU = ("node", "gpu")
+Rows = Iterable[tuple[Sequence[str], float | None]]
+
+
+class ChannelCounts(Protocol):
+    """What is told of a notification channel."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def delivered_total(self) -> int: ...
+    @property
+    def failed_total(self) -> int: ...
+    @property
+    def dropped_total(self) -> int: ...
+
+
+class Metrics:
+    """The page that Prometheus reads. `channels` gives how the notification channels fare."""
+
+    def __init__(self, service: Service, channels: Callable[[], Iterable[ChannelCounts]]) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(_Fleet(service, channels))
+        ProcessCollector(registry=self._registry)
+
+    def page(self) -> bytes:
+        """Prometheus' text format, as of now."""
+        return generate_latest(self._registry)
+
+
+class _Fleet(Collector):
+    def __init__(self, service: Service, channels: Callable[[], Iterable[ChannelCounts]]) -> None:
+        self._service = service
+        self._channels = channels
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing is computed when the collector is registered."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        now = self._service.clock()
+        nodes = list(self._service.engine.fleet.nodes.values())
+        runs = list(self._service.engine.fleet.runs.values())
+        yield from _gpus(nodes, now)
+        yield from _hosts(nodes, now)
+        yield from self._torch(now)
+        yield from _runs(runs)
+        yield from self._alerts()
+        yield from self._agents(nodes, now)
+        yield from self._server()
+
+    def _torch(self, now: float) -> Iterator[Metric]:
+        fresh = [
+            (tuple(part or "" for part in key), point.memory)
+            for key, point in self._service.picture.torch_latest.items()
+            if now - point.at <= TORCH_SHOWN_SECONDS
+        ]
+        labels = ("node", "gpu", "run")
+        yield _gauge("oomwatch_torch_reserved_bytes", "Memory that torch's allocator has reserved.", labels,
+                     ((key, memory.reserved_bytes) for key, memory in fresh))  # fmt: skip
+        yield _gauge("oomwatch_torch_allocated_bytes", "Memory that tensors hold, of what torch has reserved.", labels,
+                     ((key, memory.allocated_bytes) for key, memory in fresh))  # fmt: skip
+
+    def _alerts(self) -> Iterator[Metric]:
+        counts = {(rule.alert, rule.severity): 0 for rule in self._service.engine.rules.rules if rule.enabled}
+        for episode in self._service.engine.episodes():
+            if episode.fired_at is not None:
+                key = (episode.rule.alert, episode.rule.severity)
+                counts[key] = counts.get(key, 0) + 1
+        yield _gauge("oomwatch_alerts_firing", "Alerts that fire now.", ("alert", "severity"), counts.items())
+
+    def _agents(self, nodes: list[NodeRecord], now: float) -> Iterator[Metric]:
+        heard = [(node.name, state_of(node, now) == "live") for node in nodes if not node.stopped]
+        yield _gauge("oomwatch_agent_up", "1 while the node's agent is heard; absent once it stopped on purpose.",
+                     ("node",), (((name,), float(is_live)) for name, is_live in heard))  # fmt: skip
+        sessions = list(self._service.roster)
+        yield _gauge("oomwatch_agent_skew_seconds", "The agent's clock minus the server's, corrected for.", ("node",),
+                     (((session.node,), session.skew_seconds) for session in sessions))  # fmt: skip
+        yield _counter("oomwatch_agent_messages", "Messages received from the agent since it started.", ("node",),
+                       (((session.node,), session.messages_total) for session in sessions))  # fmt: skip
+
+    def _server(self) -> Iterator[Metric]:
+        service = self._service
+        yield _counter("oomwatch_messages_unknown", "Messages of a type newer than this server; skipped.", (),
+                       [((), service.unknown_total)])  # fmt: skip
+        yield _counter("oomwatch_messages_malformed", "Frames that broke the protocol; skipped.", (),
+                       [((), service.malformed_total)])  # fmt: skip
+        yield _counter("oomwatch_failures", "Defects of the server itself; each is in its log.", (),
+                       [((), service.failures_total)])  # fmt: skip
+        yield _counter("oomwatch_notifications", "Messages to notification channels, by what became of them.",
+                       ("channel", "outcome"), _outcomes(self._channels()))  # fmt: skip
+        yield _gauge("oomwatch_rules_reload_failed", "1 while the rule file has mistakes and older rules are in force.",
+                     (), [((), float(service.rules_error is not None))])  # fmt: skip
+        yield _gauge("oomwatch_store_failed", "1 while the database cannot be written.", (),
+                     [((), float(service.journal.problem is not None))])  # fmt: skip
+        build = InfoMetricFamily("oomwatch_build", "The server's version.")
+        build.add_metric((), {"version": __version__})
+        yield build
+
+
+def _gauge(name: str, text: str, labels: Sequence[str], rows: Rows) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=labels)
+    _add(family, rows)
+    return family
+
+
+def _counter(name: str, text: str, labels: Sequence[str], rows: Rows) -> Metric:
+    family = CounterMetricFamily(name, text, labels=labels)  # the text format puts _total behind the name
+    _add(family, rows)
+    return family
+
+
+def _add(family: GaugeMetricFamily | CounterMetricFamily, rows: Rows) -> None:
+    for labels, value in rows:
+        if value is not None:
+            family.add_metric(labels, value)
+
+
+def _gpus(nodes: list[NodeRecord], now: float) -> Iterator[Metric]:
+    gpus = [((node.name, gpu.facts.gpu), gpu) for node in nodes for gpu in node.gpus.values()]
+    fresh = [
+        ((node.name, gpu.facts.gpu), gpu.sample)
+        for node in nodes
+        for gpu in node.gpus.values()
+        if gpu.sample is not None and _answers(gpu, node, now)
+    ]
+    yield _gauge("oomwatch_gpu_memory_used_bytes", "Device memory in use.", OF_GPU,
+                 ((key, sample.used_bytes) for key, sample in fresh))  # fmt: skip
+    yield _gauge("oomwatch_gpu_memory_usable_bytes", "Device memory without what the driver keeps for itself.", OF_GPU,
+                 ((key, gpu.usable_bytes) for key, gpu in gpus))  # fmt: skip
+    yield _gauge("oomwatch_gpu_utilization_ratio", "Share of time in which a kernel ran.", OF_GPU,
+                 ((key, sample.utilization_ratio) for key, sample in fresh))  # fmt: skip
+    yield _gauge("oomwatch_gpu_power_watts", "Power draw.", OF_GPU,
+                 ((key, sample.power_watts) for key, sample in fresh))  # fmt: skip
+    yield _gauge("oomwatch_gpu_temperature_celsius", "Temperature.", OF_GPU,
+                 ((key, sample.temperature_celsius) for key, sample in fresh))  # fmt: skip
+    info = InfoMetricFamily("oomwatch_gpu", "What a GPU is.", labels=OF_GPU)
+    for key, gpu in gpus:
+        info.add_metric(key, {"uuid": gpu.facts.uuid, "name": gpu.facts.name, "driver": gpu.facts.driver_version or ""})
+    yield info
+
+
+def _answers(gpu: GpuRecord, node: NodeRecord, now: float) -> bool:
+    return gpu.status == "ok" and now - gpu.at <= stale_after_seconds(node)
+
+
+def _hosts(nodes: list[NodeRecord], now: float) -> Iterator[Metric]:
+    fresh = [(node.name, *tightest) for node in nodes if (tightest := _tightest(node, now))]
+    yield _gauge("oomwatch_host_memory_used_bytes",
+                 "Host memory in use, of the machine or of the container, whichever is nearer to its limit.", ("node",),
+                 (((name,), used) for name, used, _ in fresh))  # fmt: skip
+    yield _gauge("oomwatch_host_memory_limit_bytes", "The limit that belongs to it.", ("node",),
+                 (((name,), limit) for name, _, limit in fresh))  # fmt: skip
+
+
+def _tightest(node: NodeRecord, now: float) -> tuple[int, int] | None:
+    """Used and limit of what would fill first, as the rules see it."""
+    facts, host = node.hello.facts.host, node.host
+    if facts is None or host is None or now - node.host_at > stale_after_seconds(node):
+        return None
+    pairs = [
+        (host.memory_used_bytes, facts.memory_total_bytes),
+        (host.cgroup_used_bytes, facts.memory_limit_bytes),
+    ]
+    known = [(used, limit) for used, limit in pairs if used is not None and limit]
+    return max(known, key=lambda pair: pair[0] / pair[1], default=None)
+
+
+def _runs(runs: list[RunRecord]) -> Iterator[Metric]:
+    lasts = [(run.name, last_step(run, lambda _: 0.0)) for run in runs]
+    steps = [(name, last.step) for name, last in lasts if last is not None]
+    yield _gauge("oomwatch_step", "Number of the last training step.", ("run",),
+                 (((name,), step.step) for name, step in steps))  # fmt: skip
+    yield _gauge("oomwatch_step_seconds", "Duration of the last training step.", ("run",),
+                 (((name,), step.step_seconds) for name, step in steps))  # fmt: skip
+    yield _gauge("oomwatch_rollout_seconds", "Rollout time of the last training step.", ("run",),
+                 (((name,), step.rollout_seconds) for name, step in steps))  # fmt: skip
+    yield _counter("oomwatch_reshard_cycles", "Switches from training to rollout since first sight.", ("run",),
+                   (((run.name,), run.cycles_total() if run.cycle_marker() else None) for run in runs))  # fmt: skip
+
+
+def _outcomes(channels: Iterable[ChannelCounts]) -> Rows:
+    for channel in channels:
+        yield (channel.name, "delivered"), channel.delivered_total
+        yield (channel.name, "failed"), channel.failed_total
+        yield (channel.name, "dropped"), channel.dropped_total

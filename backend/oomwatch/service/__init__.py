@@ -1,0 +1,1 @@
+"""The server's heart: `service.Service` owns the engine and reads the clock; the other modules are its parts."""

@@ -1,0 +1,105 @@
+"""The alerts as people were last told of them, and which of them have changed since."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+import msgspec
+
+from oomwatch import wire
+from oomwatch.core.lifecycle import Episode
+from oomwatch.service.views import alert_view
+
+RETELL_SECONDS = 5.0  # a number that moves is told again so often
+NOTICEABLE_RATIO = 0.01  # ... if it has moved by so much of itself
+ENDED_KEPT = 200  # alerts that ended lately, in every snapshot; the rest is in the history
+
+Words = Callable[[wire.Transition], wire.Transition]
+
+
+class Board:
+    """Fed with transitions as they are told, and with the engine's episodes once a second."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self._open: dict[str, wire.Alert] = {}
+        self._told_at: dict[str, float] = {}
+        self._ended: OrderedDict[str, wire.Alert] = OrderedDict()
+
+    def all(self) -> tuple[wire.Alert, ...]:
+        """Open alerts, oldest first, and those that ended lately."""
+        return (*self._open.values(), *self._ended.values())
+
+    def ended(self) -> Iterator[wire.Alert]:
+        return iter(self._ended.values())
+
+    def open(self) -> Iterator[wire.Alert]:
+        return iter(self._open.values())
+
+    def remember_ended(self, alerts: Iterable[wire.Alert]) -> None:
+        """Alerts of an earlier life of the server, oldest first."""
+        for alert in alerts:
+            self._end(alert)
+
+    def take(self, transition: wire.Transition, now: float) -> wire.Alert:
+        """A transition, in words, that is being told."""
+        before = self._open.get(transition.id)
+        fired_at = before.fired_at if before else None
+        if transition.state == "resolved":
+            alert = alert_view(transition, fired_at=fired_at, ended_at=transition.at)
+            self._end(alert)
+            return alert
+        alert = alert_view(transition, fired_at=transition.at if transition.state == "firing" else None)
+        self._put(alert, now)
+        return alert
+
+    def refresh(self, episodes: Collection[Episode], now: float, *, except_for: frozenset[str]) -> list[wire.Alert]:
+        """What changed without a transition: pending alerts that came or went, numbers, staleness.
+
+        `except_for`: alerts with a transition on its way, which comes first.
+        """
+        changed = [
+            self._tell(episode, now)
+            for episode in episodes
+            if episode.id not in except_for and self._has_changed(episode, now)
+        ]
+        here = {episode.id for episode in episodes} | except_for
+        return changed + [self._withdraw(alert, now) for key, alert in list(self._open.items()) if key not in here]
+
+    def _has_changed(self, episode: Episode, now: float) -> bool:
+        told = self._open.get(episode.id)
+        if told is None or told.stale != episode.is_stale:
+            return True
+        return now - self._told_at[episode.id] >= RETELL_SECONDS and _differs(told.value, episode.verdict.value)
+
+    def _tell(self, episode: Episode, now: float) -> wire.Alert:
+        alert = self.view(episode, now)
+        self._put(alert, now)
+        return alert
+
+    def view(self, episode: Episode, now: float) -> wire.Alert:
+        """An open alert as it is now."""
+        state: wire.AlertState = "pending" if episode.fired_at is None else "firing"
+        said = self._words(episode.transition(state, now))
+        return alert_view(said, fired_at=episode.fired_at, stale=episode.is_stale)
+
+    def _withdraw(self, alert: wire.Alert, now: float) -> wire.Alert:
+        """A pending alert that never fired: nobody is notified, and the page takes it away."""
+        del self._open[alert.id], self._told_at[alert.id]
+        return msgspec.structs.replace(alert, state="resolved", ended_at=now, reason="recovered", stale=False)
+
+    def _put(self, alert: wire.Alert, now: float) -> None:
+        self._open[alert.id] = alert
+        self._told_at[alert.id] = now
+
+    def _end(self, alert: wire.Alert) -> None:
+        self._open.pop(alert.id, None)
+        self._told_at.pop(alert.id, None)
+        self._ended[alert.id] = alert
+        while len(self._ended) > ENDED_KEPT:
+            self._ended.popitem(last=False)
+
+
+def _differs(told: float | None, value: float | None) -> bool:
+    if told is None or value is None:
+        return told is not value
+    return abs(value - told) > NOTICEABLE_RATIO * max(abs(told), abs(value))

@@ -1,0 +1,200 @@
+"""What is kept, and when people and agents are told: transitions first and at once, messages every few seconds.
+
+The order is what makes a killed server lose and double nothing (decision 2): a transition is stored before anyone is
+told of it, and a message is stored, and so acknowledged, only after every transition that was judged before it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from oomwatch import wire
+from oomwatch.service.sessions import Session
+
+# Messages in memory: four minutes of 128 agents, about 60 MiB. What finds no room stays with its agent.
+ENTRIES_MAX = 30_000
+ENTRIES_AT_ONCE = 2_000  # one transaction of the store; a longer one would keep an alert waiting
+
+logger = logging.getLogger(__name__)
+
+Call: TypeAlias = Callable[..., Awaitable[Any]]
+"""`await call(fn, *args)`: run a blocking method of the store in the thread that writes."""
+
+
+class Entry(NamedTuple):
+    """One message of a session, its times on our clock. `seq` is 0 for a hello."""
+
+    session: Session
+    seq: int
+    received_at: float
+    message: wire.AgentMessage
+
+
+class Archive(Protocol):
+    """The part of the store that the journal writes to. The methods block, and raise where nothing was stored."""
+
+    def append(self, transitions: Sequence[wire.Transition]) -> None: ...
+
+    def record(self, entries: Sequence[Entry]) -> None: ...
+
+
+class Journal:
+    """One task writes; `announce` and `keep` never wait. `tell` is called with transitions once they are stored."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        call: Call,
+        tell: Callable[[Sequence[wire.Transition]], None],
+        *,
+        flush_seconds: float,
+    ) -> None:
+        self._archive = archive
+        self._call = call
+        self._tell = tell
+        self._flush_seconds = flush_seconds
+        self._news: list[wire.Transition] = []  # to be stored, then told
+        self._unstored: list[wire.Transition] = []  # told already, since the store failed
+        self._entries: list[Entry] = []
+        self._skipped: dict[Session, None] = {}  # have numbers to acknowledge that nothing is stored of
+        self._with_gap: dict[Session, None] = {}
+        self._wake = asyncio.Event()
+        self._flush_now = False
+        self.is_running = False
+        self.problem: str | None = None  # why the store cannot be written; None while it can
+
+    def announce(self, transitions: Sequence[wire.Transition]) -> None:
+        """Store these, then tell people."""
+        self._news += transitions
+        self._wake.set()
+
+    @property
+    def in_flight(self) -> frozenset[str]:
+        """Ids of alerts of which a transition is judged and not yet told."""
+        return frozenset(transition.id for transition in self._news)
+
+    def keep(self, entry: Entry) -> None:
+        """Queue a message for the store. Where there is no room, it and what follows wait with the agent."""
+        session = entry.session
+        if entry.seq and (entry.seq <= session.queued_seq or session.has_gap):
+            return
+        if len(self._entries) >= ENTRIES_MAX:
+            session.has_gap = True
+            self._with_gap[session] = None
+            return
+        self._entries.append(entry)
+        if entry.seq:
+            session.queued_seq = entry.seq
+        if isinstance(entry.message, wire.Bye):
+            self.flush_soon()
+
+    def skip(self, session: Session, seq: int) -> None:
+        """A message that is of no use: acknowledged in its turn, and not stored."""
+        if seq > session.queued_seq and not session.has_gap:
+            session.queued_seq = seq
+            self._skipped[session] = None
+
+    def flush_soon(self) -> None:
+        """Do not wait for the interval: someone does."""
+        self._flush_now = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        self.is_running = True
+        try:
+            await self._run()
+        finally:
+            self.is_running = False
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        due_at = loop.time() + self._flush_seconds
+        while True:
+            await self._sleep_until(due_at)
+            await self._store_news()
+            if self._flush_now or loop.time() >= due_at:
+                self._flush_now = False
+                await self._record()
+                due_at = loop.time() + self._flush_seconds
+
+    async def _sleep_until(self, due_at: float) -> None:
+        rest = due_at - asyncio.get_running_loop().time()
+        try:
+            await asyncio.wait_for(self._wake.wait(), max(0.0, rest))
+        except asyncio.TimeoutError:
+            return
+        self._wake.clear()
+
+    async def flush(self) -> None:
+        """Write all there is."""
+        await self._store_news()
+        await self._record()
+
+    async def _store_news(self) -> None:
+        news = list(self._news)
+        if not news:
+            return
+        if not await self._write(self._archive.append, [*self._unstored, *news]):
+            self._unstored += news
+        else:
+            self._unstored = []
+        del self._news[: len(news)]
+        self._tell(news)
+
+    async def _record(self) -> None:
+        """Store what is queued, and acknowledge. Stops at the first failure: the next interval tries again."""
+        if self._unstored:
+            if not await self._write(self._archive.append, list(self._unstored)):
+                return
+            self._unstored = []
+        while self._entries or self._skipped:
+            batch = self._entries[:ENTRIES_AT_ONCE]
+            reached = self._reached(batch)
+            if batch and not await self._write(self._archive.record, batch):
+                return
+            del self._entries[: len(batch)]
+            for session, seq in reached.items():
+                _acknowledge(session, seq)
+        self._close_gaps()
+
+    def _reached(self, batch: Sequence[Entry]) -> dict[Session, int]:
+        """How far each session has come once this batch is stored."""
+        reached = {entry.session: entry.seq for entry in batch if entry.seq}
+        if len(batch) == len(self._entries):
+            touched = [*reached, *self._skipped]
+            reached = {session: session.queued_seq for session in touched}
+            self._skipped.clear()
+        return reached
+
+    def _close_gaps(self) -> None:
+        """There is room again: an agent that connects again sends what found none."""
+        for session in self._with_gap:
+            if session.has_gap and session.peer is not None:
+                session.peer.dismiss(None)
+        self._with_gap.clear()
+
+    async def _write(self, write: Callable[[Any], None], what: Sequence[Any]) -> bool:
+        try:
+            await self._call(write, what)
+        except Exception as error:
+            self._fail(str(error) or type(error).__name__)
+            return False
+        if self.problem is not None:
+            logger.warning("the database can be written again")
+        self.problem = None
+        return True
+
+    def _fail(self, problem: str) -> None:
+        if problem != self.problem:
+            logger.error(
+                "%s; nothing is lost: alerts go out, agents keep their messages, and it is tried again", problem
+            )
+        self.problem = problem
+
+
+def _acknowledge(session: Session, seq: int) -> None:
+    session.stored_seq = max(session.stored_seq, seq)
+    if session.peer is not None:
+        session.peer.acknowledge(session.stored_seq)

@@ -1,0 +1,89 @@
+"""What browsers are shown of nodes and runs, and what of it has changed since they were told."""
+
+from collections.abc import Callable, Iterator
+
+from oomwatch import wire
+from oomwatch.core.fleet import Fleet, NodeRecord
+from oomwatch.service.views import node_tick, node_view, run_view, state_of, steps_of
+
+
+class Picture:
+    """Reads the fleet and changes nothing in it. `skew_of` gives the clock difference of a node's agent."""
+
+    def __init__(self, fleet: Fleet, skew_of: Callable[[str], float]) -> None:
+        self._fleet = fleet
+        self._skew_of = skew_of
+        self._states: dict[str, wire.NodeState] = {}
+        self._heard: dict[str, None] = {}  # nodes with a reading for the next tick
+        self._nodes: dict[str, None] = {}  # new, or with other facts
+        self._runs: dict[str, list[wire.StepPoint]] = {}  # changed, with the steps that are new
+        self._torch: list[wire.TorchPoint] = []
+        self.torch_latest: dict[tuple[str, str | None, str | None], wire.TorchPoint] = {}  # by node, GPU and run
+
+    # ------------------------------------------------------------ all of it
+
+    def nodes(self, now: float) -> Iterator[wire.Node]:
+        return (self._node(node, now) for node in self._fleet.nodes.values())
+
+    def runs(self) -> Iterator[wire.Run]:
+        return (run_view(run, steps_of(run)) for run in self._fleet.runs.values())
+
+    def _node(self, node: NodeRecord, now: float) -> wire.Node:
+        return node_view(node, now, skew_seconds=self._skew_of(node.name))
+
+    # ------------------------------------------------------------ changes
+
+    def note(self, message: wire.AgentMessage, node: str) -> None:
+        """The fleet has taken a message in: remember what that changes."""
+        if isinstance(message, wire.Sample):
+            self._heard[node] = None
+        elif isinstance(message, wire.Event):
+            self._note_event(message, node)
+        elif isinstance(message, wire.Hello):
+            self._nodes[node] = None
+            if message.run:
+                self._runs.setdefault(message.run, [])
+
+    def _note_event(self, event: wire.Event, node: str) -> None:
+        if isinstance(event.body, wire.TorchMemory) and not event.backlog:
+            point = wire.TorchPoint(at=event.at, node=node, memory=event.body, run=event.run)
+            self._torch.append(point)
+            self.torch_latest[node, event.body.gpu, event.run] = point
+        record = self._fleet.nodes.get(node)
+        name = event.run or (record and (record.hello.run or record.sole_run()))
+        run = self._fleet.runs.get(name or "")
+        if run is None or not isinstance(event.body, wire.Step | wire.Reshard):
+            return
+        new_steps = self._runs.setdefault(run.name, [])
+        new_steps += [point for point in [*steps_of(run)][-1:] if point.step is event.body]  # else it was known already
+
+    def changes(self, now: float) -> list[wire.LiveMessage]:
+        """Nodes and runs that are new or changed."""
+        self._note_states(now)
+        fleet = self._fleet
+        nodes = [
+            wire.NodeChanged(node=self._node(fleet.nodes[name], now)) for name in self._nodes if name in fleet.nodes
+        ]
+        runs = [
+            wire.RunChanged(run=run_view(fleet.runs[name], new))
+            for name, new in self._runs.items()
+            if name in fleet.runs
+        ]
+        self._nodes, self._runs = {}, {}
+        return [*nodes, *runs]
+
+    def _note_states(self, now: float) -> None:
+        for name, node in self._fleet.nodes.items():
+            state = state_of(node, now)
+            if self._states.get(name) != state:
+                self._states[name] = state
+                self._nodes[name] = None
+
+    def readings(self, now: float) -> list[wire.LiveMessage]:
+        """The tick of the nodes heard since the last one, and torch's figures."""
+        fleet, heard, torch = self._fleet, self._heard, self._torch
+        self._heard, self._torch = {}, []
+        return [
+            wire.Tick(at=now, nodes=tuple(node_tick(fleet.nodes[name]) for name in heard if name in fleet.nodes)),
+            *torch,
+        ]

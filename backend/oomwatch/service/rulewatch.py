@@ -1,0 +1,76 @@
+"""Watches alerts.yaml: good rules are put in force within seconds, mistakes are reported and change nothing."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from oomwatch.rulefile import RuleFile, RuleFileError, read_rules
+
+POLL_SECONDS = 2.0
+
+logger = logging.getLogger(__name__)
+
+Stamp = tuple[int, int] | None
+
+
+class RuleWatch:
+    """`apply` takes good rules over and raises ValueError for what it cannot use; `report` is told what is wrong,
+    or None."""
+
+    def __init__(
+        self, path: Path, apply: Callable[[RuleFile], None], report: Callable[[str | None], None], *, seen: Stamp
+    ) -> None:
+        self._path = path
+        self._apply = apply
+        self._report = report
+        self._seen = seen
+        self._asked = asyncio.Event()
+
+    def reload_soon(self) -> None:
+        """Read the file even if it looks the same (SIGHUP)."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        while True:
+            await self.check(force=await self._was_asked())
+
+    async def _was_asked(self) -> bool:
+        """Wait for the next moment to look; True where someone asked."""
+        try:
+            await asyncio.wait_for(self._asked.wait(), POLL_SECONDS)
+        except asyncio.TimeoutError:
+            return False
+        self._asked.clear()
+        return True
+
+    async def check(self, *, force: bool = False) -> None:
+        """Look once. A file that is away for a moment, as editors do when they save, is looked for again."""
+        now = stamp(self._path)
+        if now == self._seen and not force:
+            return
+        self._seen = now
+        try:
+            rules = await asyncio.to_thread(read_rules, self._path)
+            self._apply(rules)
+        except RuleFileError as error:
+            self._refuse(str(error))
+        except ValueError as error:
+            self._refuse(f"{self._path}: {error}")
+        else:
+            self._report(None)
+            logger.info("%s: %d rules in force", self._path, len(rules.rules.rules))
+
+    def _refuse(self, problem: str) -> None:
+        logger.error("the rules in force stay as they are, since the file has mistakes:\n%s", problem)
+        self._report(problem)
+
+
+def stamp(path: Path) -> Stamp:
+    """What tells one state of a file from another without reading it; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -1,0 +1,263 @@
+"""The one owner of the engine, and the only reader of the clock: what arrives is judged, kept, told and shown here.
+
+Everything that touches the engine is a plain method, called from the event loop, that never waits: between two of them
+nothing is half done. What waits (the database, the network) is at the other end of the journal, the audience and the
+notifier.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from oomwatch import __version__, wire
+from oomwatch.core.engine import Engine
+from oomwatch.core.rule import RuleSet
+from oomwatch.service.board import Board
+from oomwatch.service.journal import Entry, Journal
+from oomwatch.service.picture import Picture
+from oomwatch.service.sessions import Numbered, Peer, RefusalError, Roster, Session
+from oomwatch.wording import put_into_words, rule_view
+
+BEAT_SECONDS = 1.0
+STUCK_SECONDS = 10.0  # a second's work that is so late is no load any more, but a defect
+
+logger = logging.getLogger(__name__)
+
+
+class Audience(Protocol):
+    """The browsers."""
+
+    def publish(self, messages: Iterable[wire.LiveMessage]) -> None: ...
+
+
+class Herald(Protocol):
+    """The notification channels."""
+
+    def offer(self, transitions: Sequence[wire.Transition]) -> None: ...
+
+
+class Recorder(Protocol):
+    """Writes down what the engine is given, before it is given."""
+
+    def observe(self, message: wire.AgentMessage, node: str, now: float) -> None: ...
+
+    def recall(self, message: wire.AgentMessage, node: str, now: float) -> None: ...
+
+    def restore(self, firing: Sequence[wire.Transition], now: float) -> None: ...
+
+    def advance(self, now: float) -> None: ...
+
+
+class Service:
+    """See the module. `journal` has to be set (`attach`) before anything is taken."""
+
+    def __init__(
+        self,
+        rules: RuleSet,
+        audience: Audience,
+        herald: Herald,
+        *,
+        recorder: Recorder | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.clock = clock
+        self.engine = Engine(rules)
+        self.roster = Roster()
+        self.board = Board(self._in_words)
+        self.journal: Journal
+        self.started_at = self._beat_at = clock()
+        self.rules_error: str | None = None
+        self.unknown_total = 0
+        self.malformed_total = 0
+        self.failures_total = 0  # of our own code; each is in the log
+        self.is_stopping = False
+        self._audience = audience
+        self._herald = herald
+        self._recorder = recorder
+        self.picture = Picture(self.engine.fleet, self._skew_of)
+
+    def attach(self, journal: Journal) -> None:
+        """The journal tells people through `tell`, and so can only be made after the service."""
+        self.journal = journal
+
+    # ------------------------------------------------------------ agents
+
+    def admit(self, hello: wire.Hello, peer: Peer, stored_seq: int) -> Session:
+        """Take an agent in by its first hello. Raises RefusalError.
+
+        `stored_seq` is what the database says of a session that is not in memory.
+        """
+        if self.is_stopping:
+            raise RefusalError(wire.RefusedReason.SHUTTING_DOWN, "the server is going down", retry=True)
+        now = self.clock()
+        session = self.roster.admit(hello, peer, stored_seq, now)
+        self._take_hello(session, hello, now)
+        return session
+
+    def leave(self, session: Session, peer: Peer) -> None:
+        """The connection has ended. Whether that is an alarm, silence will tell."""
+        self.roster.leave(session, peer)
+
+    def take(self, session: Session, message: wire.AgentMessage) -> None:
+        """A message of an admitted agent. One that was processed before is only kept, where that is still to do."""
+        now = self.clock()
+        session.heard_at = now
+        session.messages_total += 1
+        if isinstance(message, wire.Hello):
+            self._take_hello(session, message, now)
+            return
+        message = self._with_run(session.on_our_clock(message), session.node)
+        if message.seq > session.processed_seq:
+            session.processed_seq = message.seq
+            self._observe(message, session.node, now)
+        self.journal.keep(Entry(session, message.seq, now, message))
+
+    def _with_run(self, message: Numbered, node: str) -> Numbered:
+        """An event that names no run belongs to the run that its agent was given, in the history too."""
+        record = self.engine.fleet.nodes.get(node)
+        if not isinstance(message, wire.Event) or message.run is not None or record is None or record.hello.run is None:
+            return message
+        return msgspec.structs.replace(message, run=record.hello.run)
+
+    def _take_hello(self, session: Session, hello: wire.Hello, now: float) -> None:
+        session.interval_seconds = hello.interval_seconds
+        self._observe(hello, hello.node, now)
+        self.journal.keep(Entry(session, 0, now, hello))
+
+    def skip(self, session: Session, unknown: wire.Unknown) -> None:
+        """A message of a type that is newer than this server."""
+        session.heard_at = self.clock()
+        session.unknown_total += 1
+        self.unknown_total += 1
+        if unknown.seq is not None:
+            session.processed_seq = max(session.processed_seq, unknown.seq)
+            self.journal.skip(session, unknown.seq)
+
+    def count_malformed(self, session: Session) -> None:
+        session.heard_at = self.clock()
+        session.malformed_total += 1
+        self.malformed_total += 1
+
+    def _observe(self, message: wire.AgentMessage, node: str, now: float) -> None:
+        if self._recorder is not None:
+            self._recorder.observe(message, node, now)
+        try:
+            self._announce(self.engine.observe(message, node, now))
+            self.picture.note(message, node)
+        except Exception:
+            self.failures_total += 1
+            logger.exception("judging a message of node %s failed; it is kept, and the others go on", node)
+
+    # ------------------------------------------------------------ time
+
+    def beat(self) -> None:
+        """A second has passed: judge what time changes, and show what is new."""
+        now = self.clock()
+        self._beat_at = now
+        if self._recorder is not None:
+            self._recorder.advance(now)
+        try:
+            self._announce(self.engine.advance(now))
+        except Exception:
+            self.failures_total += 1
+            logger.exception("judging at %s failed; it goes on with the next second", now)
+        self._publish_changes(now)
+        alerts = self.board.refresh(self.engine.episodes(), now, except_for=self.journal.in_flight)
+        self._audience.publish([*self.picture.readings(now), *(wire.AlertChanged(alert=alert) for alert in alerts)])
+
+    def seconds_since_beat(self) -> float:
+        return self.clock() - self._beat_at
+
+    # ------------------------------------------------------------ rules and restarts
+
+    def replace_rules(self, rules: RuleSet) -> None:
+        """Put other rules in force. What they end is said in the words of the old ones."""
+        ended = self.engine.replace_rules(rules, self.clock())
+        self._announce(ended)
+        self.report_rules(None)
+
+    def report_rules(self, error: str | None) -> None:
+        """Show which rules are in force, and what is wrong with their file."""
+        self.rules_error = error
+        self._audience.publish([wire.RulesChanged(server=self.server_info(), rules=self.rules())])
+
+    def recall(self, messages: Iterable[tuple[str, wire.AgentMessage]], heard_at: dict[str, float]) -> None:
+        """Take stored (node, message) pairs in, before any agent is admitted. A node's hello comes first.
+
+        `heard_at`: when each node counts as heard last. It had no time to connect again yet.
+        """
+        for node, message in messages:
+            now = heard_at.get(node, self.started_at)
+            if self._recorder is not None:
+                self._recorder.recall(message, node, now)
+            self.engine.recall(message, node, now)
+
+    def restore(self, firing: Sequence[wire.Transition], ended: Iterable[wire.Alert]) -> None:
+        """Go on with the alerts that were open before a restart. `ended`: those that were over, oldest first."""
+        now = self.clock()
+        if self._recorder is not None:
+            self._recorder.restore(firing, now)
+        self.board.remember_ended(ended)
+        self._announce(self.engine.restore(firing, now))
+        self.board.refresh(self.engine.episodes(), now, except_for=self.journal.in_flight)
+
+    # ------------------------------------------------------------ telling
+
+    def _announce(self, transitions: Sequence[wire.Transition]) -> None:
+        if transitions:
+            self.journal.announce([self._in_words(transition) for transition in transitions])
+
+    def _in_words(self, transition: wire.Transition) -> wire.Transition:
+        return put_into_words(transition, self.engine.rules, simulated=self._is_simulated(transition.labels))
+
+    def _is_simulated(self, labels: dict[str, str]) -> bool:
+        node = self.engine.fleet.nodes.get(labels.get("node", ""))
+        if node is not None:
+            return node.hello.simulated
+        run = self.engine.fleet.runs.get(labels.get("run", ""))
+        return run is not None and run.simulated
+
+    def tell(self, transitions: Sequence[wire.Transition]) -> None:
+        """The journal has stored these, or could not: either way people are told now."""
+        now = self.clock()
+        self._publish_changes(now)
+        self._audience.publish([wire.AlertChanged(alert=self.board.take(one, now)) for one in transitions])
+        self._herald.offer(transitions)
+
+    # ------------------------------------------------------------ showing
+
+    def snapshot(self) -> wire.Snapshot:
+        """Everything, as of now. Whoever watches already is told first what the snapshot holds and they do not."""
+        now = self.clock()
+        self._publish_changes(now)
+        return wire.Snapshot(
+            at=now,
+            server=self.server_info(),
+            nodes=tuple(self.picture.nodes(now)),
+            runs=tuple(self.picture.runs()),
+            alerts=self.board.all(),
+            rules=self.rules(),
+        )
+
+    def rules(self) -> tuple[wire.Rule, ...]:
+        return tuple(rule_view(rule) for rule in self.engine.rules.rules if rule.enabled)
+
+    def open_alerts(self) -> list[wire.Alert]:
+        """What is pending or firing, with its numbers as of now; what fires was stored first."""
+        now = self.clock()
+        awaited = self.journal.in_flight
+        told = [alert for alert in self.board.open() if alert.id in awaited]
+        return told + [self.board.view(one, now) for one in self.engine.episodes() if one.id not in awaited]
+
+    def _skew_of(self, node: str) -> float:
+        session = self.roster.find(node)
+        return session.skew_seconds if session else 0.0
+
+    def server_info(self) -> wire.ServerInfo:
+        return wire.ServerInfo(version=__version__, started_at=self.started_at, rules_error=self.rules_error)
+
+    def _publish_changes(self, now: float) -> None:
+        self._audience.publish(self.picture.changes(now))

@@ -1,0 +1,130 @@
+"""Who is connected: one session a node, its clock, and how far its messages have come."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from oomwatch import wire
+from oomwatch.core.signals import STALE_INTERVALS, STALE_SECONDS_MIN
+
+SKEW_SECONDS_MIN = 2.0  # docs/reference/wire-protocol.md, "Clocks": less than that is delay, not skew
+MAX_NODES = 4096  # far above any fleet that one server is meant for; beyond it someone is inventing names
+
+Numbered: TypeAlias = wire.Sample | wire.Event | wire.Bye
+
+
+class Peer(Protocol):
+    """The agent's end of an open connection. Neither method blocks or raises."""
+
+    def acknowledge(self, seq: int) -> None:
+        """Tell it that everything up to `seq` is stored."""
+        ...
+
+    def dismiss(self, refused: wire.Refused | None) -> None:
+        """Say why, where there is something to say, and close: it is to connect again."""
+        ...
+
+
+class RefusalError(Exception):
+    """A connection that is not taken, and what its agent is told."""
+
+    def __init__(self, reason: wire.RefusedReason, detail: str, *, retry: bool) -> None:
+        super().__init__(detail)
+        self.refused = wire.Refused(reason=reason, detail=detail, retry=retry)
+
+
+class Session:
+    """One start of one agent, over all its connections.
+
+    Numbers run ahead of each other: a message is processed when it arrives, queued for the store at once unless there
+    is no room, and stored some seconds later.
+    """
+
+    def __init__(self, hello: wire.Hello, stored_seq: int) -> None:
+        self.node = hello.node
+        self.session = hello.session
+        self.interval_seconds = hello.interval_seconds
+        self.processed_seq = self.queued_seq = self.stored_seq = stored_seq
+        self.has_gap = False  # something above queued_seq found no room: it is to be sent again
+        self.peer: Peer | None = None
+        self.skew_seconds = 0.0
+        self.connected_at = 0.0
+        self.heard_at = 0.0
+        self.messages_total = 0
+        self.malformed_total = 0
+        self.unknown_total = 0
+
+    def connect(self, peer: Peer, hello: wire.Hello, now: float) -> None:
+        """A new connection of this session: its clock is measured anew, and what found no room comes again."""
+        skew = hello.sent_at - now
+        self.peer, self.connected_at, self.heard_at = peer, now, now
+        self.skew_seconds = skew if abs(skew) >= SKEW_SECONDS_MIN else 0.0
+        self.has_gap = False
+
+    def is_dead(self, now: float) -> bool:
+        """Whether its connection has brought nothing for so long that another agent may have the name."""
+        return now - self.heard_at > max(STALE_SECONDS_MIN, STALE_INTERVALS * self.interval_seconds)
+
+    def on_our_clock(self, message: Numbered) -> Numbered:
+        """The message with its time as our clock would have told it."""
+        if not self.skew_seconds:
+            return message
+        return msgspec.structs.replace(message, at=max(0.0, message.at - self.skew_seconds))
+
+
+class Roster:
+    """The session of each node that was heard since the start."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[str, Session] = {}
+        self._left = asyncio.Event()
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(self._by_node.values())
+
+    def find(self, node: str) -> Session | None:
+        return self._by_node.get(node)
+
+    def known(self, hello: wire.Hello) -> Session | None:
+        """The session that this agent goes on with, where we remember it."""
+        session = self._by_node.get(hello.node)
+        return session if session is not None and session.session == hello.session else None
+
+    def admit(self, hello: wire.Hello, peer: Peer, stored_seq: int, now: float) -> Session:
+        """Give the node to this agent. Raises RefusalError where another live one has it."""
+        holder = self._by_node.get(hello.node)
+        if holder is None and len(self._by_node) >= MAX_NODES:
+            raise RefusalError(wire.RefusedReason.OVERLOADED, f"there are {MAX_NODES} nodes already", retry=True)
+        if holder is not None and holder.peer is not None:
+            if holder.session != hello.session and not holder.is_dead(now):
+                raise RefusalError(
+                    wire.RefusedReason.NODE_TAKEN,
+                    f'another agent that is connected calls itself "{hello.node}"; give one of them another --node',
+                    retry=True,
+                )
+            holder.peer.dismiss(None)
+        if holder is None or holder.session != hello.session:
+            holder = self._by_node[hello.node] = Session(hello, stored_seq)
+        holder.connect(peer, hello, now)
+        return holder
+
+    def leave(self, session: Session, peer: Peer) -> None:
+        """A connection has ended; another one may have taken its place already."""
+        if session.peer is peer:
+            session.peer = None
+            self._left.set()
+
+    async def emptied(self, within_seconds: float) -> bool:
+        """Wait until nobody is connected any more; False where some still are when the time is up."""
+        try:
+            await asyncio.wait_for(self._until_empty(), within_seconds)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
+    async def _until_empty(self) -> None:
+        while any(session.peer is not None for session in self):
+            self._left.clear()
+            await self._left.wait()

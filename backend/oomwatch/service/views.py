@@ -1,0 +1,148 @@
+"""What the fleet's records look like to people: pure functions from the core's records to wire's views."""
+
+from collections.abc import Iterable, Iterator
+
+from oomwatch import wire
+from oomwatch.core.fleet import GpuRecord, NodeRecord, RunRecord
+from oomwatch.core.signals import stale_after_seconds
+
+MIB = 2**20
+PERCENT = 100
+
+
+def state_of(node: NodeRecord, now: float) -> wire.NodeState:
+    """Whether its agent said goodbye, is being heard, or has fallen silent."""
+    if node.stopped:
+        return "stopped"
+    return "silent" if now - node.heard_at > stale_after_seconds(node) else "live"
+
+
+def node_view(node: NodeRecord, now: float, *, skew_seconds: float) -> wire.Node:
+    """A node with its facts and its latest reading."""
+    hello = node.hello
+    return wire.Node(
+        node=node.name,
+        state=state_of(node, now),
+        last_seen_at=node.heard_at,
+        agent_version=hello.agent_version,
+        interval_seconds=hello.interval_seconds,
+        facts=hello.facts,
+        run=node.sole_run() or hello.run,
+        simulated=hello.simulated,
+        skew_seconds=skew_seconds,
+        sample=_latest(node),
+    )
+
+
+def _latest(node: NodeRecord) -> wire.Sample | None:
+    """The last readings put together as one sample, with the processes that were read last."""
+    at = last_read_at(node)
+    if at == 0:
+        return None
+    return wire.Sample(
+        seq=0, at=at, gpus=tuple(_gpu_sample(gpu) for gpu in node.gpus.values()), host=_host_sample(node)
+    )
+
+
+def last_read_at(node: NodeRecord) -> float:
+    """When the node's newest reading was made, on the server's clock; 0 where there is none."""
+    return max((gpu.at for gpu in node.gpus.values()), default=0.0) or node.host_at
+
+
+def _gpu_sample(gpu: GpuRecord) -> wire.GpuSample:
+    last = gpu.sample if gpu.status == "ok" else None
+    return wire.GpuSample(
+        gpu=gpu.facts.gpu,
+        status=gpu.status,
+        used_bytes=last.used_bytes if last else None,
+        utilization_ratio=last.utilization_ratio if last else None,
+        power_watts=last.power_watts if last else None,
+        temperature_celsius=last.temperature_celsius if last else None,
+        ecc_uncorrected_total=last.ecc_uncorrected_total if last else None,
+        processes=gpu.processes or None,
+    )
+
+
+def _host_sample(node: NodeRecord) -> wire.HostSample | None:
+    host = node.host
+    if host is None:
+        return None
+    return wire.HostSample(
+        memory_used_bytes=host.memory_used_bytes,
+        cgroup_used_bytes=host.cgroup_used_bytes,
+        swap_used_bytes=host.swap_used_bytes,
+        shm_used_bytes=host.shm_used_bytes,
+        memory_pressure_some_ratio=host.memory_pressure_some_ratio,
+        memory_pressure_full_ratio=host.memory_pressure_full_ratio,
+        oom_kill_total=host.oom_kill_total,
+        processes=node.host_processes or None,
+    )
+
+
+def node_tick(node: NodeRecord) -> wire.NodeTick:
+    """The node's latest reading as columns. A GPU that did not answer in it is None."""
+    gpus = node.gpus.values()
+    at = last_read_at(node)
+    # A GPU whose last answer is older than the node's last sample did not answer in that one.
+    read = [gpu.sample if gpu.sample is not None and gpu.status == "ok" and gpu.at >= at else None for gpu in gpus]
+    host = node.host
+    return wire.NodeTick(
+        node=node.name,
+        at=at,
+        used_mib=tuple([_mib(sample.used_bytes) if sample else None for sample in read]),
+        utilization_percent=tuple([_percent(sample.utilization_ratio) if sample else None for sample in read]),
+        status=tuple(gpu.status for gpu in gpus) if any(gpu.status != "ok" for gpu in gpus) else None,
+        host_used_mib=_mib(host.memory_used_bytes) if host else None,
+        cgroup_used_mib=_mib(host.cgroup_used_bytes) if host else None,
+    )
+
+
+def _mib(amount_bytes: int | None) -> int | None:
+    return None if amount_bytes is None else amount_bytes // MIB
+
+
+def _percent(ratio: float | None) -> int | None:
+    return None if ratio is None else round(ratio * PERCENT)
+
+
+def run_view(run: RunRecord, steps: Iterable[wire.StepPoint]) -> wire.Run:
+    """A run with the steps given, which may be all of them or the new ones only."""
+    return wire.Run(
+        run=run.name,
+        nodes=tuple(run.nodes),
+        first_seen_at=run.first_seen_at,
+        last_seen_at=run.last_seen_at,
+        steps=tuple(steps),
+        reshard_cycles_total=run.cycles_total(),
+        reshard_marker=run.cycle_marker(),
+        simulated=run.simulated,
+    )
+
+
+def steps_of(run: RunRecord) -> Iterator[wire.StepPoint]:
+    """The steps that are kept in memory, oldest first."""
+    return (wire.StepPoint(at=record.at, step=record.step) for record in run.steps)
+
+
+def alert_view(
+    said: wire.Transition, *, fired_at: float | None, ended_at: float | None = None, stale: bool = False
+) -> wire.Alert:
+    """An alert as its latest transition, in words, tells it."""
+    return wire.Alert(
+        id=said.id,
+        alert=said.alert,
+        severity=said.severity,
+        state=said.state,
+        labels=said.labels,
+        started_at=said.started_at,
+        texts=said.texts,
+        fired_at=fired_at,
+        ended_at=ended_at,
+        value=said.value,
+        limit=said.limit,
+        unit=said.unit,
+        facts=said.facts,
+        stale=stale,
+        simulated=said.simulated,
+        reason=said.reason,
+    )

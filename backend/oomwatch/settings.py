@@ -1,0 +1,110 @@
+"""The server's settings: flags, environment, YAML file, defaults (oomwatch.options), read once at the start."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from oomwatch.options import SettingError, option
+from oomwatch.units import Duration
+
+DEFAULT_PORT = 8642
+FLUSH_SECONDS_MAX = 60.0  # agents keep 10 minutes: an acknowledgement must not be a large part of that
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be set. Names are flags, environment variables and file keys at once."""
+
+    listen: Annotated[str, option("address to serve on; 0.0.0.0:8642 opens it to the network", metavar="HOST:PORT")] = (
+        f"127.0.0.1:{DEFAULT_PORT}"
+    )
+    db: Annotated[
+        str | None,
+        option("database: a file or a SQLAlchemy URL; without it a file in the user's data folder", metavar="FILE|URL"),
+    ] = None
+    rules: Annotated[
+        Path | None, option("rule file; without it ./alerts.yaml, else the one that is shipped", metavar="FILE")
+    ] = None
+    token: Annotated[str | None, option("token that agents must send", metavar="TOKEN", secret=True)] = None
+    reader_token: Annotated[
+        str | None, option("token that browsers, scripts and Prometheus must send", metavar="TOKEN", secret=True)
+    ] = None
+    external_url: Annotated[
+        str | None, option("address of the page as people reach it, for links in messages", metavar="URL")
+    ] = None
+    history_keep: Annotated[Duration, option("how long readings, events and ended alerts are kept", metavar="TIME")] = (
+        Duration(7 * 86400)
+    )
+    flush_interval: Annotated[Duration, option("how often messages are stored and acknowledged", metavar="TIME")] = (
+        Duration(5)
+    )
+    record: Annotated[
+        Path | None, option("append everything the rules are given to a file, for oomwatch replay", metavar="FILE")
+    ] = None
+    log_level: Annotated[LogLevel, option("debug, info, warning or error", metavar="LEVEL")] = "info"
+
+
+class Address(NamedTuple):
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        return self.host in LOOPBACK
+
+    @property
+    def url(self) -> str:
+        """Where a browser on this machine finds it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+def address_of(settings: Settings) -> Address:
+    """The address to bind. Raises SettingError."""
+    text = settings.listen
+    host, _, port = text.rpartition(":")
+    if not host and text.isdigit():
+        host, port = "127.0.0.1", text
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdigit() or int(port) > 65535:  # noqa: PLR2004 - the highest port there is
+        raise SettingError(f'listen: "{text}" is no HOST:PORT; write for example 127.0.0.1:{DEFAULT_PORT}')
+    return Address(host, int(port))
+
+
+def check(settings: Settings) -> None:
+    """Raises SettingError for what the types cannot say."""
+    address_of(settings)
+    if not 0 < settings.flush_interval <= FLUSH_SECONDS_MAX:
+        raise SettingError(f"flush_interval: must be more than 0s and at most {FLUSH_SECONDS_MAX:g}s")
+    if settings.external_url is not None:
+        parts = urlsplit(settings.external_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise SettingError(f'external_url: "{settings.external_url}" is no http:// or https:// address')
+
+
+def database_url(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
+    """The SQLAlchemy URL of the database; a bare path is a SQLite file."""
+    if settings.db is None:
+        data = Path(environ.get("XDG_DATA_HOME") or Path("~/.local/share").expanduser())
+        return f"sqlite:///{data / 'oomwatch' / 'oomwatch.db'}"
+    if "://" in settings.db or settings.db.startswith("sqlite:"):
+        return settings.db
+    return f"sqlite:///{Path(settings.db).expanduser()}"
+
+
+def rules_path(settings: Settings) -> Path:
+    """The rule file in force. Raises SettingError where there is none."""
+    if settings.rules is not None:
+        return settings.rules
+    # In a checkout the shipped file lies at its root; the wheel holds a copy beside this module.
+    package = Path(__file__).parent
+    for candidate in (Path("alerts.yaml"), package / "alerts.yaml", package.parent.parent / "alerts.yaml"):
+        if candidate.is_file():
+            return candidate
+    raise SettingError("rules: there is no alerts.yaml here; name one with --rules FILE")

@@ -1,0 +1,204 @@
+"""/api/v1: everything that the page shows, for programs. Described in docs/reference/api.md and by its OpenAPI."""
+
+from http import HTTPStatus
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from oomwatch import wire
+from oomwatch.store.store import StoreError
+from oomwatch.web.answers import answer, refusal
+from oomwatch.web.parts import Parts, parts_of
+from oomwatch.web.rows import Agent, AlertRow, AlertStory, History, agents, alert_row
+
+ALERTS_MAX = 1000
+STEPS_MAX = 10_000
+
+Language = Annotated[wire.Language, Query(description="language of the texts")]
+State = Literal["pending", "firing", "resolved"]
+router = APIRouter(prefix="/api/v1")
+
+
+def _returns(kind: object, *errors: int) -> dict[int | str, dict[str, Any]]:
+    """OpenAPI's description of an answer, from the type that msgspec encodes."""
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
+    answers: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"schema": schema}}}}
+    sentence = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+    return answers | {
+        status: {"description": "what was wrong", "content": {"application/json": {"schema": sentence}}}
+        for status in errors
+    }
+
+
+@router.get("/state", responses=_returns(wire.Snapshot))
+async def state(request: Request) -> Response:
+    """Everything, as of now: what a browser gets first."""
+    return answer(parts_of(request).service.snapshot())
+
+
+@router.get("/alerts", responses=_returns(list[AlertRow], 400, 503))
+async def alerts(
+    request: Request,
+    *,
+    state: Annotated[State | None, Query(description="without it, all states")] = None,
+    node: str | None = None,
+    run: str | None = None,
+    alert: Annotated[str | None, Query(description="name of the rule")] = None,
+    since: Annotated[float | None, Query(description="leave out what was over by then; Unix seconds")] = None,
+    limit: Annotated[int, Query(ge=1, le=ALERTS_MAX)] = 100,
+    lang: Language = "en",
+) -> Response:
+    """Alerts, the one that started last first. Open ones have their numbers as of now."""
+    parts = parts_of(request)
+    wanted = {"node": node, "run": run, "alert": alert}
+    found = [one for one in parts.service.open_alerts() if _matches(one, wanted) and state in (None, one.state)]
+    if state in (None, "resolved"):
+        found += await _ended(parts, wanted, since, limit)
+    newest = sorted(found, key=lambda one: (one.started_at, one.id), reverse=True)[:limit]
+    return answer([alert_row(one, lang) for one in newest])
+
+
+async def _ended(parts: Parts, wanted: dict[str, str | None], since: float | None, limit: int) -> list[wire.Alert]:
+    """Ended alerts from the database, and those that it could not be given yet."""
+    stored = await parts.read(parts.store.alerts, state="resolved", since=since, limit=limit, **wanted)
+    lately = [
+        one
+        for one in parts.service.board.ended()
+        if one.fired_at is not None and _matches(one, wanted) and (one.ended_at or 0.0) >= (since or 0.0)
+    ]
+    return list({one.id: one for one in (*lately, *stored)}.values())
+
+
+def _matches(alert: wire.Alert, wanted: dict[str, str | None]) -> bool:
+    told = {**alert.labels, "alert": alert.alert}
+    return all(value is None or told.get(name) == value for name, value in wanted.items())
+
+
+@router.get("/alerts/{alert_id}", responses=_returns(AlertStory, 404, 503))
+async def alert_story(request: Request, alert_id: str, lang: Language = "en") -> Response:
+    """One alert, with everything that became of it."""
+    parts = parts_of(request)
+    current = next((one for one in parts.service.open_alerts() if one.id == alert_id), None)
+    found = current or await parts.read(parts.store.alert, alert_id)
+    if found is None:
+        return refusal(404, f'there is no alert "{alert_id}"')
+    story = await parts.read(parts.store.transitions_of, alert_id)
+    return answer(AlertStory(alert=alert_row(found, lang), transitions=tuple(story)))
+
+
+@router.get("/rules", responses=_returns(wire.RulesChanged))
+async def rules(request: Request) -> Response:
+    """The rules in force, and what is wrong with their file where they are not the file's."""
+    service = parts_of(request).service
+    return answer(wire.RulesChanged(server=service.server_info(), rules=service.rules()))
+
+
+@router.get("/nodes", responses=_returns(list[wire.Node]))
+async def nodes(request: Request) -> Response:
+    """Every node with its facts and its latest reading."""
+    service = parts_of(request).service
+    return answer(list(service.picture.nodes(service.clock())))
+
+
+@router.get("/nodes/{name}", responses=_returns(wire.Node, 404))
+async def node(request: Request, name: str) -> Response:
+    """One node."""
+    service = parts_of(request).service
+    found = next((one for one in service.picture.nodes(service.clock()) if one.node == name), None)
+    return refusal(404, f'there is no node "{name}"') if found is None else answer(found)
+
+
+@router.get("/runs", responses=_returns(list[wire.Run]))
+async def runs(request: Request) -> Response:
+    """Every run with its last steps."""
+    return answer(list(parts_of(request).service.picture.runs()))
+
+
+@router.get("/runs/{name}/steps", responses=_returns(list[wire.StepPoint], 400, 503))
+async def steps(request: Request, name: str, limit: Annotated[int, Query(ge=1, le=STEPS_MAX)] = 500) -> Response:
+    """The last steps of a run, oldest first."""
+    parts = parts_of(request)
+    return answer(await parts.read(parts.store.steps, name, limit))
+
+
+@router.get("/history", responses=_returns(History, 400, 503))
+async def history(
+    request: Request,
+    *,
+    series: Annotated[str, Query(description="what to draw, for example gpu_used_bytes")],
+    start: Annotated[float, Query(alias="from", description="Unix seconds")],
+    end: Annotated[float, Query(alias="to", description="Unix seconds")],
+    step: Annotated[float, Query(gt=0, description="least width of a point, in seconds")] = 1.0,
+    node: str | None = None,
+    gpu: str | None = None,
+    run: str | None = None,
+) -> Response:
+    """One figure over time, as columns: the least, the greatest and the mean of each point. null: nothing was read."""
+    parts = parts_of(request)
+    labels = {name: value for name, value in (("node", node), ("gpu", gpu), ("run", run)) if value is not None}
+    try:
+        found = await parts.read(parts.store.series, series, labels, start, end, step)
+    except ValueError as error:
+        return refusal(400, str(error))
+    return answer(
+        History(
+            series=found.name,
+            unit=found.unit,
+            labels=found.labels,
+            step_seconds=found.step_seconds,
+            at=found.times,
+            min=found.min,
+            max=found.max,
+            mean=found.mean,
+        )
+    )
+
+
+@router.get("/agents", responses=_returns(list[Agent]))
+async def agent_list(request: Request) -> Response:
+    """The agents that were heard since the server started: their clocks, counters and sensors."""
+    return answer(agents(parts_of(request).service))
+
+
+# ---------------------------------------------------------------- installing
+
+
+def install(app: FastAPI) -> None:
+    """Add the routes, their description, and their errors in one form."""
+    app.include_router(router)
+    app.add_exception_handler(RequestValidationError, _bad_query)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(StoreError, _store_error)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
+
+
+async def _bad_query(_: Request, error: Exception) -> Response:
+    known = error.errors() if isinstance(error, RequestValidationError) else []
+    parts = [f"{'.'.join(str(place) for place in one['loc'][1:])}: {one['msg']}" for one in known]
+    return refusal(400, "; ".join(parts))
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
+    is_lost = status == HTTPStatus.NOT_FOUND
+    return refusal(status, f"there is nothing at {request.url.path}" if is_lost else HTTPStatus(status).phrase)
+
+
+async def _store_error(_: Request, error: Exception) -> Response:
+    return refusal(503, str(error))
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """FastAPI's description with the wire's types in it."""
+    if app.openapi_schema is None:
+        described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        kinds = [wire.Snapshot, AlertRow, AlertStory, wire.RulesChanged, History, Agent, wire.StepPoint]
+        _, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+        described.setdefault("components", {}).setdefault("schemas", {}).update(components)
+        app.openapi_schema = described
+    return app.openapi_schema

@@ -1,0 +1,199 @@
+"""The wiring: which parts the server is made of, in which order they start and stop, and which path leads where."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fastapi import FastAPI
+from starlette.routing import Mount, Route, WebSocketRoute
+
+from oomwatch import __version__, wire
+from oomwatch.hub import Hub
+from oomwatch.metrics import Metrics
+from oomwatch.notify import http
+from oomwatch.rulefile import RuleFile, read_rules
+from oomwatch.service.journal import Entry, Journal
+from oomwatch.service.rulewatch import RuleWatch, Stamp, stamp
+from oomwatch.service.service import BEAT_SECONDS, Service
+from oomwatch.settings import Settings, check, database_url, rules_path
+from oomwatch.store.store import Batch, Store
+from oomwatch.store.store import Entry as StoreEntry
+from oomwatch.trace import TraceWriter
+from oomwatch.web import api, health
+from oomwatch.web.guard import Guard
+from oomwatch.web.herald import Herald
+from oomwatch.web.ingest import agent_endpoint
+from oomwatch.web.live import live_endpoint
+from oomwatch.web.parts import Parts, run_in
+from oomwatch.web.restart import restore
+from oomwatch.web.static import PageFiles, page, plotly
+from oomwatch.web.upkeep import keep_up
+from oomwatch_frontend import STATIC
+
+T = TypeVar("T")
+
+READ_THREADS = 2  # a chart over a week must not stand in the way of a short question
+
+logger = logging.getLogger(__name__)
+
+
+def create_app(parts: Parts) -> FastAPI:
+    """The paths of a running server."""
+    app = FastAPI(
+        title="oomwatch",
+        version=__version__,
+        description="Warns before a GPU or host runs out of memory.",
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,  # its page would load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.parts = parts
+    api.install(app)
+    app.router.routes += [
+        WebSocketRoute("/ws/agent", agent_endpoint),
+        WebSocketRoute("/ws/live", live_endpoint),
+        Route("/metrics", health.metrics),
+        Route("/healthz", health.healthz),
+        Route("/readyz", health.readyz),
+        Route("/", page),
+        Route("/vendor/plotly.min.js", plotly),
+        Mount("/static", PageFiles(directory=STATIC)),
+    ]
+    app.add_middleware(Guard, settings=parts.settings)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def running(settings: Settings, *, clock: Callable[[], float] = time.time) -> AsyncIterator[Parts]:
+    """The parts of a server, started and, at the end, stopped.
+
+    Raises SettingError, RuleFileError, StoreError or OSError where it cannot start.
+    """
+    check(settings)
+    path = rules_path(settings)
+    seen = stamp(path)
+    rules = read_rules(path)
+    async with contextlib.AsyncExitStack() as stack:
+        parts = await _start(settings, rules, clock, stack)
+        watch = _rule_watch(parts, path, seen)
+        work = {
+            "journal": parts.journal.run(),
+            "beat": _beat(parts.service),
+            "rule watch": watch.run(),
+            "upkeep": keep_up(parts),
+        }
+        await stack.enter_async_context(_in_background(work))
+        stack.enter_context(_reload_on_hangup(watch))
+        logger.info("watching by %d rules of %s", len(rules.rules.rules), path)
+        yield parts
+
+
+async def _start(
+    settings: Settings, rules: RuleFile, clock: Callable[[], float], stack: contextlib.AsyncExitStack
+) -> Parts:
+    """What comes first here is stopped last."""
+    writer = stack.enter_context(ThreadPoolExecutor(1, "store"))
+    readers = stack.enter_context(ThreadPoolExecutor(READ_THREADS, "read"))
+
+    async def write(fn: Callable[..., T], *args: object) -> T:
+        return await run_in(writer, fn, *args)
+
+    store: Store = await write(Store.open, database_url(settings))
+    stack.push_async_callback(write, store.close)
+    recorder = TraceWriter(settings.record) if settings.record else None
+    if recorder is not None:
+        stack.callback(recorder.close)
+    hub = Hub()
+    herald = Herald(store, write, http.client(), external_url=settings.external_url, clock=clock)
+    stack.push_async_callback(herald.stop)
+    service = Service(rules.rules, hub, herald, recorder=recorder, clock=clock)
+    journal = Journal(_Archive(store), write, service.tell, flush_seconds=float(settings.flush_interval))
+    service.attach(journal)
+    stack.push_async_callback(journal.flush)
+    restore(service, store)
+    herald.replace(rules.notify)
+    await herald.ready()
+    metrics = Metrics(service, herald.status)
+    return Parts(settings, store, service, journal, hub, herald, metrics, write, readers)
+
+
+class _Archive:
+    """The store, as the journal writes to it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def append(self, transitions: Sequence[wire.Transition]) -> None:
+        self._store.append(transitions)
+
+    def record(self, entries: Sequence[Entry]) -> None:
+        self._store.record(
+            Batch(
+                entries=tuple(
+                    StoreEntry(
+                        node=entry.session.node,
+                        session=entry.session.session,
+                        received_at=entry.received_at,
+                        message=entry.message,
+                    )
+                    for entry in entries
+                )
+            )
+        )
+
+
+def _rule_watch(parts: Parts, path: Path, seen: Stamp) -> RuleWatch:
+    def apply(rules: RuleFile) -> None:
+        parts.herald.replace(rules.notify)  # first: it may refuse
+        parts.service.replace_rules(rules.rules)
+
+    return RuleWatch(path, apply, parts.service.report_rules, seen=seen)
+
+
+async def _beat(service: Service) -> None:
+    """Once a second, on the clock's own seconds as nearly as the load lets it."""
+    loop = asyncio.get_running_loop()
+    due_at = loop.time()
+    while True:
+        service.beat()
+        due_at = max(due_at + BEAT_SECONDS, loop.time())
+        await asyncio.sleep(due_at - loop.time())
+
+
+@contextlib.asynccontextmanager
+async def _in_background(work: Mapping[str, Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+    tasks = [asyncio.create_task(one, name=name) for name, one in work.items()]
+    for task in tasks:
+        task.add_done_callback(_tell_of_death)
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _tell_of_death(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and task.exception() is not None:
+        logger.critical("the task %s has ended by a defect", task.get_name(), exc_info=task.exception())
+
+
+@contextlib.contextmanager
+def _reload_on_hangup(watch: RuleWatch) -> Iterator[None]:
+    """SIGHUP reads the rules again. Only the main thread may listen to signals."""
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGHUP, watch.reload_soon)
+    except (RuntimeError, ValueError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)

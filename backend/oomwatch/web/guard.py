@@ -1,0 +1,121 @@
+"""Who may read: the reader's token, the address that was asked for, and the headers that every answer carries."""
+
+import hmac
+from http.cookies import SimpleCookie
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from oomwatch.settings import LOOPBACK, Settings, address_of
+from oomwatch.web.answers import refusal
+
+COOKIE = "oomwatch_token"
+COOKIE_SECONDS = 30 * 86400
+# Agents have a token of their own; whether the server lives is no secret.
+OPEN_PATHS = frozenset({"/ws/agent", "/healthz", "/readyz"})
+
+SECURITY_HEADERS = {
+    # Plotly writes style attributes; images are its exported charts.
+    "Content-Security-Policy": (
+        "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
+        "connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class Guard:
+    """An ASGI middleware around everything. It costs nothing per WebSocket frame."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._token = settings.reader_token
+        self._hosts = _allowed_hosts(settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        answer = self._objection(connection)
+        if answer is None:
+            await self._app(scope, receive, _with_headers(send) if scope["type"] == "http" else send)
+        elif scope["type"] == "http":
+            await answer(scope, receive, _with_headers(send))
+        else:
+            await WebSocket(scope, receive, send).send_denial_response(answer)
+
+    def _objection(self, connection: HTTPConnection) -> Response | None:
+        """The answer for whoever may not go on."""
+        path = connection.scope["path"]
+        if path in OPEN_PATHS:
+            return None
+        host = connection.headers.get("host", "")
+        if self._hosts is not None and _name(host) not in self._hosts:
+            # A page from elsewhere can make its own name point here (DNS rebinding), and would be let in.
+            return refusal(403, f'this server is not known as "{_name(host)}"; set --external-url if it should be')
+        origin = connection.headers.get("origin")
+        if connection.scope["type"] == "websocket" and origin and urlsplit(origin).netloc != host:
+            return refusal(403, f"a page of {origin} may not read this server")
+        return None if self._token is None else self._ask_for_token(connection, self._token)
+
+    def _ask_for_token(self, connection: HTTPConnection, token: str) -> Response | None:
+        headers = connection.headers
+        if _same(headers.get("authorization", ""), f"Bearer {token}") or _same(_cookie(headers), token):
+            return None
+        query = parse_qs(connection.url.query)
+        if connection.scope["type"] == "http" and _same(query.pop("token", [""])[0], token):
+            return _remember(connection, query, token)
+        return refusal(
+            401, "this server asks for a token: open it once with ?token=..., or send Authorization: Bearer ..."
+        )
+
+
+def _allowed_hosts(settings: Settings) -> frozenset[str] | None:
+    """The names under which a server that only listens on loopback may be asked; None: any."""
+    if not address_of(settings).is_loopback:
+        return None
+    external = urlsplit(settings.external_url).hostname if settings.external_url else None
+    return frozenset({*LOOPBACK, *([external] if external else [])})
+
+
+def _name(host: str) -> str:
+    """The host without its port."""
+    return (urlsplit(f"//{host}").hostname or "") if host else ""
+
+
+def _cookie(headers: Headers) -> str:
+    morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    return morsel.value if morsel else ""
+
+
+def _remember(connection: HTTPConnection, query: dict[str, list[str]], token: str) -> Response:
+    """Keep the token in a cookie, and take it out of the address, which gets copied and logged."""
+    rest = urlencode(query, doseq=True)
+    answer = RedirectResponse(connection.scope["path"] + (f"?{rest}" if rest else ""), status_code=303)
+    secure = connection.scope["scheme"] == "https"
+    answer.set_cookie(COOKIE, token, max_age=COOKIE_SECONDS, httponly=True, samesite="strict", secure=secure)
+    return answer
+
+
+def _same(given: str, expected: str) -> bool:
+    """In constant time: how much of a guess is right must not show."""
+    return hmac.compare_digest(given.encode(), expected.encode())
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in SECURITY_HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return send_with_headers

@@ -1,0 +1,41 @@
+"""/healthz, /readyz and /metrics: for probes and Prometheus."""
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from oomwatch.service.service import STUCK_SECONDS
+from oomwatch.web.answers import answer
+from oomwatch.web.parts import Parts, parts_of
+
+PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+async def healthz(_: Request) -> Response:
+    """It answers, so it is alive."""
+    return PlainTextResponse("ok\n")
+
+
+async def readyz(request: Request) -> Response:
+    """Whether it does its work: 200, or 503 with everything that is in the way."""
+    problems = problems_of(parts_of(request))
+    return answer({"ready": not problems, "problems": problems}, 503 if problems else 200)
+
+
+def problems_of(parts: Parts) -> list[str]:
+    """In sentences; empty where all is well."""
+    problems = []
+    if parts.journal.problem is not None:
+        problems.append(parts.journal.problem)
+    if not parts.journal.is_running:
+        problems.append("nothing is stored and nobody is told any more; see the log, and restart the server")
+    late_seconds = parts.service.seconds_since_beat()
+    if late_seconds > STUCK_SECONDS:
+        problems.append(f"the rules were last judged {late_seconds:.0f} s ago")
+    if parts.service.is_stopping:
+        problems.append("the server is going down")
+    return problems
+
+
+async def metrics(request: Request) -> Response:
+    """/metrics"""
+    return Response(parts_of(request).metrics.page(), media_type=PROMETHEUS_TEXT)

@@ -1,0 +1,85 @@
+"""The notifier in force: made anew when alerts.yaml says something else of the channels."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import httpx
+
+from oomwatch import wire
+from oomwatch.notify.channels import open_channels
+from oomwatch.notify.config import NotifyConfig
+from oomwatch.notify.courier import ChannelStatus
+from oomwatch.notify.notifier import DeliveryLog, Notifier
+from oomwatch.service.journal import Call
+
+
+class Herald:
+    """Offers transitions to the channels of the day. Use from the event loop."""
+
+    def __init__(
+        self,
+        log: DeliveryLog,
+        write: Call,
+        client: httpx.AsyncClient,
+        *,
+        external_url: str | None,
+        clock: Callable[[], float],
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._log = log
+        self._write = write
+        self._client = client
+        self._external_url = external_url
+        self._clock = clock
+        self._environ = environ
+        self._config: NotifyConfig | None = None
+        self._notifier: Notifier | None = None
+        self._changing: asyncio.Task[Any] | None = None
+        self._waiting: list[wire.Transition] = []
+
+    def prepare(self, config: NotifyConfig) -> Notifier:
+        """The notifier for this configuration, not yet started. Raises SettingError."""
+        channels = open_channels(config, self._external_url, self._client, self._environ)
+        return Notifier(channels, config, self._log, self._write, clock=self._clock)
+
+    def replace(self, config: NotifyConfig) -> None:
+        """Change over to these channels, unless they are the same. Raises SettingError and then changes nothing."""
+        if config == self._config:
+            return
+        successor = self.prepare(config)
+        self._config = config
+        self._changing = asyncio.create_task(self._change(self._changing, successor), name="change channels")
+
+    async def _change(self, earlier: "asyncio.Task[Any] | None", successor: Notifier) -> None:
+        """The old one lets go first: what it has not delivered the new one finds in the store."""
+        if earlier is not None:
+            await earlier
+        predecessor, self._notifier = self._notifier, None
+        if predecessor is not None:
+            await predecessor.stop()
+        await successor.start()
+        self._notifier = successor
+        waiting, self._waiting = self._waiting, []
+        successor.offer(waiting)
+
+    async def ready(self) -> None:
+        """The last change of channels is through."""
+        if self._changing is not None:
+            await self._changing
+
+    def offer(self, transitions: Sequence[wire.Transition]) -> None:
+        if self._notifier is not None:
+            self._notifier.offer(transitions)
+        else:
+            self._waiting += transitions
+
+    def status(self) -> list[ChannelStatus]:
+        return self._notifier.status() if self._notifier is not None else []
+
+    async def stop(self) -> None:
+        await self.ready()
+        if self._notifier is not None:
+            await self._notifier.stop()
+        await self._client.aclose()

@@ -1,0 +1,209 @@
+"""/ws/agent: the server's side of the protocol with agents (docs/reference/wire-protocol.md)."""
+
+import asyncio
+import hmac
+import logging
+
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from oomwatch import __version__, wire
+from oomwatch.service.sessions import RefusalError, Session
+from oomwatch.web.parts import Parts, parts_of
+
+HELLO_SECONDS = 10.0
+MALFORMED_MAX = 100
+NORMAL, POLICY_VIOLATION, TRY_AGAIN_LATER = 1000, 1008, 1013
+
+logger = logging.getLogger(__name__)
+
+
+async def agent_endpoint(websocket: WebSocket) -> None:
+    """One connection of one agent, from its first frame to its last."""
+    await websocket.accept()
+    connection = Connection(websocket, parts_of(websocket))
+    try:
+        await connection.run()
+    except WebSocketDisconnect:
+        pass
+    finally:
+        connection.end()
+
+
+class Connection:
+    """Reads frames and gives them to the service; a task of its own sends what the service has to say."""
+
+    def __init__(self, websocket: WebSocket, parts: Parts) -> None:
+        self._websocket = websocket
+        self._parts = parts
+        self._service = parts.service
+        self._session: Session | None = None
+        self._sender: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+        self._stored_seq = self._acknowledged_seq = 0
+        self._bye_seq: int | None = None
+        self._last_word: wire.Refused | None = None
+        self._is_dismissed = False
+        self._malformed_here = 0
+
+    # ------------------------------------------------------------ the service's side (Peer)
+
+    def acknowledge(self, seq: int) -> None:
+        self._stored_seq = seq
+        self._news.set()
+
+    def dismiss(self, refused: wire.Refused | None) -> None:
+        self._last_word = refused
+        self._is_dismissed = True
+        self._news.set()
+
+    # ------------------------------------------------------------ the agent's side
+
+    async def run(self) -> None:
+        """Hello, then frames until the connection ends."""
+        try:
+            hello = await self._hello()
+            self._session = session = await self._admit(hello)
+        except RefusalError as refusal:
+            logger.warning("refused an agent from %s: %s", self._where(), refusal)
+            await self._refuse(refusal.refused)
+            return
+        logger.info("agent of node %s connected from %s (oomwatch %s)", hello.node, self._where(), hello.agent_version)
+        await self._send(
+            wire.Welcome(
+                protocol=wire.PROTOCOL_VERSION,
+                server_version=__version__,
+                sent_at=self._service.clock(),
+                resume_after_seq=session.stored_seq,
+            )
+        )
+        self._sender = asyncio.create_task(self._send_news(), name=f"to agent of {hello.node}")
+        await self._listen(session)
+
+    def end(self) -> None:
+        """The connection is over, whoever ended it."""
+        if self._sender is not None:
+            self._sender.cancel()
+        if self._session is not None:
+            self._service.leave(self._session, self)
+            logger.info("agent of node %s is gone", self._session.node)
+
+    async def _hello(self) -> wire.Hello:
+        token = self._parts.settings.token
+        if token is not None and not _same(self._websocket.headers.get("authorization", ""), f"Bearer {token}"):
+            raise RefusalError(
+                wire.RefusedReason.TOKEN,
+                "the token is missing or wrong; give the agent the server's --token",
+                retry=False,
+            )
+        try:
+            frame = await asyncio.wait_for(_frame(self._websocket), HELLO_SECONDS)
+            hello = wire.decode_agent(frame)
+        except asyncio.TimeoutError:
+            raise _malformed(f"no hello came within {HELLO_SECONDS:g} seconds") from None
+        except wire.MalformedMessageError as error:
+            raise _malformed(f"the first frame is no hello: {error}") from error
+        if not isinstance(hello, wire.Hello):
+            raise _malformed("the first frame is no hello")
+        return hello
+
+    async def _admit(self, hello: wire.Hello) -> Session:
+        if hello.protocol != wire.PROTOCOL_VERSION:
+            raise RefusalError(
+                wire.RefusedReason.PROTOCOL,
+                f"this server ({__version__}) speaks protocol {wire.PROTOCOL_VERSION}, "
+                f"the agent ({hello.agent_version}) speaks {hello.protocol}; install the same version on both",
+                retry=False,
+            )
+        stored_seq = 0
+        if self._service.roster.known(hello) is None:
+            stored_seq = await self._progress(hello)
+        return self._service.admit(hello, self, stored_seq)
+
+    async def _progress(self, hello: wire.Hello) -> int:
+        try:
+            return await self._parts.read(self._parts.store.progress, hello.node, hello.session)
+        except Exception as error:
+            raise RefusalError(
+                wire.RefusedReason.OVERLOADED, f"the database cannot be read: {error}", retry=True
+            ) from error
+
+    async def _listen(self, session: Session) -> None:
+        service = self._service
+        while not self._is_dismissed:
+            frame = await _frame(self._websocket)
+            try:
+                message = wire.decode_agent(frame)
+            except wire.MalformedMessageError as error:
+                await self._count_malformed(session, error)
+                continue
+            if isinstance(message, wire.Unknown):
+                service.skip(session, message)
+            elif isinstance(message, wire.Hello) and (message.node, message.session) != (session.node, session.session):
+                await self._refuse(_malformed("a later hello names another node or session").refused)
+            else:
+                if isinstance(message, wire.Bye):
+                    self._bye_seq = message.seq
+                service.take(session, message)
+
+    async def _count_malformed(self, session: Session, error: Exception) -> None:
+        self._service.count_malformed(session)
+        if session.malformed_total == 1:
+            logger.warning("a frame of node %s is malformed, and is skipped: %s", session.node, error)
+        self._malformed_here += 1
+        if self._malformed_here >= MALFORMED_MAX:
+            await self._refuse(_malformed(f"{MALFORMED_MAX} frames could not be read; the last one: {error}").refused)
+
+    # ------------------------------------------------------------ sending
+
+    async def _send_news(self) -> None:
+        """Acknowledgements, the newest only; and the last word."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if self._stored_seq > self._acknowledged_seq:
+                self._acknowledged_seq = self._stored_seq
+                await self._send(wire.Ack(seq=self._stored_seq))
+            if self._bye_seq is not None and self._acknowledged_seq >= self._bye_seq:
+                await self._close(NORMAL, "goodbye")
+                return
+            if self._is_dismissed:
+                await self._refuse(self._last_word)
+                return
+
+    async def _refuse(self, refused: wire.Refused | None) -> None:
+        """Say why, and close; without a reason the agent connects again at once."""
+        if refused is None:
+            await self._close(TRY_AGAIN_LATER, "connect again")
+            return
+        await self._send(refused)
+        await self._close(TRY_AGAIN_LATER if refused.retry else POLICY_VIOLATION, refused.reason.value)
+
+    async def _close(self, code: int, reason: str) -> None:
+        self._is_dismissed = True
+        if self._websocket.application_state is WebSocketState.CONNECTED:
+            await self._websocket.close(code, reason)
+
+    async def _send(self, message: wire.ServerMessage) -> None:
+        await self._websocket.send_text(wire.encode(message).decode())
+
+    def _where(self) -> str:
+        client = self._websocket.client
+        return f"{client.host}:{client.port}" if client else "somewhere"
+
+
+async def _frame(websocket: WebSocket) -> str | bytes:
+    """The next frame. Raises WebSocketDisconnect."""
+    event = await websocket.receive()
+    if event["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(event.get("code") or NORMAL)
+    frame: str | bytes | None = event.get("text")
+    return frame if frame is not None else event["bytes"]
+
+
+def _malformed(detail: str) -> RefusalError:
+    return RefusalError(wire.RefusedReason.MALFORMED, detail[:1000], retry=False)
+
+
+def _same(given: str, expected: str) -> bool:
+    """In constant time: how much of a guess is right must not show."""
+    return hmac.compare_digest(given.encode(), expected.encode())

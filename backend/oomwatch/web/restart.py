@@ -1,0 +1,47 @@
+"""What the server knew before it was stopped, from the database into the engine, before any agent is let in."""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+
+from oomwatch import wire
+from oomwatch.core.signals import STALE_SECONDS_MIN
+from oomwatch.service.service import Service
+from oomwatch.store.store import KnownNode, Store
+
+# As far back as the engine looks: peaks of readings, what is usual of a run's steps, the windows of everything else.
+SAMPLES_SECONDS = 900.0
+STEPS_SECONDS = 86_400.0
+EVENTS_SECONDS = 1_800.0
+ENDED_SECONDS = 86_400.0
+ENDED_SHOWN = 100
+
+logger = logging.getLogger(__name__)
+
+
+def restore(service: Service, store: Store) -> None:
+    """Fill the engine. It blocks: until it is done there is nobody to wait. Raises StoreError."""
+    now = service.started_at
+    known, firing = store.nodes(), store.open_alerts()
+    service.recall(_messages(store, known, now), heard_at(known, firing, now))
+    ended = store.alerts(state="resolved", since=now - ENDED_SECONDS, limit=ENDED_SHOWN)
+    service.restore(firing, sorted(ended, key=lambda alert: alert.ended_at or 0.0))
+    if known:
+        logger.info("remembered %d nodes and %d open alerts", len(known), len(firing))
+
+
+def heard_at(known: Sequence[KnownNode], firing: Iterable[wire.Transition], now: float) -> dict[str, float]:
+    """When each node counts as heard last: now, less the silence that it had kept when the server stopped.
+
+    The time without a server is nobody's silence. When that began, the newest thing in the database tells.
+    """
+    newest = max([node.last_seen for node in known] + [transition.at for transition in firing], default=now)
+    silence = {node.hello.node: newest - node.last_seen for node in known}
+    return {name: now - seconds if seconds > STALE_SECONDS_MIN else now for name, seconds in silence.items()}
+
+
+def _messages(store: Store, known: Sequence[KnownNode], now: float) -> Iterator[tuple[str, wire.AgentMessage]]:
+    yield from ((node.hello.node, node.hello) for node in known)
+    yield from store.recent_samples(now - SAMPLES_SECONDS)
+    yield from store.recent_events(now - STEPS_SECONDS, {"step"})
+    yield from store.recent_events(now - EVENTS_SECONDS, wire.EVENT_KINDS - {"step"})
+    yield from ((node.hello.node, wire.Bye(seq=0, at=node.last_seen)) for node in known if node.stopped)

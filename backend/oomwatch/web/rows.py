@@ -1,0 +1,112 @@
+"""The types that only the REST interface has: what a script wants to read without knowing the wire."""
+
+import msgspec
+
+from oomwatch import wire
+from oomwatch.service.service import Service
+
+
+class AlertRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An alert in one language. Every field is always there; `ended_at` is null while it is open."""
+
+    id: str
+    alert: str
+    severity: wire.Severity
+    state: wire.AlertState
+    labels: dict[str, str]
+    started_at: float
+    ended_at: float | None
+    value: float | None
+    summary: str
+    description: str
+    advice: tuple[str, ...]
+    fired_at: float | None
+    limit: float | None
+    unit: str | None
+    stale: bool
+    simulated: bool
+    facts: dict[str, wire.Fact]
+    reason: str | None
+
+
+class AlertStory(msgspec.Struct, frozen=True, kw_only=True):
+    """An alert, and its changes of state, oldest first."""
+
+    alert: AlertRow
+    transitions: tuple[wire.Transition, ...]
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure over time: columns of one length; `at` is where each point of `step_seconds` begins."""
+
+    series: str
+    unit: str
+    labels: dict[str, str]
+    step_seconds: float
+    at: tuple[float, ...]
+    min: tuple[float | None, ...]
+    max: tuple[float | None, ...]
+    mean: tuple[float | None, ...]
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent that was heard since the server started."""
+
+    node: str
+    connected: bool
+    agent_version: str
+    interval_seconds: float
+    heard_at: float
+    skew_seconds: float
+    messages_total: int
+    malformed_total: int
+    unknown_total: int
+    stored_seq: int
+    simulated: bool
+    sources: tuple[wire.SourceFacts, ...]
+
+
+def alert_row(alert: wire.Alert, language: wire.Language) -> AlertRow:
+    text = alert.texts.get(language) or wire.AlertText(summary=alert.alert, description="")
+    return AlertRow(
+        id=alert.id,
+        alert=alert.alert,
+        severity=alert.severity,
+        state=alert.state,
+        labels=alert.labels,
+        started_at=alert.started_at,
+        ended_at=alert.ended_at,
+        value=alert.value,
+        summary=text.summary,
+        description=text.description,
+        advice=text.advice,
+        fired_at=alert.fired_at,
+        limit=alert.limit,
+        unit=alert.unit,
+        stale=alert.stale,
+        simulated=alert.simulated,
+        facts=alert.facts,
+        reason=alert.reason,
+    )
+
+
+def agents(service: Service) -> list[Agent]:
+    """Every agent, in the order of first sight."""
+    return [
+        Agent(
+            node=session.node,
+            connected=session.peer is not None,
+            agent_version=record.hello.agent_version,
+            interval_seconds=record.interval_seconds,
+            heard_at=session.heard_at,
+            skew_seconds=session.skew_seconds,
+            messages_total=session.messages_total,
+            malformed_total=session.malformed_total,
+            unknown_total=session.unknown_total,
+            stored_seq=session.stored_seq,
+            simulated=record.hello.simulated,
+            sources=record.hello.facts.sources,
+        )
+        for session in service.roster
+        if (record := service.engine.fleet.nodes.get(session.node)) is not None
+    ]

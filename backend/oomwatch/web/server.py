@@ -1,0 +1,123 @@
+"""One server process, from binding its address to the last goodbye."""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from oomwatch import wire
+from oomwatch.options import SettingError
+from oomwatch.settings import Address, Settings, address_of
+from oomwatch.web.app import create_app, running
+from oomwatch.web.parts import Parts
+
+FRAME_BYTES_MAX = 8 * 2**20
+PING_SECONDS = 20.0  # docs/reference/wire-protocol.md, "Liveness"
+GOODBYE_SECONDS = 1.0
+STOP_SECONDS = 5
+BACKLOG = 1024  # every agent of a fleet connects in the same second after a restart
+
+logger = logging.getLogger(__name__)
+
+
+async def serve(settings: Settings, *, started: Callable[[str], None] | None = None) -> None:
+    """Serve until SIGINT or SIGTERM. `started` is told the address in use, as a URL.
+
+    Raises what `app.running` raises, and SettingError where the address cannot be bound.
+    """
+    address = address_of(settings)
+    _warn_of_openness(settings, address)
+    with contextlib.closing(bind(address)) as listener:
+        async with running(settings) as parts:
+            server = Server(parts)
+            bound = Address(address.host, listener.getsockname()[1])
+            logger.info("dashboard: %s", bound.url)
+            if started is not None:
+                started(bound.url)
+            await server.serve([listener])
+
+
+def bind(address: Address) -> socket.socket:
+    """A listening socket. Raises SettingError with a sentence."""
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise SettingError(f"listen: cannot use the address {address.host}: {error.strerror}") from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        raise SettingError(_why_not(error, address)) from error
+    return listener
+
+
+def _why_not(error: OSError, address: Address) -> str:
+    at = f"{address.host}:{address.port}"
+    if error.errno == errno.EADDRINUSE:
+        other = f"{address.host}:{address.port + 1}"
+        return f"listen: {at} is taken by another program; stop it, or take another port, for example --listen {other}"
+    if error.errno == errno.EACCES:
+        return f"listen: {at} needs root; take a port above 1023"
+    return f"listen: cannot bind {at}: {error.strerror}"
+
+
+def _warn_of_openness(settings: Settings, address: Address) -> None:
+    if address.is_loopback:
+        return
+    if settings.token is None:
+        logger.warning(
+            "anyone who can reach %s may send readings; set a token (--token-file) to change that", settings.listen
+        )
+    if settings.reader_token is None:
+        logger.warning(
+            "anyone who can reach %s may look; set a reader token (--reader-token-file) to change that", settings.listen
+        )
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which tells agents that it goes down before it hangs up."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(
+            uvicorn.Config(
+                create_app(parts),
+                ws="websockets-sansio",
+                ws_max_size=FRAME_BYTES_MAX,
+                ws_ping_interval=PING_SECONDS,
+                ws_ping_timeout=PING_SECONDS,
+                ws_per_message_deflate=False,  # costs more CPU than everything else together
+                lifespan="off",
+                access_log=False,
+                log_config=None,
+                server_header=False,
+                timeout_graceful_shutdown=STOP_SECONDS,
+            )
+        )
+        self._parts = parts
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await say_goodbye(self._parts)
+        await super().shutdown(sockets)
+
+
+async def say_goodbye(parts: Parts) -> None:
+    """Store what has arrived, acknowledge it, and send the agents away."""
+    service = parts.service
+    service.is_stopping = True
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(parts.journal.flush(), STOP_SECONDS)
+    refused = wire.Refused(reason=wire.RefusedReason.SHUTTING_DOWN, detail="the server is going down", retry=True)
+    for session in service.roster:
+        if session.peer is not None:
+            session.peer.dismiss(refused)
+    await service.roster.emptied(within_seconds=GOODBYE_SECONDS)
