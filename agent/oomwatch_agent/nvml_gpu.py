@@ -157,7 +157,7 @@ class Gpu:
     def __init__(self, call: Call, index: int, driver_version: str | None) -> None:
         self.index = index
         self.units: tuple[_Unit, ...] = ()
-        self.trouble: str | None = None  # why it could not be looked at
+        self.trouble: str | None = "it does not answer"  # why nothing is listed of it, until it was looked at
         self._driver_version = driver_version
         self._call = call
         self._whole = _Device(call)
@@ -174,7 +174,6 @@ class Gpu:
         return [unit.sample(slow=slow) for unit in self.units]
 
     def look(self) -> None:
-        self.trouble = None
         try:
             self._whole.handle = self._call("nvmlDeviceGetHandleByIndex", self.index)
             self._look()
@@ -183,6 +182,7 @@ class Gpu:
 
     def _look(self) -> None:
         pci = self._whole.ask("nvmlDeviceGetPciInfo_v3")
+        self.trouble = None
         known = {unit.label: unit for unit in self.units}
         units = []
         for label, handle, mig in self._targets():

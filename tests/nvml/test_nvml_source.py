@@ -388,7 +388,9 @@ def test_a_gpu_that_hangs_while_it_is_looked_for_appears_once_it_answers(
     gpus: ScriptedGpus, source: NvmlSource
 ) -> None:
     gpus.set(0, hang=True)
-    assert [gpu.gpu for gpu in source.open().gpus] == ["1"]
+    facts = source.open()
+    assert [gpu.gpu for gpu in facts.gpus] == ["1"]
+    assert facts.sources[0].detail == "GPU 0: it does not answer"
     gpus.set(0, hang=False)
     until(lambda: not guard_threads())
     reading = source.read(slow=False)
