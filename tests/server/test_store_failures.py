@@ -112,6 +112,25 @@ def test_a_database_that_another_process_holds_is_an_error_and_passes(tmp_path: 
     store.close()
 
 
+def test_one_who_reads_does_not_hold_up_the_writer_and_sees_one_moment(tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/oomwatch.db?timeout=0.05")
+    count = "SELECT count(*) FROM chunks"
+    with store._database.reading() as view:
+        assert view.exec_driver_sql(count).scalar_one() == 0
+        store.record(sample(1))
+        assert view.exec_driver_sql(count).scalar_one() == 0
+    assert used(store) == [1]
+    store.close()
+
+
+def test_a_writer_is_alone_from_the_beginning_of_its_transaction(tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
+    with closing(sqlite3.connect(tmp_path / "oomwatch.db", timeout=0)) as other:
+        with store._database.writing(), pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+    store.close()
+
+
 def test_readers_in_another_thread_see_whole_batches_while_one_writes(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
     stop, seen, errors = threading.Event(), [0], []

@@ -112,12 +112,14 @@ def test_pruning_forgets_alerts_that_are_over_with_their_deliveries_and_keeps_op
             id=alert_id, alert="full", severity="info", state=state, at=at, started_at=NOON, labels={"node": "n1"}
         )
 
-    store.append([transition("over", "firing", NOON), transition("open", "firing", NOON)])
+    store.append([transition("open", "firing", NOON), transition("over", "firing", NOON)])
     store.append([transition("over", "resolved", NOON + 1)])
-    store.mark_delivered("slack", [("over", "firing", NOON), ("open", "firing", NOON)])
+    store.mark_delivered("slack", [("open", "firing", NOON), ("over", "firing", NOON), ("over", "resolved", NOON + 1)])
     store.prune(now=NOON + 10 * DAY, keep_seconds=DAY)
     assert [alert.id for alert in store.alerts()] == ["open"]
     assert store.undelivered("slack", since=0.0) == []
+    store.append([transition("new", "firing", NOON + 2)])  # SQLite gives it the number of one that was deleted
+    assert [one.id for one in store.undelivered("slack", since=0.0)] == ["new"]
 
 
 def test_pruning_forgets_nodes_runs_and_sessions_that_went_away(store: Store) -> None:
