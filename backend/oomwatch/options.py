@@ -175,12 +175,16 @@ def _convert(raw: Any, annotation: Any, place: str) -> Any:
 def _decode(kind: type, value: Any) -> Any:
     if kind is Duration:
         return parse_duration(value)
+    if kind is Path:
+        return Path(str(value)).expanduser()
     raise NotImplementedError(f"no reader for {kind}")
 
 
 def _encode(value: Any) -> str:
     if isinstance(value, Duration):
         return format_duration(value)
+    if isinstance(value, Path):
+        return str(value)
     raise NotImplementedError(f"no spelling for {type(value)}")
 
 

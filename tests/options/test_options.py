@@ -18,6 +18,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     interval: Annotated[Duration, option("time between samples")] = Duration(1)
     gpus: Annotated[int, option("how many")] = 8
     log: Annotated[tuple[str, ...], option("log to follow")] = ()
+    rules: Annotated[Path | None, option("rule file")] = None
     verbose: Annotated[bool, option("say more")] = False
     token: Annotated[str | None, option("shared secret", secret=True)] = None
 
@@ -49,6 +50,18 @@ def test_the_file_may_be_named_by_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "agent.yaml"
     file.write_text("gpus: 3\n", encoding="utf-8")
     assert settings(environ={"OOMWATCH_CONFIG": str(file)}).settings.gpus == 3
+
+
+def test_a_path_is_read_in_every_place_and_described_as_it_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "agent.yaml"
+    file.write_text("rules: a/b.yaml\n", encoding="utf-8")
+    for resolved in (
+        settings("--rules", "a/b.yaml"),
+        settings(environ={"OOMWATCH_RULES": "a/b.yaml"}),
+        settings("--config", str(file)),
+    ):
+        assert resolved.settings.rules == Path("a/b.yaml")
+        assert f"rules = a/b.yaml ({resolved.origins['rules']})" in resolved.describe()
 
 
 def test_durations_flags_and_lists_are_read_in_every_place(tmp_path: Path) -> None:
