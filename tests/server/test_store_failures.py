@@ -125,9 +125,12 @@ def test_one_who_reads_does_not_hold_up_the_writer_and_sees_one_moment(tmp_path:
 
 def test_a_writer_is_alone_from_the_beginning_of_its_transaction(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
-    with closing(sqlite3.connect(tmp_path / "oomwatch.db", timeout=0)) as other:
-        with store._database.writing(), pytest.raises(sqlite3.OperationalError, match="locked"):
-            other.execute("BEGIN IMMEDIATE")
+    with (
+        closing(sqlite3.connect(tmp_path / "oomwatch.db", timeout=0)) as other,
+        store._database.writing(),
+        pytest.raises(sqlite3.OperationalError, match="locked"),
+    ):
+        other.execute("BEGIN IMMEDIATE")
     store.close()
 
 
