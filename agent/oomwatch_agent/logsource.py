@@ -17,7 +17,7 @@ from oomwatch import wire
 from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logs.reader import LineReader, Recognised
 from oomwatch_agent.source import Found, Reading
-from oomwatch_agent.tail import Begin, Line, StdinTail, Tail
+from oomwatch_agent.tail import Begin, StdinTail, Tail
 
 LogFrom: TypeAlias = Literal["auto", "start", "now"]
 
@@ -47,19 +47,21 @@ class Follower:
 
     def poll(self, budget_bytes: int) -> list[Found]:
         """What the new lines say. The run in each finding is the one that the log has named, or None."""
-        found = [finding for line in self.tail.poll(budget_bytes) for finding in self._findings(line)]
+        found: list[Found] = []
+        for part in self.tail.poll(budget_bytes):
+            for text, number in part.lines:
+                recognised = self.reader.feed(text, number)
+                if recognised and part.stage != "head":
+                    found += self._findings(recognised, backlog=part.stage == "backlog")
         if not self.tail.in_backlog and self._last_words:
             # The log ended with these: nothing was trained since.
             found += [msgspec.structs.replace(finding, backlog=False) for finding in self._last_words]
             self._last_words.clear()
         return found
 
-    def _findings(self, line: Line) -> Iterator[Found]:
-        recognised = self.reader.feed(line.text, line.number)
-        if line.stage == "head":
-            return
+    def _findings(self, recognised: tuple[Recognised, ...], *, backlog: bool) -> Iterator[Found]:
         for one in recognised:
-            finding = found_of(one, self.tail.path.name, backlog=line.stage == "backlog")
+            finding = found_of(one, self.tail.path.name, backlog=backlog)
             if not finding.backlog or not self._recent:
                 yield finding
             elif isinstance(finding.body, wire.DeviceOom | wire.HostOom):
@@ -171,8 +173,8 @@ class LogSource:
         )
 
     def _read_stdin(self, tail: StdinTail) -> Iterator[Recognised]:
-        for line in tail.poll(BUDGET_BYTES):
-            yield from self._stdin_reader.feed(line.text, line.number)
+        for text, number in tail.poll(BUDGET_BYTES):
+            yield from self._stdin_reader.feed(text, number)
 
     def _named(self, finding: Found, fallback: str) -> Found:
         run = self._run or finding.run or fallback

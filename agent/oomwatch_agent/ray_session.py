@@ -22,6 +22,7 @@ from oomwatch_agent.source import Found, Reading, SourceMissingError
 _WORKER = re.compile(r"worker-[0-9a-f]{8,64}-(?P<job>[0-9a-f]{8})-(?P<pid>\d{1,10})\.(?:out|err)$")
 _DAEMONS = ("raylet.out", "raylet.err")  # they tell of workers killed for memory, and of a full disk
 _NO_JOB = "ffffffff"
+_USUAL_PLACE = Path("/tmp/ray")  # noqa: S108 - where Ray puts its sessions
 _MOST_FILES = 2000
 
 
@@ -52,6 +53,7 @@ class RaySource:
         environ: Mapping[str, str] = os.environ,
         sessions: Callable[[], Iterable[Path]] = raylet_sessions,
         clock: Callable[[], float] = time.time,
+        usual_place: Path = _USUAL_PLACE,
         most_files: int = _MOST_FILES,
     ) -> None:
         self._mode = mode
@@ -60,6 +62,7 @@ class RaySource:
         self._environ = environ
         self._sessions = sessions
         self._clock = clock
+        self._usual_place = usual_place
         self._most_files = most_files
         self._files: dict[Path, _File] = {}
         self._known: set[Path] = set()  # whatever was taken up once is not begun again
@@ -110,7 +113,7 @@ class RaySource:
         given = self._environ.get("RAY_TMPDIR")
         if given:
             yield Path(given) / "ray" / "session_latest"
-        yield Path("/tmp/ray/session_latest")  # noqa: S108 - where Ray puts it
+        yield self._usual_place / "session_latest"
 
     def _take_up(self, folders: Iterable[Path]) -> None:
         """Follow the files that are new since the last look."""

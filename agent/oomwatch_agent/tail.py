@@ -19,13 +19,15 @@ _IDLE_POLLS_BEFORE_CLOSING = 60  # a handle on a deleted file keeps its disk spa
 Begin: TypeAlias = Literal["backlog", "live", "end"]
 
 
-class Line(NamedTuple):
-    """One line without its end. `number` counts from 1 and is 0 where it is not known. `stage`: "head" lines are for
-    names only, "backlog" was there at first sight, "live" came since."""
+Stage: TypeAlias = Literal["head", "backlog", "live"]
+Lines: TypeAlias = list[tuple[str, int]]  # text without its end, and its number from 1; 0 where that is not known
 
-    text: str
-    number: int
-    stage: Literal["head", "backlog", "live"]
+
+class Part(NamedTuple):
+    """Lines that were read together. "head": for names only; "backlog": there at first sight; "live": came since."""
+
+    stage: Stage
+    lines: Lines
 
 
 class LineSplitter:
@@ -37,35 +39,46 @@ class LineSplitter:
     def __init__(self) -> None:
         self._partial = b""
         self._cutting = False
-        self.number = 1
+        self._number = 1
 
-    def feed(self, block: bytes) -> list[tuple[str, int]]:
+    def feed(self, block: bytes) -> Lines:
         """The lines that `block` completes, each with its number."""
         if b"\0" in block:
             block = block.replace(b"\0", b"")
-        lines: list[tuple[str, int]] = []
-        pieces = (self._partial + block).splitlines(keepends=True)
-        self._partial = pieces.pop() if pieces and pieces[-1][-1] not in b"\r\n" else b""
-        for piece in pieces:
-            if not self._cutting and (text := _decoded(piece)):
-                lines.append((text, self.number))
-            self._cutting = False
-            self.number += piece.endswith(b"\n")  # an editor counts line feeds only
+        data = self._partial + block
+        end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+        self._partial = data[end:]
+        lines = self._whole(data[:end]) if end else []
         if len(self._partial) > MAX_LINE_BYTES:
             if not self._cutting:
-                lines.append((_decoded(self._partial), self.number))
+                lines.append((_text(self._partial), self._number))
             self._partial, self._cutting = b"", True
         return lines
 
-    def flush(self) -> list[tuple[str, int]]:
+    def flush(self) -> Lines:
         """The last line of a stream that ended without an end of line."""
-        text = "" if self._cutting else _decoded(self._partial)
+        text = "" if self._cutting else _text(self._partial)
         self._partial, self._cutting = b"", False
-        return [(text, self.number)] if text else []
+        return [(text, self._number)] if text else []
+
+    def _whole(self, data: bytes) -> Lines:
+        """Lines of data that ends where a line does. An editor counts line feeds only, so this does too."""
+        if self._cutting:
+            data = data[min(at for at in (data.find(b"\n"), data.find(b"\r")) if at >= 0) :]
+            self._cutting = False
+        rows = _text(data, len(data)).split("\n")
+        lines: Lines = []
+        for number, row in enumerate(rows, self._number):
+            if "\r" in row:
+                lines += ((bar[:MAX_LINE_BYTES], number) for bar in row.split("\r") if bar)
+            elif row:
+                lines.append((row[:MAX_LINE_BYTES], number))
+        self._number += len(rows) - 1
+        return lines
 
 
-def _decoded(piece: bytes) -> str:
-    return piece[:MAX_LINE_BYTES].rstrip(b"\r\n").decode("utf-8", "replace")
+def _text(data: bytes, most_bytes: int = MAX_LINE_BYTES) -> str:
+    return data[:most_bytes].decode("utf-8", "replace")
 
 
 class Tail:
@@ -106,7 +119,7 @@ class Tail:
         """Whether the file has been idle for so long that its handle was given back."""
         return self._fd is None and self._identity is not None
 
-    def poll(self, budget_bytes: int) -> list[Line]:
+    def poll(self, budget_bytes: int) -> list[Part]:
         """What has come since, up to about `budget_bytes`. Never raises for what may happen to a file."""
         try:
             return self._poll(budget_bytes)
@@ -122,22 +135,22 @@ class Tail:
             os.close(self._fd)
             self._fd = None
 
-    def _poll(self, budget_bytes: int) -> list[Line]:
+    def _poll(self, budget_bytes: int) -> list[Part]:
         there = self._stat()
         self.waiting = there is None and self._fd is None
         if self._fd is None and not self._open(there):
             return []
-        lines = self._take_head() if self._begin == "end" else []
-        lines += self._read(budget_bytes)
+        parts = self._take_head() if self._begin == "end" else []
+        parts += self._read(budget_bytes)
         if self.behind_bytes:
-            return lines
+            return parts
         if there is not None and _identity(there) != self._identity:
-            lines += self._switch(budget_bytes)
-        elif not lines:
+            parts += self._switch(budget_bytes)
+        elif not parts:
             self._rest()
         else:
             self._idle_polls = 0
-        return lines
+        return parts
 
     def _stat(self) -> os.stat_result | None:
         try:
@@ -169,26 +182,29 @@ class Tail:
         self._splitter = LineSplitter()
         self._begin = "live"
 
-    def _take_head(self) -> list[Line]:
+    def _take_head(self) -> list[Part]:
         """The head of a file whose content is passed over: names stand there."""
         assert self._fd is not None  # noqa: S101
         self._begin = "live"
         head = os.pread(self._fd, min(HEAD_BYTES, self._size), 0)
         self._offset = self._size
         self._numbered = len(head) == self._size
-        lines = [Line(text, number, "head") for text, number in self._splitter.feed(head)]
+        lines = self._splitter.feed(head)
         if not self._numbered:
             self._splitter = LineSplitter()
-        return lines
+        return [Part("head", lines)]
 
-    def _read(self, budget_bytes: int) -> list[Line]:
-        lines: list[Line] = []
+    def _read(self, budget_bytes: int) -> list[Part]:
+        parts: list[Part] = []
         self._notice_truncation()
         while budget_bytes > 0 and (block := self._next_block(budget_bytes)):
             budget_bytes -= len(block)
-            stage: Literal["backlog", "live"] = "backlog" if self._offset <= self._backlog_end else "live"
-            lines += (Line(text, number if self._numbered else 0, stage) for text, number in self._splitter.feed(block))
-        return lines
+            stage: Stage = "backlog" if self._offset <= self._backlog_end else "live"
+            parts.append(Part(stage, self._numbers(self._splitter.feed(block))))
+        return parts
+
+    def _numbers(self, lines: Lines) -> Lines:
+        return lines if self._numbered else [(text, 0) for text, _ in lines]
 
     def _next_block(self, most: int) -> bytes:
         """The next bytes; a block never holds both backlog and live ones."""
@@ -212,14 +228,13 @@ class Tail:
             self._restart()
             self._size = size
 
-    def _switch(self, budget_bytes: int) -> list[Line]:
+    def _switch(self, budget_bytes: int) -> list[Part]:
         """The old file was renamed or deleted and is read to its end: on to the new one."""
-        number = self._splitter.flush()
-        lines = [Line(text, at if self._numbered else 0, "live") for text, at in number]
+        parts = [Part("live", self._numbers(self._splitter.flush()))]
         self.close()
         if self._open(self._stat()):
-            lines += self._read(budget_bytes)
-        return lines
+            parts += self._read(budget_bytes)
+        return parts
 
     def _rest(self) -> None:
         """Nothing came. After a while the handle is given back; the place is kept."""
@@ -245,9 +260,9 @@ class StdinTail:
         self._fd = fd
         self._splitter = LineSplitter()
 
-    def poll(self, budget_bytes: int) -> list[Line]:
+    def poll(self, budget_bytes: int) -> Lines:
         """What has come since. At the end of the input, the last line too, whole or not."""
-        found: list[tuple[str, int]] = []
+        found: Lines = []
         while budget_bytes > 0 and not self.ended and select.select([self._fd], [], [], 0)[0]:
             try:
                 block = os.read(self._fd, min(budget_bytes, _BLOCK_BYTES))
@@ -256,4 +271,4 @@ class StdinTail:
             self.ended = not block
             budget_bytes -= len(block)
             found += self._splitter.feed(block) if block else self._splitter.flush()
-        return [Line(text, number, "live") for text, number in found]
+        return found

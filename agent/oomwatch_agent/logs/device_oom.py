@@ -120,7 +120,7 @@ PATTERNS = (
         expect=("DeviceOom",),
     ),
     Pattern(
-        name="vLLM wake-up",
+        name="vLLM wake-up out of memory",
         gate="cumem_allocator.cpp",
         regex=_CUMEM,
         read=_read_cumem,

@@ -1,0 +1,165 @@
+"""Training logs that a person named: what is news, what is backlog, and what the log source says of itself."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from oomwatch import wire
+from oomwatch_agent.logsource import BUDGET_BYTES, LogFrom, LogSource
+from oomwatch_agent.source import Found
+
+NOW = 1_800_000_000.0
+STEP = "step:{} - timing_s/gen:30.5 - timing_s/step:95.5\n"
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB.\n"
+CONFIG = " 'trainer': {'experiment_name': 'grpo',\n             'project_name': 'demo',\n"
+
+Make = Callable[..., LogSource]
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    """Opens a source over a pattern; every one is closed at the end."""
+    made: list[LogSource] = []
+
+    def open_source(pattern: Path, log_from: LogFrom = "auto", run: str | None = None) -> LogSource:
+        source = LogSource(str(pattern), log_from, run, clock=lambda: NOW)
+        made.append(source)
+        source.open()
+        return source
+
+    yield open_source
+    for source in made:
+        source.close()
+
+
+def write(path: Path, text: str, *, age_seconds: float = 3600.0) -> Path:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text)
+    os.utime(path, (NOW - age_seconds, NOW - age_seconds))
+    return path
+
+
+def told(found: tuple[Found, ...]) -> list[tuple[str, bool]]:
+    """Kind and backlog of every finding; steps by their number."""
+    return [
+        (f"step {one.body.step}" if isinstance(one.body, wire.Step) else type(one.body).__name__, one.backlog)
+        for one in found
+    ]
+
+
+def source_facts(facts: wire.NodeFacts | None) -> wire.SourceFacts:
+    assert facts is not None
+    return facts.sources[0]
+
+
+def test_a_log_that_does_not_exist_is_waited_for_and_then_all_news(tmp_path: Path) -> None:
+    path = tmp_path / "driver.log"
+    source = LogSource(str(path), "auto", None, clock=lambda: NOW)
+    assert source_facts(source.open()) == wire.SourceFacts(
+        name="log driver.log", state="waiting", detail="no such file yet; it is followed once it appears"
+    )
+    write(path, STEP.format(1) + OOM)
+    reading = source.read(slow=False)
+    assert told(reading.found) == [("step 1", False), ("DeviceOom", False)]
+    assert source_facts(reading.facts) == wire.SourceFacts(name="log driver.log", state="ok")
+    source.close()
+
+
+def test_what_was_in_the_log_is_backlog_and_what_comes_is_news(tmp_path: Path, make: Make) -> None:
+    path = write(tmp_path / "driver.log", STEP.format(1) + OOM)
+    source = make(path)
+    assert told(source.read(slow=False).found) == [("step 1", True), ("DeviceOom", True)]
+    write(path, STEP.format(2))
+    assert told(source.read(slow=False).found) == [("step 2", False)]
+
+
+def test_an_error_at_the_end_of_a_log_of_minutes_ago_is_news(tmp_path: Path, make: Make) -> None:
+    path = write(tmp_path / "driver.log", STEP.format(1) + OOM, age_seconds=299)
+    assert told(make(path).read(slow=False).found) == [("step 1", True), ("DeviceOom", False)]
+
+
+def test_an_error_that_training_went_on_after_is_none(tmp_path: Path, make: Make) -> None:
+    path = write(tmp_path / "driver.log", OOM + STEP.format(1), age_seconds=10)
+    assert told(make(path).read(slow=False).found) == [("DeviceOom", True), ("step 1", True)]
+
+
+def test_from_the_start_everything_is_news(tmp_path: Path, make: Make) -> None:
+    path = write(tmp_path / "driver.log", OOM + STEP.format(1))
+    assert told(make(path, "start").read(slow=False).found) == [("DeviceOom", False), ("step 1", False)]
+
+
+def test_from_now_on_the_past_is_passed_over_but_for_the_runs_name(tmp_path: Path, make: Make) -> None:
+    path = write(tmp_path / "driver.log", CONFIG + OOM + STEP.format(1))
+    source = make(path, "now")
+    assert source.read(slow=False).found == ()
+    write(path, STEP.format(2))
+    (one,) = source.read(slow=False).found
+    assert (told((one,)), one.run) == ([("step 2", False)], "demo/grpo")
+
+
+@pytest.mark.parametrize(
+    ("given", "config", "run"),
+    [(None, "", "driver"), (None, CONFIG, "demo/grpo"), ("mine", CONFIG, "mine")],
+)
+def test_the_run_is_what_was_said_or_what_the_log_says_or_the_files_name(
+    tmp_path: Path, make: Make, given: str | None, config: str, run: str
+) -> None:
+    path = write(tmp_path / "driver.log", config + STEP.format(1))
+    assert [one.run for one in make(path, "auto", given).read(slow=False).found] == [run]
+
+
+def test_the_origin_names_the_file_without_its_folder(tmp_path: Path, make: Make) -> None:
+    path = write(tmp_path / "driver.log", "(TaskRunner pid=7) " + STEP.format(1))
+    (one,) = make(path).read(slow=False).found
+    assert one.origin == wire.Origin(source="driver.log", line=1, pid=7, actor="TaskRunner")
+
+
+def test_a_glob_takes_up_files_that_come_later(tmp_path: Path, make: Make) -> None:
+    write(tmp_path / "a.log", STEP.format(1))
+    source = make(tmp_path / "*.log")
+    assert told(source.read(slow=False).found) == [("step 1", True)]
+    write(tmp_path / "b.log", STEP.format(2))
+    assert told(source.read(slow=False).found) == []
+    reading = source.read(slow=True)
+    assert told(reading.found) == [("step 2", False)]
+    assert (source.name, reading.found[0].run) == ("log *.log", "b")
+
+
+def test_a_file_whose_name_looks_like_a_glob_is_that_file(tmp_path: Path, make: Make) -> None:
+    path = write(tmp_path / "run[1].log", STEP.format(1))
+    assert told(make(path).read(slow=False).found) == [("step 1", True)]
+
+
+def test_a_huge_backlog_is_read_in_parts_and_tells_how_far(tmp_path: Path, make: Make) -> None:
+    line = STEP.format(1)
+    path = write(tmp_path / "driver.log", line + ("x" * 999 + "\n") * (2 * BUDGET_BYTES // 1000))
+    source = make(path)
+    reading = source.read(slow=False)
+    assert told(reading.found) == [("step 1", True)]
+    assert source_facts(reading.facts).detail == "reading backlog: 50 %"
+    source.read(slow=False)
+    assert source_facts(source.read(slow=False).facts or source.open()).detail is None
+
+
+def test_a_folder_in_place_of_a_log_is_reported(tmp_path: Path, make: Make) -> None:
+    reading = make(tmp_path).read(slow=False)
+    assert source_facts(reading.facts).state == "failed"
+    assert source_facts(reading.facts).detail == f"cannot read {tmp_path.name}: Is a directory"
+
+
+def test_standard_input_is_followed_to_its_end() -> None:
+    reading_end, writing_end = os.pipe()
+    source = LogSource("-", "auto", None, stdin_fd=reading_end)
+    try:
+        assert source_facts(source.open()) == wire.SourceFacts(name="log stdin", state="ok")
+        os.write(writing_end, STEP.format(1).encode())
+        (one,) = source.read(slow=False).found
+        assert (told((one,)), one.run, one.origin.source) == ([("step 1", False)], "stdin", "stdin")
+        os.close(writing_end)
+        facts = source_facts(source.read(slow=False).facts)
+        assert (facts.state, facts.detail) == ("missing", "standard input has ended")
+    finally:
+        os.close(reading_end)
+        source.close()
