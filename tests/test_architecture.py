@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOTS = [ROOT / "backend", ROOT / "agent"]
+ROOTS = [ROOT / "backend", ROOT / "agent", ROOT / "frontend"]
 OURS = {"oomwatch", "oomwatch_agent", "oomwatch_frontend"}
 
 # The rooms of the house, and what each may import of our own besides itself. A module belongs to the room with the
@@ -23,20 +23,14 @@ READERS = {
     "oomwatch.notify.config",  # a section of alerts.yaml: what channels there are, not how they send
     "oomwatch.notify.secret",
     "oomwatch.rulefile",
+    "oomwatch.settings",
     "oomwatch.trace",
     "oomwatch.wording",
     "oomwatch.yamlread",
 }
-SERVICE = {"oomwatch.board", "oomwatch.journal", "oomwatch.service", "oomwatch.sessions", "oomwatch.views"}
-OUTER = {
-    "oomwatch.hub",
-    "oomwatch.livereload",
-    "oomwatch.metrics",
-    "oomwatch.notify",
-    "oomwatch.store",
-    "oomwatch.web",
-}
+OUTER = {"oomwatch.hub", "oomwatch.metrics", "oomwatch.notify", "oomwatch.store"}
 INSIDE = SHARED | READERS | {"oomwatch.core"}
+WIRED = INSIDE | OUTER | {"oomwatch.service", "oomwatch_frontend"}
 MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch": set(),  # the version, and nothing else
     "oomwatch.wire": {"oomwatch.units"},
@@ -44,11 +38,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.units": set(),
     "oomwatch.core": {"oomwatch.wire", "oomwatch.units"},
     **dict.fromkeys(READERS, INSIDE),
-    **dict.fromkeys(SERVICE, INSIDE | SERVICE),
-    **dict.fromkeys(OUTER, INSIDE | SERVICE),
-    "oomwatch.web": INSIDE | SERVICE | OUTER,  # web/app wires the parts
-    "oomwatch.__main__": INSIDE | SERVICE | OUTER,
+    "oomwatch.service": INSIDE,
+    **dict.fromkeys(OUTER, INSIDE | {"oomwatch.service"}),
+    "oomwatch.web": WIRED,
+    "oomwatch.up": INSIDE,  # it starts the programs, and is none
+    "oomwatch.__main__": WIRED | {"oomwatch.web", "oomwatch.up"},
     "oomwatch_agent": SHARED,
+    "oomwatch_frontend": set(),
 }
 
 # Pure modules of the standard library: they give the same for the same, whatever the machine or the moment.
