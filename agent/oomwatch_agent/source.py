@@ -9,6 +9,7 @@ come out.
 from typing import Protocol
 
 import msgspec
+
 from oomwatch import wire
 
 

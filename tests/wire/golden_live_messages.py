@@ -1,7 +1,7 @@
 """One message of every type between server and browser, with every field set.
 
-To add one: add it to LIVE_MESSAGES and run `python -m tests.wire.golden_live_messages`, which writes what does not exist
-yet. The page's own reader is held to the same files by tests/frontend/wire.test.js.
+To add one: add it to LIVE_MESSAGES and run `python -m tests.wire.golden_live_messages`, which writes what does not
+exist yet. The page's own reader is held to the same files by tests/frontend/wire.test.js.
 """
 
 from pathlib import Path
