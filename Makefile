@@ -42,6 +42,7 @@ js-types: node_modules/.stamp
 	$(JS) npx --no-install tsc --noEmit -p .
 
 js-test: node_modules/.stamp
+	@test -n "$(JS_TESTS)" || { echo "tests/frontend holds no tests" >&2; exit 1; }
 	$(JS) node --test --test-reporter=dot $(JS_TESTS)
 
 bench: .venv/dev.stamp ## measure the figures of docs/reference/performance.md
