@@ -1,6 +1,6 @@
 """Which sources this agent has: the only place that knows them all. Each is imported when it is wanted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -30,10 +30,19 @@ def _simulation(settings: AgentSettings, scenario: str) -> Source:
 
 
 def _gpus() -> Source:
+    return FirstThatWorks([_nvml, _nvidia_smi])
+
+
+def _nvml() -> Source:
     from oomwatch_agent.nvml import NvmlSource  # noqa: PLC0415
+
+    return NvmlSource()
+
+
+def _nvidia_smi() -> Source:
     from oomwatch_agent.smi import NvidiaSmiSource  # noqa: PLC0415
 
-    return FirstThatWorks([NvmlSource(), NvidiaSmiSource()])
+    return NvidiaSmiSource()
 
 
 def _host() -> Source:
@@ -59,11 +68,11 @@ def _ray(settings: AgentSettings) -> list[Source]:
 
 
 class FirstThatWorks:
-    """Several ways to read the same thing, best first: it is the first that can be opened."""
+    """Several ways to read the same thing, best first: it is the first that can be opened; no other is made."""
 
-    def __init__(self, candidates: Sequence[Source]) -> None:
-        self._candidates = candidates
-        self._chosen = candidates[0]
+    def __init__(self, ways: Sequence[Callable[[], Source]]) -> None:
+        self._ways = ways
+        self._chosen = ways[0]()
         self._missing: tuple[wire.SourceFacts, ...] = ()
 
     @property
@@ -72,14 +81,14 @@ class FirstThatWorks:
 
     def open(self) -> wire.NodeFacts:
         self._missing = ()
-        for candidate in self._candidates:
-            self._chosen = candidate
+        for way in self._ways:
+            self._chosen = way()
             try:
-                return self._with_missing(candidate.open())
+                return self._with_missing(self._chosen.open())
             except SourceMissingError as error:
-                candidate.close()
-                self._missing += (wire.SourceFacts(name=candidate.name, state="missing", detail=str(error)[:2000]),)
-        self._chosen = self._candidates[0]
+                self._chosen.close()
+                self._missing += (wire.SourceFacts(name=self.name, state="missing", detail=str(error)[:2000]),)
+        self._chosen = self._ways[0]()
         reasons = "; ".join(f"{source.name}: {source.detail}" for source in self._missing)
         raise SourceMissingError(f"no GPU is watched on this node, only the rest ({reasons})")
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
-import yaml
 
 from oomwatch.units import Duration, format_duration, parse_duration
 
@@ -189,6 +188,8 @@ def _encode(value: Any) -> str:
 
 
 def _read_file(path: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    import yaml  # noqa: PLC0415 - 1 MiB of the agent's memory, which seldom has such a file
+
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -1,5 +1,8 @@
 """Which sources an agent has, and which of two ways to read GPUs is taken."""
 
+import functools
+from collections.abc import Sequence
+
 import pytest
 
 from oomwatch import wire
@@ -31,6 +34,14 @@ class FakeSource:
         self.closed += 1
 
 
+def _first(candidates: Sequence[FakeSource]) -> FirstThatWorks:
+    return FirstThatWorks([functools.partial(_itself, candidate) for candidate in candidates])
+
+
+def _itself(source: FakeSource) -> FakeSource:
+    return source
+
+
 def _names(*argv: str) -> list[str]:
     return [source.name.split(" ")[0] for source in sources(load(argv, {}).settings)]
 
@@ -52,12 +63,12 @@ def test_a_simulation_replaces_every_other_source() -> None:
 
 
 def test_the_best_way_that_works_is_taken() -> None:
-    source = FirstThatWorks([FakeSource("nvml"), FakeSource("nvidia-smi")])
+    source = _first([FakeSource("nvml"), FakeSource("nvidia-smi")])
     assert (source.open(), source.name) == (FACTS, "nvml")
 
 
 def test_the_next_way_says_why_the_better_one_is_missing() -> None:
-    source = FirstThatWorks([FakeSource("nvml", missing="no library"), FakeSource("nvidia-smi")])
+    source = _first([FakeSource("nvml", missing="no library"), FakeSource("nvidia-smi")])
     facts = source.open()
     assert source.name == "nvidia-smi"
     assert facts.gpus == FACTS.gpus
@@ -69,7 +80,7 @@ def test_the_next_way_says_why_the_better_one_is_missing() -> None:
 
 def test_new_facts_still_say_why_the_better_one_is_missing() -> None:
     smi = FakeSource("nvidia-smi", reading=Reading(facts=FACTS))
-    source = FirstThatWorks([FakeSource("nvml", missing="no library"), smi])
+    source = _first([FakeSource("nvml", missing="no library"), smi])
     source.open()
     facts = source.read(slow=False).facts
     assert facts is not None
@@ -77,7 +88,7 @@ def test_new_facts_still_say_why_the_better_one_is_missing() -> None:
 
 
 def test_when_none_works_every_reason_is_told() -> None:
-    source = FirstThatWorks([FakeSource("nvml", missing="no library"), FakeSource("nvidia-smi", missing="no tool")])
+    source = _first([FakeSource("nvml", missing="no library"), FakeSource("nvidia-smi", missing="no tool")])
     with pytest.raises(SourceMissingError, match=r"no GPU is watched.*\(nvml: no library; nvidia-smi: no tool\)"):
         source.open()
     assert source.name == "nvml"
@@ -85,7 +96,7 @@ def test_when_none_works_every_reason_is_told() -> None:
 
 def test_a_better_way_that_comes_back_is_taken_at_the_next_opening() -> None:
     nvml = FakeSource("nvml", missing="no library")
-    source = FirstThatWorks([nvml, FakeSource("nvidia-smi")])
+    source = _first([nvml, FakeSource("nvidia-smi")])
     source.open()
     nvml.missing = None
     assert (source.open(), source.name) == (FACTS, "nvml")
