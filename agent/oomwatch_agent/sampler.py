@@ -48,13 +48,20 @@ class _Slot:
         self.detail: str | None = None
         self.facts = wire.NodeFacts()
         self.opened = False
+        self.speaks = False  # its last answer was a reading: what it says of itself holds
         self.asked_at: float | None = None  # None: it is not busy
         self.retry_at = 0.0
         self.failures = 0  # in a row
         self.reopen = False
 
-    def turn(self, state: wire.SourceState, detail: str | None) -> None:
+    def listen(self) -> None:
+        """It answered: its state is what it says of itself, and ok where it says nothing."""
+        own = next((told for told in self.facts.sources if told.name == self.worker.name), None)
+        self.turn(own.state if own else "ok", own.detail if own else None, speaks=True)
+
+    def turn(self, state: wire.SourceState, detail: str | None, *, speaks: bool = False) -> None:
         """Take a state and, if it is news, tell the log."""
+        self.speaks = speaks
         if (state, detail) == (self.state, self.detail):
             return
         self.state, self.detail = state, detail
@@ -63,7 +70,7 @@ class _Slot:
 
     def source_facts(self) -> tuple[wire.SourceFacts, ...]:
         """What the source says of itself while it works; what the sampler knows of it otherwise."""
-        if self.state == "ok" and self.facts.sources:
+        if self.speaks and self.facts.sources:
             return self.facts.sources
         return (wire.SourceFacts(name=self.worker.name[:253], state=self.state, detail=self.detail),)
 
@@ -142,7 +149,7 @@ class Sampler:
         elif answer.reading is not None:
             slot.failures, slot.reopen = 0, False
             slot.facts = answer.reading.facts or slot.facts
-            slot.turn("ok", None)
+            slot.listen()
             yield answer.index, answer.reading
 
     def _take_error(self, slot: _Slot, error: Exception) -> None:

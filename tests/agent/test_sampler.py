@@ -171,6 +171,21 @@ def test_what_a_source_says_of_itself_is_told_while_it_works(make: Make) -> None
     assert sampler.facts.sources == said
 
 
+def test_what_a_source_says_of_itself_is_logged_when_it_changes(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="oomwatch_agent")
+    source = FakeSource("log a.log", gpus=0)
+    sampler = make(source)
+    states: tuple[wire.SourceState, ...] = ("waiting", "waiting", "ok", "ok")
+    for state in states:
+        said = wire.SourceFacts(name="log a.log", state=state, detail=f"{state} it is")
+        source.reading = Reading(facts=wire.NodeFacts(sources=(said,)))
+        _collect(sampler)
+    assert [record.message for record in caplog.records] == [
+        "source log a.log: waiting - waiting it is",
+        "source log a.log: ok - ok it is",
+    ]
+
+
 def test_a_source_is_opened_once_and_always_used_by_one_thread(make: Make) -> None:
     source = FakeSource()
     sampler = make(source)
