@@ -21,17 +21,21 @@ _GROUP = r"(?: {0,8}\| )?"  # an exception group draws a bar before its members
 _START = rf"{_GROUP}(?:{_CLASS})?"
 
 _TORCH = re.compile(
-    rf"{_START}(?P<family>CUDA|HIP|XPU|NPU|MUSA|MLU) out of memory\. Tried to allocate "
+    rf"{_START}(?P<family>CUDA|HIP|XPU|NPU|MUSA|MLU) out of memory\. (?:\w{{1,40}} )?[Tt]ried to allocate "
     rf"(?P<tried>{NUMBER}) ?(?P<tried_unit>{SIZE_UNIT})(?P<rest>.*)"
 )
 _BARE = re.compile(
     rf"{_START}(?P<family>(?:CUDA|HIP) (?:driver )?error: out of memory|Triton Error \[CUDA\]: out of memory"
     r"|CUDA error: CUBLAS_STATUS_ALLOC_FAILED)"
 )
+# Without figures only where a class says that it is an error (vLLM: "... occurred when warming up sampler with ...").
+_CLASSED = re.compile(rf"{_GROUP}{_CLASS}(?P<family>CUDA|HIP|XPU|NPU|MUSA|MLU) out of memory\b")
 # vLLM's wake-up allocates below torch: cumem_allocator.cpp prints it and raises RuntimeError with the same words.
 _CUMEM = re.compile(rf"{_START}CUDA Error: out of memory at \S{{0,200}}cumem_allocator\.cpp:\d+")
 # SGLang's torch_memory_saver; 2 is CUDA_ERROR_OUT_OF_MEMORY.
-_CURESULT = re.compile(rf"(?:\[torch_memory_saver[^\]]*\] ?)?{_START}CUresult error:? ?2\b")
+_SAVER = re.compile(
+    rf"(?:\[torch_memory_saver[^\]]*\] ?)?{_START}(?:CUresult|cudaError) error(?::| {{0,2}}result=)? ?2\b"
+)
 _NCCL = re.compile(r"(?:\S+:\d+:\d+ \[\d+\] .{0,160}?NCCL WARN )?(?:\[\w+\] )?Cuda failure (?:\d+ )?'out of memory'")
 # torch asks NVML for the free memory when it words an OOM; on a MIG device that fails, and this is all one sees.
 _NVML = re.compile(rf"{_START}NVML_SUCCESS == r INTERNAL ASSERT FAILED at \S*CUDACachingAllocator\.cpp")
@@ -93,8 +97,8 @@ def _read_cumem(_: re.Match[str]) -> Bodies:
     return (wire.DeviceOom(error="cumem_allocator"),)
 
 
-def _read_curesult(_: re.Match[str]) -> Bodies:
-    return (wire.DeviceOom(error="CUresult"),)
+def _read_saver(_: re.Match[str]) -> Bodies:
+    return (wire.DeviceOom(error="torch_memory_saver"),)
 
 
 def _read_nccl(_: re.Match[str]) -> Bodies:
@@ -136,6 +140,14 @@ PATTERNS = (
         expect=("DeviceOom",),
     ),
     Pattern(
+        name="torch, without figures",
+        gate="out of memory",
+        regex=_CLASSED,
+        read=_read_bare,
+        example="RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests.",
+        expect=("DeviceOom",),
+    ),
+    Pattern(
         name="cuBLAS",
         gate="CUBLAS_STATUS_ALLOC_FAILED",
         regex=_BARE,
@@ -146,9 +158,17 @@ PATTERNS = (
     Pattern(
         name="torch_memory_saver",
         gate="CUresult",
-        regex=_CURESULT,
-        read=_read_curesult,
-        example="[torch_memory_saver.cpp] CUresult error: 2  file=csrc/core.cpp func=malloc line=104",
+        regex=_SAVER,
+        read=_read_saver,
+        example="[torch_memory_saver.cpp] CUresult error: 2 (out of memory)  file=csrc/utils.h func=cu_mem_create",
+        expect=("DeviceOom",),
+    ),
+    Pattern(
+        name="torch_memory_saver, resume",
+        gate="cudaError",
+        regex=_SAVER,
+        read=_read_saver,
+        example="[torch_memory_saver.cpp] cudaError error: 2 (out of memory)  file=csrc/core.cpp func=resume line=172",
         expect=("DeviceOom",),
     ),
     Pattern(

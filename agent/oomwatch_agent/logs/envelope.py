@@ -43,12 +43,15 @@ _IN_BRACKETS = _compiled(
     # torchrun and torch.distributed
     r"\[rank(?P<rank>\d{1,7})\]:? ?",
     r"\[default\d{1,4}\]: ?",
+    r"\[\d+,\d+\]<std(?:out|err)>: ?",  # mpirun --tag-output
+    r"\[pod/[^\]]{1,200}\] ",  # kubectl logs --prefix
     r"\[" + _LEVEL + r"\]:? ?",
     # [2026-.. E 12 34] of Ray, [2026-.. TP0] of SGLang, [2026-..][module][INFO] - of Hydra
     r"\[" + _TIME + r"[^\]]{0,60}\](?:\[[\w.]+\]\[" + _LEVEL + r"\] - )? ?",
     r"\[ *\d+\.\d+\] ",  # the kernel's ring buffer
 )
 _AFTER_A_DIGIT = _compiled(
+    r"\d{1,5}: (?=\S)",  # srun --label
     # a collector's or a logger's time, with what may follow it
     _TIME + r"(?: std(?:out|err) [FP])?\s+"
     r"(?:(?:- )?[\w.]+ - " + _LEVEL + r" - |[|\-]? ?" + _LEVEL + r"\s*(?:[\w./]+:\d+ --|\||-|:)? )?",
@@ -56,11 +59,14 @@ _AFTER_A_DIGIT = _compiled(
 _AFTER_A_CAPITAL = _compiled(
     # DEBUG:module:, DEBUG:2026-07-23 18:43:23,844:, INFO 01-22 09:42:00 [core.py:58]
     _LEVEL + r":(?:[\w.\-]+|" + _TIME + r"):\s?",
-    _LEVEL + r" \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+:\d+\] ?",
+    _LEVEL + r" \d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \[?[\w./]+:\d+\] ?",
     _LEVEL + r"(?: - |: )",
     r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.\-]+ [\w.\-/]+(?:\[\d+\])?: ",  # syslog
 )
-_AFTER_A_SMALL_LETTER = _compiled(r"[\w/]{1,60}\.(?:cc|cpp|py|h):\d+: ")
+_AFTER_A_SMALL_LETTER = _compiled(
+    r"[\w/]{1,60}\.(?:cc|cpp|py|h):\d+: ",  # what stands after the time in a raylet's log
+    r"[\w.]{1,80}:[\w<>]{1,60}:\d+ - ",  # and in loguru's
+)
 
 
 def _prefixes_at(letter: str) -> tuple[re.Pattern[str], ...]:

@@ -14,7 +14,7 @@ from oomwatch_agent.logs.units import NUMBER, SIZE_UNIT, byte_count, count_of, n
 # Ray 2.2 to 2.60. The sentence before it may be on the same line or on the one above; the part about the task is
 # optional, and newer ones name the lease.
 _RAY_NODE = re.compile(
-    r"(?:.{0,300}?(?P<kills>\d{1,6}) worker\(s\) were killed due to the node running low on memory\.\s*"
+    r"\s{0,8}(?:.{0,300}?(?P<kills>\d{1,6}) worker\(s\) were killed due to the node running low on memory\.\s*"
     r"|.{0,2000}?killed due to the node running low on memory\.\s*)?"
     r"Memory on the node (?:\(IP: [^)]{0,150}\) )?"
     r"(?:where the \w+ (?:\((?P<task>[^)]{0,300}(?:\([^)]*\)[^)]{0,100})?)\) )?was running )?"
@@ -36,13 +36,13 @@ _KERNEL = re.compile(
 )
 _KERNEL_RSS = re.compile(r"\b(?:anon|file|shmem)-rss:(\d{1,15})kB")
 _SLURM = re.compile(
-    r"(?:\w+: )?(?:error: )?Detected (?P<kills>\d{1,6}) oom[-_]kill event(?:s|\(s\))? in (?:StepId=|step )\S+",
+    r"(?:[\w.\-]{1,80}: ){0,3}Detected (?P<kills>\d{1,6}) oom[-_]kill event(?:s|\(s\))? in (?:StepId=|step )\S+",
     re.IGNORECASE,
 )
 _EXIT = re.compile(
     r"(?:srun: error: \S{1,80}: tasks? [\d,\-]{1,60}: Exited with exit code"
     r"|[Pp]rocess finished with exit code|[Cc]ommand terminated with (?:non-zero )?exit code"
-    r"|(?:\S{1,80} )?exited with (?:exit )?code|[Ee]xit [Cc]ode:|exitcode ?:|returned exit code) ?137\b"
+    r"|(?:\S{1,80} )?exited with (?:exit )?code|[Ee]xit [Cc]ode:|exitcode *:|returned exit code) *137\b"
 )
 _XID = re.compile(r"NVRM: Xid \(PCI:(?P<bus>[0-9a-fA-F:.]{4,20})\): (?P<xid>\d{1,5})\b")
 # 79: fallen off the bus. 119, 120: the GPU's own processor no longer answers. Others (13, 31, 43, 45 ...) are errors

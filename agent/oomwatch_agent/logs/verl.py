@@ -19,7 +19,7 @@ _MEMORY = re.compile(
     rf"memory reserved \(GB\): (?P<reserved>{NUMBER})"
     rf"(?:, device memory used/total \(GB\): (?P<used>{NUMBER})/(?P<total>{NUMBER}))?"
 )
-_DEVICE_ONLY = re.compile(rf"(?P<head>.{{0,300}}? in sharding manager): {NUMBER} GB / {NUMBER} GB\.?")
+_DEVICE_ONLY = re.compile(rf"(?P<head>.{{0,300}}? in sharding manager(?: memory)?): {NUMBER} GB / {NUMBER} GB\.?")
 _AMOUNT = rf"(?P<{{0}}>{NUMBER}) ?(?P<{{0}}_unit>{SIZE_UNIT})"
 _OWN_PRINT = re.compile(
     r"(?:\[[^\]]{1,80}\] *)?(?:(?:global[ _]?)?(?:step|iter(?:ation)?)[ :=#]*(?P<step>\d{1,15})\b[ :,|\-]*)?"
@@ -130,8 +130,8 @@ PATTERNS = (
         gate="sharding",
         regex=_DEVICE_ONLY,
         read=_read_device_only,
-        example="After state_dict() in sharding manager memory in sharding manager: 58.32 GB / 79.19 GB.",
-        expect=(),
+        example="After sync model weights in sharding manager: 58.32 GB / 79.19 GB.",
+        expect=("Reshard",),
     ),
     Pattern(
         name="own print",

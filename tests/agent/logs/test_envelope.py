@@ -62,6 +62,11 @@ def test_every_form_of_colour_and_collector_is_taken_off(line: str) -> None:
         ("2026-05-01 10:00:00,123\tWARNING worker.py:85 -- x", Record(text="x")),
         ("(raylet) [2026-05-01 10:00:00,1 E 12 12] (raylet) node.cc:30: x", Record(text="x", actor="raylet")),
         ("[8812.104] x", Record(text="x")),
+        ("3: (WorkerDict pid=7) x", Record(text="x", pid=7, actor="WorkerDict")),
+        ("[1,0]<stderr>: x", Record(text="x")),
+        ("[pod/trainer-0/main] x", Record(text="x")),
+        ("2026-05-01 10:00:00.123 | DEBUG    | verl.workers:run:12 - x", Record(text="x")),
+        ("INFO 01-22 09:42:00.123 [v1/worker/gpu_worker.py:131] x", Record(text="x")),
         # Not envelopes
         ("(a remark) x", Record(text="(a remark) x")),
         ("[5] x", Record(text="[5] x")),

@@ -105,6 +105,16 @@ def step(line: str) -> wire.Step:
             "MA 41.54 GB         Max_MA 46.18 GB         CA 50.92 GB         Max_CA 51 GB",
             [wire.TorchMemory(reserved_bytes=gib(50.92), allocated_bytes=gib(41.54))],
         ),
+        ("GPU memory reserved: 61.23 GB", [wire.TorchMemory(reserved_bytes=gib(61.23))]),
+        (
+            "Step 7 | Allocated: 512 MiB | Reserved: 1.5 GiB",
+            [wire.TorchMemory(reserved_bytes=gib(1.5), allocated_bytes=gib(0.5), step=7)],
+        ),
+        (
+            "After sync model weights in sharding manager: 58.32 GB / 79.19 GB.",
+            [wire.Reshard(marker="sync_weights")],
+        ),
+        ("Before vllm offload in sharding manager: 58.32 GB / 79.19 GB.", []),
         ("[INFO] re-sharding parameters for actor model", [wire.Reshard(marker="resharding_parameters")]),
         ("After x, memory allocated (GB): nan, memory reserved (GB): nan", []),
         ("After x, memory allocated (GB): 1, memory reserved (GB): -2", []),
