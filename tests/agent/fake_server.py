@@ -48,8 +48,9 @@ class FakeServer:
         before, self._welcomed = connection in self._welcomed, [*self._welcomed, connection]
         return before
 
-    def all_closed(self) -> bool:
-        return all(connection.close_code is not None for connection in self.connections)
+    async def all_closed(self) -> None:
+        for connection in self.connections:
+            await connection.wait_closed()
 
     def seqs(self) -> list[int]:
         return [message.seq for message in self.heard if isinstance(message, wire.Sample | wire.Event | wire.Bye)]

@@ -419,7 +419,7 @@ def test_the_servers_closing_after_goodbye_is_no_news(caplog: pytest.LogCaptureF
             bench.add_samples(1)
             await _until(lambda: bench.outbox.acknowledged_seq == 1)
             assert await bench.uplink.finish(_bye(bench), DEADLINE_SECONDS)
-            await _until(bench.server.all_closed)
+            await asyncio.wait_for(bench.server.all_closed(), DEADLINE_SECONDS)
             assert bench.pauses == []
 
     _story(story)
