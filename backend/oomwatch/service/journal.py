@@ -49,11 +49,13 @@ class Journal:
         tell: Callable[[Sequence[wire.Transition]], None],
         *,
         flush_seconds: float,
+        entries_max: int = ENTRIES_MAX,
     ) -> None:
         self._archive = archive
         self._call = call
         self._tell = tell
         self._flush_seconds = flush_seconds
+        self._entries_max = entries_max
         self._news: list[wire.Transition] = []  # to be stored, then told
         self._unstored: list[wire.Transition] = []  # told already, since the store failed
         self._entries: list[Entry] = []
@@ -79,7 +81,7 @@ class Journal:
         session = entry.session
         if entry.seq and (entry.seq <= session.queued_seq or session.has_gap):
             return
-        if len(self._entries) >= ENTRIES_MAX:
+        if len(self._entries) >= self._entries_max:
             session.has_gap = True
             self._with_gap[session] = None
             return

@@ -175,8 +175,9 @@ class Service:
 
     def replace_rules(self, rules: RuleSet) -> None:
         """Put other rules in force. What they end is said in the words of the old ones."""
+        old = self.engine.rules
         ended = self.engine.replace_rules(rules, self.clock())
-        self._announce(ended)
+        self.journal.announce([self._in_words(transition, old) for transition in ended])
         self.report_rules(None)
 
     def report_rules(self, error: str | None) -> None:
@@ -210,8 +211,9 @@ class Service:
         if transitions:
             self.journal.announce([self._in_words(transition) for transition in transitions])
 
-    def _in_words(self, transition: wire.Transition) -> wire.Transition:
-        return put_into_words(transition, self.engine.rules, simulated=self._is_simulated(transition.labels))
+    def _in_words(self, transition: wire.Transition, rules: RuleSet | None = None) -> wire.Transition:
+        is_simulated = self._is_simulated(transition.labels)
+        return put_into_words(transition, rules or self.engine.rules, simulated=is_simulated)
 
     def _is_simulated(self, labels: dict[str, str]) -> bool:
         node = self.engine.fleet.nodes.get(labels.get("node", ""))

@@ -1,0 +1,164 @@
+"""A real server on loopback, in a thread of the test's process, and clients that speak to it over real sockets."""
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+import msgspec
+import websockets.sync.client
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.connection import Connection
+
+from oomwatch import wire
+from oomwatch.settings import Address, Settings
+from oomwatch.web.app import running
+from oomwatch.web.parts import Parts
+from oomwatch.web.server import Server, bind
+
+DEADLINE_SECONDS = 15.0
+T = TypeVar("T")
+Self = TypeVar("Self", bound="AgentClient")
+
+RULES = """
+rules:
+  - alert: full
+    severity: warning
+    when: {kind: threshold, metric: gpu_used_ratio, above: 85%}
+    keep_firing_for: 1s
+    summary: {en: "GPU {gpu} of {node} is {value} full", zh: "{node} 的 GPU {gpu} 已满 {value}"}
+    advice:
+      - "lower gpu_memory_utilization"
+"""
+
+
+def until(what: str, look: Callable[[], T | None]) -> T:
+    """What `look` finds, as soon as it finds something."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.01)  # between two looks, never instead of one
+    return found
+
+
+class RunningServer:
+    """The parts of the server are there to be looked at; only its own thread may call them."""
+
+    def __init__(self, url: str, parts: Parts, stop: Callable[[], None]) -> None:
+        self.url = url
+        self.parts = parts
+        self.stop = stop
+
+    def websocket(self, path: str, **options: Any) -> Any:
+        """A connection, as a context manager."""
+        options.setdefault("compression", None)
+        return websockets.sync.client.connect(
+            f"ws{self.url.removeprefix('http')}{path}", max_size=None, proxy=None, **options
+        )
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return httpx.get(self.url + path, timeout=DEADLINE_SECONDS, trust_env=False, **options)
+
+
+def settings_in(folder: Path, **changes: Any) -> Settings:
+    """A database and a rule file in `folder`, messages stored ten times a second."""
+    rules = folder / "alerts.yaml"
+    if not rules.exists():
+        rules.write_text(RULES, encoding="utf-8")
+    settings = msgspec.structs.replace(Settings(), db=str(folder / "oomwatch.db"), rules=rules, flush_interval=0.1)
+    return msgspec.structs.replace(settings, **changes)
+
+
+@contextlib.contextmanager
+def serving(settings: Settings) -> Iterator[RunningServer]:
+    """A server that is ready, and stopped at the end as SIGTERM stops it."""
+    ready = threading.Event()
+    found: list[RunningServer] = []
+    failures: list[BaseException] = []
+
+    async def serve() -> None:
+        with contextlib.closing(bind(Address("127.0.0.1", 0))) as listener:
+            async with running(settings) as parts:
+                server = Server(parts)
+                url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+                found.append(RunningServer(url, parts, lambda: setattr(server, "should_exit", True)))
+                ready.set()
+                await server.serve([listener])
+
+    def run() -> None:
+        try:
+            asyncio.run(serve())
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=run, name="server")
+    thread.start()
+    ready.wait(DEADLINE_SECONDS)
+    try:
+        if failures:
+            raise failures[0]
+        yield found[0]
+    finally:
+        for server in found:
+            server.stop()
+        thread.join(DEADLINE_SECONDS)
+    assert not thread.is_alive()
+    assert not failures
+
+
+class AgentClient:
+    """A hand-written agent: says what it is told to say."""
+
+    def __init__(self, server: RunningServer, **options: Any) -> None:
+        self._opening = server.websocket("/ws/agent", **options)
+        self.connection: Connection
+
+    def __enter__(self: Self) -> Self:  # noqa: PYI019 - typing.Self is younger than Python 3.10
+        self.connection = self._opening.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    def say(self, *messages: msgspec.Struct) -> None:
+        for message in messages:
+            self.connection.send(wire.encode(message).decode())
+
+    def hear(self) -> wire.ServerMessage:
+        message = wire.decode_server(self.connection.recv(timeout=DEADLINE_SECONDS))
+        assert not isinstance(message, wire.Unknown)
+        return message
+
+    def greet(self, greeting: wire.Hello) -> wire.Welcome:
+        self.say(greeting)
+        welcome = self.hear()
+        assert isinstance(welcome, wire.Welcome), welcome
+        return welcome
+
+    def hear_ack_of(self, seq: int) -> None:
+        """Wait until everything up to `seq` is acknowledged."""
+        while True:
+            message = self.hear()
+            assert isinstance(message, wire.Ack), message
+            if message.seq >= seq:
+                return
+
+    def hear_refusal(self) -> wire.Refused:
+        refused = self.hear()
+        assert isinstance(refused, wire.Refused), refused
+        return refused
+
+    def close_code(self) -> int:
+        """How the server closes the connection, after whatever else it says."""
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                self.connection.recv(timeout=DEADLINE_SECONDS)
+        code = self.connection.close_code
+        assert code is not None
+        return code

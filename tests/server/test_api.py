@@ -1,0 +1,244 @@
+"""/api/v1, health, static files and who may read them, over real HTTP."""
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.server.house import hello, sample
+from tests.server.running_server import AgentClient, RunningServer, serving, settings_in, until
+
+from oomwatch import wire
+
+ROW = [
+    *("id", "alert", "severity", "state", "labels", "started_at", "ended_at", "value", "summary", "description"),
+    *("advice", "fired_at", "limit", "unit", "stale", "simulated", "facts", "reason"),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server with one alert that has ended (gpu-07) and one that fires (gpu-08, simulated), read only."""
+    with serving(settings_in(tmp_path_factory.mktemp("api"))) as server:
+        with AgentClient(server) as one, AgentClient(server) as other:
+            one.greet(hello("gpu-07", sent_at=time.time()))
+            other.greet(hello("gpu-08", sent_at=time.time(), run="qwen7b", simulated=True))
+            one.say(sample(1, 79, time.time()), sample(2, 10, time.time()))
+            step = wire.Step(step=4, step_seconds=60.0, rollout_seconds=20.0)
+            other.say(sample(1, 78, time.time()), wire.Event(seq=2, at=time.time(), body=step))
+            one.hear_ack_of(2)
+            other.hear_ack_of(2)
+        until("the alert to end", lambda: server.get("/api/v1/alerts?state=resolved").json())
+        yield server
+
+
+def test_alerts_are_an_array_of_rows_newest_first(server: RunningServer) -> None:
+    rows = server.get("/api/v1/alerts").json()
+    assert [row["state"] for row in rows] == ["firing", "resolved"]
+    assert all(list(row) == ROW for row in rows)
+    assert rows[0]["started_at"] >= rows[1]["started_at"]
+
+
+def test_an_open_alert_has_no_end_and_an_ended_one_has(server: RunningServer) -> None:
+    firing, ended = server.get("/api/v1/alerts").json()
+    assert firing["ended_at"] is None
+    assert firing["simulated"]
+    assert firing["labels"] == {"node": "gpu-08", "gpu": "0", "run": "qwen7b"}
+    assert ended["ended_at"] > ended["fired_at"]
+    assert ended["reason"] == "recovered"
+
+
+@pytest.mark.parametrize(
+    ("query", "nodes"),
+    [
+        ("state=firing", ["gpu-08"]),
+        ("state=resolved", ["gpu-07"]),
+        ("state=pending", []),
+        ("node=gpu-07", ["gpu-07"]),
+        ("run=qwen7b", ["gpu-08"]),
+        ("alert=full", ["gpu-08", "gpu-07"]),
+        ("alert=other", []),
+        ("limit=1", ["gpu-08"]),
+        ("since=99999999999", ["gpu-08"]),
+    ],
+)
+def test_alerts_can_be_chosen(server: RunningServer, query: str, nodes: list[str]) -> None:
+    assert [row["labels"]["node"] for row in server.get(f"/api/v1/alerts?{query}").json()] == nodes
+
+
+def test_the_texts_come_in_the_language_that_is_asked_for(server: RunningServer) -> None:
+    english = server.get("/api/v1/alerts?state=firing").json()[0]
+    chinese = server.get("/api/v1/alerts?state=firing&lang=zh").json()[0]
+    assert english["summary"].startswith("GPU 0 of gpu-08 is")
+    assert chinese["summary"].startswith("gpu-08 的 GPU 0 已满")
+    assert english["advice"] == ["lower gpu_memory_utilization"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "why"),
+    [
+        ("/api/v1/alerts?state=burning", 400, "state: Input should be 'pending', 'firing' or 'resolved'"),
+        ("/api/v1/alerts?limit=none", 400, "limit: Input should be a valid integer"),
+        ("/api/v1/alerts?lang=fr", 400, "lang: Input should be 'en' or 'zh'"),
+        ("/api/v1/alerts/nothing", 404, 'there is no alert "nothing"'),
+        ("/api/v1/nodes/nothing", 404, 'there is no node "nothing"'),
+        ("/api/v1/history?series=dreams&from=0&to=10", 400, 'there is no series "dreams"'),
+        ("/api/v1/history?series=gpu_used_bytes", 400, "from: Field required; to: Field required"),
+        ("/api/v1/history?series=gpu_used_bytes&from=10&to=0&node=gpu-07&gpu=0", 400, ""),
+        ("/api/v2/alerts", 404, "there is nothing at /api/v2/alerts"),
+    ],
+)
+def test_a_wrong_question_is_answered_with_a_sentence(server: RunningServer, path: str, status: int, why: str) -> None:
+    answer = server.get(path)
+    assert answer.status_code == status
+    assert why in answer.json()["error"]
+    assert answer.headers["content-type"] == "application/json"
+
+
+def test_one_alert_is_told_with_everything_that_became_of_it(server: RunningServer) -> None:
+    (row,) = server.get("/api/v1/alerts?state=resolved").json()
+    story = server.get(f"/api/v1/alerts/{row['id']}").json()
+    assert story["alert"] == row
+    assert [transition["state"] for transition in story["transitions"]] == ["firing", "resolved"]
+
+
+def test_history_is_columns_of_one_length(server: RunningServer) -> None:
+    query = f"series=gpu_used_bytes&node=gpu-08&gpu=0&from={time.time() - 60}&to={time.time() + 1}&step=1"
+    found = server.get(f"/api/v1/history?{query}").json()
+    assert {len(found[column]) for column in ("at", "min", "max", "mean")} == {len(found["at"])}
+    assert 78 * 2**30 in found["max"]
+    assert found["unit"] == "bytes"
+
+
+def test_nodes_runs_steps_rules_agents_and_the_whole_state_can_be_asked_for(server: RunningServer) -> None:
+    assert [node["node"] for node in server.get("/api/v1/nodes").json()] == ["gpu-07", "gpu-08"]
+    (run,) = server.get("/api/v1/runs").json()
+    assert run["steps"][0]["step"]["rollout_seconds"] == 20.0
+    assert server.get("/api/v1/runs/qwen7b/steps").json()[0]["step"]["step"] == 4
+    assert server.get("/api/v1/rules").json()["rules"][0]["alert"] == "full"
+    agents = server.get("/api/v1/agents").json()
+    assert [(agent["node"], agent["stored_seq"]) for agent in agents] == [("gpu-07", 2), ("gpu-08", 2)]
+    assert server.get("/api/v1/state").json()["type"] == "snapshot"
+
+
+def test_every_path_of_the_api_is_described_with_types_that_exist(server: RunningServer) -> None:
+    described = server.get("/api/v1/openapi.json").json()
+    paths = {path for path in described["paths"] if path.startswith("/api/v1/")}
+    assert len(paths) >= 9
+    text = server.get("/api/v1/openapi.json").text
+    named = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
+    assert named <= set(described["components"]["schemas"])
+    assert {"AlertRow", "Snapshot", "History"} <= named
+
+
+# ---------------------------------------------------------------- health, page and headers
+
+
+def test_a_server_that_works_says_so(server: RunningServer) -> None:
+    assert server.get("/healthz").status_code == 200
+    assert server.get("/readyz").json() == {"ready": True, "problems": []}
+
+
+def test_the_page_and_its_files_are_served_with_what_keeps_them_safe(server: RunningServer) -> None:
+    page = server.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert page.headers["cache-control"] == "no-cache"
+    assert server.get("/static/catalogue.json").json()
+    assert server.get("/static/js/main.js").headers["content-type"].startswith("text/javascript")
+
+
+@pytest.mark.parametrize("path", ["/static/__init__.py", "/static/../pyproject.toml", "/static/js", "/static/py.typed"])
+def test_what_is_not_the_pages_is_not_served(server: RunningServer, path: str) -> None:
+    assert server.get(path).status_code == 404
+
+
+def test_plotly_is_served_compressed_and_kept_by_the_browser(server: RunningServer) -> None:
+    script = server.get("/vendor/plotly.min.js")
+    assert script.headers["content-encoding"] == "gzip"
+    assert "max-age=86400" in script.headers["cache-control"]
+    assert b"plotly.js" in script.content[:1000]
+    again = server.get("/vendor/plotly.min.js", headers={"If-None-Match": script.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_client_that_reads_no_gzip_gets_plotly_plain(server: RunningServer) -> None:
+    plain = server.get("/vendor/plotly.min.js", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert b"plotly.js" in plain.content[:1000]
+
+
+def test_a_name_that_a_stranger_pointed_here_is_not_answered(server: RunningServer) -> None:
+    answer = server.get("/api/v1/state", headers={"Host": "rebound.example:8642"})
+    assert answer.status_code == 403
+    assert "--external-url" in answer.json()["error"]
+
+
+def test_a_name_behind_a_proxy_is_answered_where_the_settings_say_so(tmp_path: Path) -> None:
+    with serving(settings_in(tmp_path, external_url="https://gpus.example")) as server:
+        assert server.get("/api/v1/state", headers={"Host": "gpus.example"}).status_code == 200
+
+
+# ---------------------------------------------------------------- the reader's token
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with serving(settings_in(tmp_path_factory.mktemp("closed"), reader_token="let-me-in")) as server:
+        yield server
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/state", "/metrics", "/static/style.css", "/api/v1/openapi.json"])
+def test_without_the_token_nothing_is_shown(closed: RunningServer, path: str) -> None:
+    assert closed.get(path).status_code == 401
+    assert closed.get(path, headers={"Authorization": "Bearer guess"}).status_code == 401
+    assert closed.get(path, headers={"Authorization": "Bearer let-me-in"}).status_code == 200
+
+
+def test_probes_need_no_token(closed: RunningServer) -> None:
+    assert closed.get("/healthz").status_code == closed.get("/readyz").status_code == 200
+
+
+def test_a_browser_gives_the_token_once_and_it_leaves_the_address(closed: RunningServer) -> None:
+    first = closed.get("/?token=let-me-in&lang=zh")
+    assert (first.status_code, first.headers["location"]) == (303, "/?lang=zh")
+    cookie = first.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    headers = {"Cookie": cookie.split(";", maxsplit=1)[0]}
+    assert closed.get("/", headers=headers).status_code == 200
+    with closed.websocket("/ws/live", additional_headers=headers) as browser:
+        assert browser.recv(timeout=10)
+
+
+def test_a_wrong_token_in_the_address_is_no_token(closed: RunningServer) -> None:
+    assert closed.get("/?token=guess").status_code == 401
+
+
+# ---------------------------------------------------------------- trouble
+
+
+def test_where_the_database_cannot_be_written_people_are_told_and_nothing_is_lost(tmp_path: Path) -> None:
+    file = tmp_path / "oomwatch.db"
+    with (
+        serving(settings_in(tmp_path, db=f"sqlite:///{file}?timeout=0.05")) as server,
+        contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other,
+        AgentClient(server) as agent,
+    ):
+        agent.greet(hello(sent_at=time.time()))
+        until("the hello to be stored", server.parts.store.nodes)
+        other.execute("BEGIN IMMEDIATE")
+        agent.say(sample(1, 79, time.time()))
+        problems = until("the server to notice", lambda: server.get("/readyz").json()["problems"])
+        assert "is locked" in problems[0]
+        assert server.get("/readyz").status_code == 503
+        assert server.get("/healthz").status_code == 200
+        assert "oomwatch_store_failed 1.0" in server.get("/metrics").text
+        assert [row["state"] for row in server.get("/api/v1/alerts").json()] == ["firing"]
+        other.execute("ROLLBACK")
+        agent.hear_ack_of(1)
+        assert server.get("/readyz").status_code == 200
+        assert [alert.state for alert in server.parts.store.alerts()] == ["firing"]
