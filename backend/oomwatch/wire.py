@@ -185,6 +185,40 @@ class HostSample(_Value, frozen=True, kw_only=True):
     )
 
 
+class TorchSample(_Value, frozen=True, kw_only=True):
+    """torch's allocator in one process on one of its GPUs, as the probe within it read it (torch.cuda.memory_stats).
+
+    Peaks are those since the program last reset them (the probe never does); totals count since the process started.
+    """
+
+    pid: Count
+    gpu: Name | None = None  # None: the process could not be mapped to a GPU of this node
+    run: Name | None = None
+    rank: Count | None = None
+    role: Text | None = None  # "actor", "rollout", "ref", "critic", "reward", "driver"
+    reserved_bytes: Bytes | None = None
+    allocated_bytes: Bytes | None = None
+    active_bytes: Bytes | None = None
+    inactive_split_bytes: Bytes | None = None
+    reserved_peak_bytes: Bytes | None = None
+    allocated_peak_bytes: Bytes | None = None
+    alloc_retries_total: Count | None = None  # the allocator flushed its cache to survive
+    ooms_total: Count | None = None
+
+
+class EngineSample(_Value, frozen=True, kw_only=True):
+    """A rollout engine's own metrics, from its Prometheus endpoint."""
+
+    engine: Text  # "vllm" or "sglang"
+    address: Text  # host:port that was asked
+    model: Text | None = None
+    run: Name | None = None
+    kv_used_ratio: Ratio | None = None
+    requests_running: Count | None = None
+    requests_waiting: Count | None = None
+    preemptions_total: Count | None = None  # vLLM's preemptions, SGLang's retractions
+
+
 class Sample(_Message, frozen=True, kw_only=True, tag="sample"):
     """What the sensors of one node read at one moment."""
 
@@ -192,6 +226,8 @@ class Sample(_Message, frozen=True, kw_only=True, tag="sample"):
     at: UnixSeconds
     gpus: Annotated[tuple[GpuSample, ...], Meta(max_length=MAX_GPUS_PER_NODE)] = ()
     host: HostSample | None = None
+    torch: Annotated[tuple[TorchSample, ...], Meta(max_length=4096)] = ()
+    engines: Annotated[tuple[EngineSample, ...], Meta(max_length=1024)] = ()
 
 
 class Origin(_Value, frozen=True, kw_only=True):
@@ -307,6 +343,43 @@ class GpuLost(_Body, frozen=True, kw_only=True, tag="gpu_lost"):
     xid: Count | None = None
     pci_bus_id: Text | None = None
     gpu: Name | None = None
+
+
+class ShmSmall(_Body, frozen=True, kw_only=True, tag="shm_small"):
+    """/dev/shm is too small for what a program wants to put there."""
+
+    reporter: Text
+    available_bytes: Bytes | None = None
+    wanted_bytes: Bytes | None = None
+
+
+class NcclError(_Body, frozen=True, kw_only=True, tag="nccl_error"):
+    """A collective failed or timed out: often what the other ranks see when one of them ran out of memory."""
+
+    error: Text  # "timeout", "remote error", "system error", "unhandled CUDA error"
+    gpu: Name | None = None
+
+
+ConfigValue: TypeAlias = bool | int | float | Annotated[str, Meta(max_length=200)]
+
+
+class Config(_Body, frozen=True, kw_only=True, tag="config"):
+    """The run's configuration as far as memory depends on it: allowed keys only, flat, without paths and secrets."""
+
+    values: Annotated[dict[str, ConfigValue], Meta(max_length=1000)]
+    framework: Text | None = None  # "verl"
+    version: Text | None = None
+
+
+class Probe(_Body, frozen=True, kw_only=True, tag="probe"):
+    """A process with the probe inside introduced itself."""
+
+    door: Text  # how the probe came in: "verl.plugins", "vllm.general_plugins", "external_lib", "sitecustomize"
+    torch_version: Text | None = None
+    world_size: Count | None = None
+    rank: Count | None = None
+    role: Text | None = None
+    gpus: tuple[str, ...] = ()  # labels of the GPUs that it uses
 
 
 EventBody: TypeAlias = (

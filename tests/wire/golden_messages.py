@@ -82,6 +82,19 @@ BODIES: dict[str, wire.EventBody] = {
         reporter="kernel", process="ray::TaskRunner", pid=7, used_bytes=500 * GIB, limit_bytes=512 * GIB, kills=2
     ),
     "disk_full": wire.DiskFull(reporter="ray", used_ratio=0.96),
+    "shm_small": wire.ShmSmall(reporter="ray", available_bytes=64 * 2**20, wanted_bytes=4 * GIB),
+    "nccl_error": wire.NcclError(error="timeout", gpu="3"),
+    "config": wire.Config(
+        values={
+            "actor_rollout_ref.rollout.n": 12,
+            "actor_rollout_ref.rollout.gpu_memory_utilization": 0.6,
+            "actor_rollout_ref.rollout.free_cache_engine": True,
+            "actor_rollout_ref.rollout.name": "vllm",
+        },
+        framework="verl",
+        version="0.9.1",
+    ),
+    "probe": wire.Probe(door="verl.plugins", torch_version="2.13.0", world_size=8, rank=3, role="actor", gpus=("3",)),
     "gpu_lost": wire.GpuLost(xid=79, pci_bus_id="0000:3b:00", gpu="3"),
 }
 SAMPLE = wire.Sample(
@@ -110,6 +123,39 @@ SAMPLE = wire.Sample(
         processes=(wire.HostProcess(pid=9, name="raylet", rss_bytes=2 * GIB, run="demo/qwen7b_grpo"),),
     ),
 )
+SAMPLE_WITH_PROBE = wire.Sample(
+    seq=18,
+    at=1796000001.25,
+    torch=(
+        wire.TorchSample(
+            pid=25520,
+            gpu="3",
+            run=RUN,
+            rank=3,
+            role="actor",
+            reserved_bytes=42 * GIB,
+            allocated_bytes=35 * GIB,
+            active_bytes=36 * GIB,
+            inactive_split_bytes=GIB,
+            reserved_peak_bytes=44 * GIB,
+            allocated_peak_bytes=40 * GIB,
+            alloc_retries_total=2,
+            ooms_total=0,
+        ),
+    ),
+    engines=(
+        wire.EngineSample(
+            engine="vllm",
+            address="127.0.0.1:8000",
+            model="Qwen2.5-7B",
+            run=RUN,
+            kv_used_ratio=0.91,
+            requests_running=240,
+            requests_waiting=12,
+            preemptions_total=3,
+        ),
+    ),
+)
 MESSAGES: dict[str, wire.AgentMessage | wire.ServerMessage] = {
     "hello": wire.Hello(
         protocol=1,
@@ -123,6 +169,7 @@ MESSAGES: dict[str, wire.AgentMessage | wire.ServerMessage] = {
         simulated=True,
     ),
     "sample": SAMPLE,
+    "sample-with-probe": SAMPLE_WITH_PROBE,
     **{
         f"event-{name}": wire.Event(
             seq=18, at=1796000001.5, body=body, run="demo/qwen7b_grpo", origin=ORIGIN, backlog=True
