@@ -346,7 +346,7 @@ class GpuLost(_Body, frozen=True, kw_only=True, tag="gpu_lost"):
 
 
 class ShmSmall(_Body, frozen=True, kw_only=True, tag="shm_small"):
-    """/dev/shm is too small for what a program wants to put there."""
+    """The shared memory of the host (/dev/shm) is too small for what a program wants to put there."""
 
     reporter: Text
     available_bytes: Bytes | None = None
@@ -383,7 +383,20 @@ class Probe(_Body, frozen=True, kw_only=True, tag="probe"):
 
 
 EventBody: TypeAlias = (
-    Step | TorchMemory | Reshard | EngineSleep | EngineWake | EngineMemory | DeviceOom | HostOom | DiskFull | GpuLost
+    Step
+    | TorchMemory
+    | Reshard
+    | EngineSleep
+    | EngineWake
+    | EngineMemory
+    | DeviceOom
+    | HostOom
+    | DiskFull
+    | ShmSmall
+    | GpuLost
+    | NcclError
+    | Config
+    | Probe
 )
 
 
