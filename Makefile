@@ -45,8 +45,8 @@ js-test: node_modules/.stamp
 	@test -n "$(JS_TESTS)" || { echo "tests/frontend holds no tests" >&2; exit 1; }
 	$(JS) node --test --test-reporter=dot $(JS_TESTS)
 
-bench: .venv/dev.stamp ## measure the figures of docs/reference/performance.md
-	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS); done
+bench: .venv/dev.stamp ## measure the figures of docs/reference/performance.md, one after the other
+	@set -e; for name in $(basename $(notdir $(wildcard bench/[a-z]*.py))); do echo "== $$name"; $(BIN)/python -m bench.$$name; done
 
 lock: .venv/dev.stamp ## pin the newest releases that pyproject.toml admits
 	scripts/lock $(BIN)/python
@@ -72,5 +72,5 @@ system-packages: .venv/dev.stamp
 	@touch .venv/run.stamp $@
 
 node_modules/.stamp: package.json package-lock.json | .venv/dev.stamp
-	$(JS) npm ci --no-audit --no-fund --loglevel=error
+	$(JS) npm ci --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@
