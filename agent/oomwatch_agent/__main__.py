@@ -1,6 +1,7 @@
 """The agent as a program: read, send, sleep."""
 
 import asyncio
+import functools
 import logging
 import os
 import secrets
@@ -20,6 +21,7 @@ from oomwatch_agent.sampler import Sampler
 from oomwatch_agent.settings import AgentSettings, Invocation, load
 from oomwatch_agent.uplink import Uplink
 
+FIRST_ANSWERS_SECONDS = 2.0
 GOODBYE_SECONDS = 3.0
 ANSWER_WITHIN_RATIO = 0.4  # of the interval: what a source may take before a sample goes without it
 ANSWER_WITHIN_LONGEST_SECONDS = 1.0
@@ -59,7 +61,8 @@ class Agent:
         """Until SIGTERM or SIGINT: read, send, sleep to the next point of the grid."""
         self._stop_on_signals()
         pace = Pace(self.settings.node, self.settings.interval)
-        await self._read(slow=pace.take(time.time()))  # at once, so that the first hello has the facts
+        # At once, and with time for the sources to open, so that the first hello has the facts.
+        await self._read(slow=pace.take(time.time()), within_seconds=FIRST_ANSWERS_SECONDS)
         uplink = Uplink(self.settings.server, self._outbox, self.hello, token=self.settings.token)
         talking = asyncio.create_task(uplink.run())
         try:
@@ -86,10 +89,9 @@ class Agent:
             simulated=self.settings.simulate is not None,
         )
 
-    async def _read(self, *, slow: bool) -> None:
-        at = time.time()
-        loop = asyncio.get_running_loop()
-        collected = await loop.run_in_executor(None, lambda: self.sampler.collect(at, slow=slow))
+    async def _read(self, *, slow: bool, within_seconds: float | None = None) -> None:
+        collect = functools.partial(self.sampler.collect, time.time(), slow=slow, within_seconds=within_seconds)
+        collected = await asyncio.get_running_loop().run_in_executor(None, collect)
         now = time.monotonic()
         for event in collected.events:
             self._outbox.add(event, now)

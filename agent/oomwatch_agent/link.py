@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import inspect
+import ssl
 from collections.abc import Iterator
 from typing import Any
 
@@ -109,6 +110,9 @@ def _as_link_error(url: str) -> Iterator[None]:
         raise LinkError(
             f"cannot reach {url}: no answer in time; is the address right, is a firewall between?"
         ) from error
+    except ssl.SSLError as error:
+        remedy = "does it speak TLS, and is its certificate one that this machine trusts (SSL_CERT_FILE)?"
+        raise LinkError(f"cannot connect to {url}: {error.reason or error}; {remedy}") from error
     except (OSError, EOFError) as error:
         raise LinkError(f"cannot reach {url}: {_brief_os_error(error)}; does the server run there?") from error
 

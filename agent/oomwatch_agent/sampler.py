@@ -76,7 +76,7 @@ class _Slot:
 
 
 class Sampler:
-    """Owns the sources. `collect` blocks for `answer_within_seconds` at most; call it from one thread at a time."""
+    """Owns the sources. `collect` blocks while it waits for answers; call it from one thread at a time."""
 
     def __init__(
         self,
@@ -97,12 +97,12 @@ class Sampler:
         self._deduplicator = Deduplicator()
         self.facts = self._merged_facts()
 
-    def collect(self, at: float, *, slow: bool) -> Collected:
-        """Ask all, wait a moment, and say what came. `at`: Unix seconds of this sample."""
+    def collect(self, at: float, *, slow: bool, within_seconds: float | None = None) -> Collected:
+        """Ask all, wait a moment (this time `within_seconds`), say what came. `at`: Unix seconds of this sample."""
         now = self._clock()
         self._ask(now, slow=slow)
         # In the order of the sources and not of their answers: of two that tell the same, the first is kept.
-        readings = [reading for _, reading in sorted(self._read_answers(), key=lambda answer: answer[0])]
+        readings = [reading for _, reading in sorted(self._read_answers(within_seconds), key=lambda answer: answer[0])]
         self._notice_the_hung(now)
         self._refresh_facts()
         gpus = tuple(self._gpus(readings, now))
@@ -127,9 +127,9 @@ class Sampler:
                 slot.asked_at = now
                 slot.worker.ask(slow=slow, reopen=slot.reopen)
 
-    def _read_answers(self) -> Iterator[tuple[int, Reading]]:
+    def _read_answers(self, within_seconds: float | None) -> Iterator[tuple[int, Reading]]:
         """The readings that arrive in time: those asked for now, and late ones of earlier rounds."""
-        deadline = time.monotonic() + self._answer_within_seconds
+        deadline = time.monotonic() + (self._answer_within_seconds if within_seconds is None else within_seconds)
         while any(slot.asked_at is not None and slot.state != "hung" for slot in self._slots):
             try:
                 answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))

@@ -88,6 +88,7 @@ _START = _Phase("start", 0.6, 22.0, 0.1, 0.1)
 _DYING_SECONDS = 1.0
 _DOWN_SECONDS = 8.0
 _DOWN_GIB = 0.6
+_DOWN = _Phase("down", 0.0, _DOWN_GIB, 0.0, 0.0)
 _FED_BY_LENGTH = frozenset({"old_log_prob", "ref", "update_actor"})
 _GIB_PER_TOKEN = 7.8 / 1000  # activations and logits of a micro batch of 8, a token of the mean response
 
@@ -153,9 +154,7 @@ def _attempt(story: Story, noise: random.Random, attempt: int) -> Iterator[Momen
                 yield moment
                 continue
             yield msgspec.structs.replace(moment, seconds=_DYING_SECONDS, ending=ending, finished=None)
-            yield _draft(
-                story, _Phase("down", 0, _DOWN_GIB, 0.0, 0.0), attempt=attempt, step=0, seconds=_DOWN_SECONDS
-            )  # fmt: skip
+            yield _draft(story, _DOWN, attempt=attempt, step=0, seconds=_DOWN_SECONDS)
             return
 
 

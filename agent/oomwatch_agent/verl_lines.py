@@ -37,7 +37,7 @@ def lines_at_start(moment: Moment, cast: Cast) -> Iterator[str]:
     """What is printed when a moment begins."""
     rank_0 = f"(WorkerDict pid={cast.ranks[0]})"
     if moment.phase == "gen":
-        yield from _awake(moment, cast, moment.gib)
+        yield from _awake(moment, cast)
     elif moment.phase == "reward":
         yield from _fallen_asleep(moment, cast)
     elif moment.phase == "update_actor":
@@ -58,7 +58,7 @@ def lines_at_end(moment: Moment, cast: Cast, speed: float) -> Iterator[str]:
     elif moment.finished is not None:
         yield f"(TaskRunner pid={cast.driver}) {_step_line(moment.finished, HOST_IDLE_GIB + moment.host_gib, speed)}"
     elif moment.phase == "update_weights":
-        yield from _awake(moment, cast, moment.gib)  # and, in a storm, back to training at once
+        yield from _awake(moment, cast)  # and, in a storm, back to training at once
 
 
 def _memory(who: str, head: str, device_gib: float, allocated_gib: float, reserved_gib: float) -> str:
@@ -81,14 +81,12 @@ def _fallen_asleep(moment: Moment, cast: Cast) -> Iterator[str]:
     yield _engine(cast, "It took 0.412 seconds to fall asleep.")
 
 
-def _awake(moment: Moment, cast: Cast, device_gib: float) -> Iterator[str]:
+def _awake(moment: Moment, cast: Cast) -> Iterator[str]:
     """The end of a switch to rollout: the engine has its cache again. One that dies on the way prints none of it."""
     if moment.ending is None:
-        leaked = moment.leaked_gib
+        rank_0, leaked = f"(WorkerDict pid={cast.ranks[0]})", moment.leaked_gib
         yield _engine(cast, "It took 0.512 seconds to wake up tags ['kv_cache'].")
-        yield _memory(
-            f"(WorkerDict pid={cast.ranks[0]})", "After resume kv_cache", device_gib, 2 + leaked, 4 + leaked
-        )  # fmt: skip
+        yield _memory(rank_0, "After resume kv_cache", moment.gib, 2 + leaked, 4 + leaked)
 
 
 def _step_line(numbers: StepNumbers, host_gib: float, speed: float) -> str:

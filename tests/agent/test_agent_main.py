@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.agent.fake_server import FakeServer, refusing, welcoming
 
@@ -15,6 +16,7 @@ from oomwatch_agent.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_SECONDS = 30.0
+MEMORY_BUDGET_MIB = 50
 SIMULATED = ("--simulate", "healthy", "--simulate-gpus", "2", "--interval", "0.2", "--node", "n1")
 
 
@@ -31,6 +33,10 @@ class Process:
         pipe = asyncio.subprocess.PIPE
         program = (sys.executable, "-m", "oomwatch_agent", *argv)
         return cls(await asyncio.create_subprocess_exec(*program, env=environ, stdout=pipe, stderr=pipe))
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     async def ended(self) -> tuple[int | None, str, str]:
         """Exit status, standard output and log, once it has ended."""
@@ -122,6 +128,21 @@ def test_without_a_server_it_runs_on_and_stops_at_once_when_asked() -> None:
         assert "the server had not stored" in log
 
     asyncio.run(story())
+
+
+def test_it_fits_into_a_trainers_image() -> None:
+    """36 MiB on Python 3.11 (bench/agent.py); the budget leaves room for other versions' interpreters."""
+    server = FakeServer(welcoming())
+
+    async def story() -> None:
+        agent = await Process.start("--server", server.url, *SIMULATED)
+        await _until(lambda: len(server.heard_of(wire.Sample)) >= 5)
+        resident_mib = psutil.Process(agent.pid).memory_info().rss / 2**20
+        agent.signal(signal.SIGTERM)
+        await agent.ended()
+        assert resident_mib < MEMORY_BUDGET_MIB
+
+    _with_server(server, story)
 
 
 def test_check_says_what_is_found_and_that_the_server_takes_it() -> None:

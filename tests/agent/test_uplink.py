@@ -376,6 +376,26 @@ def test_a_host_that_does_not_exist_is_named(caplog: pytest.LogCaptureFixture) -
     assert "cannot reach ws://no-such-host.invalid:8642" in caplog.text
 
 
+def test_a_server_without_tls_is_not_taken_for_one_that_is_down(caplog: pytest.LogCaptureFixture) -> None:
+    async def answer_in_plain(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async def story() -> None:
+        plain = await asyncio.start_server(answer_in_plain, "127.0.0.1", 0)
+        port = plain.sockets[0].getsockname()[1]
+        bench = Bench(FakeServer(welcoming()), url=f"wss://127.0.0.1:{port}/ws/agent")
+        task = asyncio.create_task(bench.uplink.run())
+        await _until(lambda: len(bench.pauses) >= 1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        plain.close()
+        await plain.wait_closed()
+
+    _story(story)
+    assert "does it speak TLS" in caplog.text
+
+
 # ---------------------------------------------------------------- goodbye
 
 
