@@ -109,10 +109,13 @@ class Shelf:
         self.transitions: list[wire.Transition] = []
         self.messages: list[wire.AgentMessage] = []
         self.is_full = False
+        self.takes_no_transitions = False
         self._log = log
 
     def append(self, transitions: Sequence[wire.Transition]) -> None:
         self._refuse_if_full()
+        if self.takes_no_transitions:
+            raise OSError("a lock")
         self.transitions += transitions
         self._log += [f"stored {transition.state}" for transition in transitions]
 

@@ -14,7 +14,7 @@ from oomwatch.service.sessions import Session
 
 # Messages in memory: four minutes of 128 agents, about 60 MiB. What finds no room stays with its agent.
 ENTRIES_MAX = 30_000
-ENTRIES_AT_ONCE = 2_000  # one transaction of the store; a longer one would keep an alert waiting
+ENTRIES_AT_ONCE = 100  # one transaction of the store, some 20 ms: an alert may have to wait for one
 
 logger = logging.getLogger(__name__)
 
@@ -146,29 +146,32 @@ class Journal:
         self._tell(news)
 
     async def _record(self) -> None:
-        """Store what is queued, and acknowledge. Stops at the first failure: the next interval tries again."""
-        if self._unstored:
-            if not await self._write(self._archive.append, list(self._unstored)):
-                return
-            self._unstored = []
-        while self._entries or self._skipped:
-            batch = self._entries[:ENTRIES_AT_ONCE]
-            reached = self._reached(batch)
-            if batch and not await self._write(self._archive.record, batch):
+        """Store what is queued by now, and acknowledge. Ends at the first failure: the next interval tries again."""
+        if not await self._all_is_told():
+            return
+        skipped = {session: session.queued_seq for session in self._skipped}
+        left = len(self._entries)
+        self._entries.sort(key=_node)  # a node's readings make one piece in the database
+        while left:
+            batch = self._entries[: min(left, ENTRIES_AT_ONCE)]
+            if not (await self._all_is_told() and await self._write(self._archive.record, batch)):
                 return
             del self._entries[: len(batch)]
-            for session, seq in reached.items():
+            left -= len(batch)
+            for session, seq in {entry.session: entry.seq for entry in batch if entry.seq}.items():
                 _acknowledge(session, seq)
+        for session, seq in skipped.items():
+            _acknowledge(session, seq)
+            if session.queued_seq == seq:
+                del self._skipped[session]
         self._close_gaps()
 
-    def _reached(self, batch: Sequence[Entry]) -> dict[Session, int]:
-        """How far each session has come once this batch is stored."""
-        reached = {entry.session: entry.seq for entry in batch if entry.seq}
-        if len(batch) == len(self._entries):
-            touched = [*reached, *self._skipped]
-            reached = {session: session.queued_seq for session in touched}
-            self._skipped.clear()
-        return reached
+    async def _all_is_told(self) -> bool:
+        """Store transitions that came up meanwhile, which go first, and those that could not be stored before."""
+        await self._store_news()
+        if self._unstored and await self._write(self._archive.append, list(self._unstored)):
+            self._unstored = []
+        return not self._unstored
 
     def _close_gaps(self) -> None:
         """There is room again: an agent that connects again sends what found none."""
@@ -194,6 +197,10 @@ class Journal:
                 "%s; nothing is lost: alerts go out, agents keep their messages, and it is tried again", problem
             )
         self.problem = problem
+
+
+def _node(entry: Entry) -> str:
+    return entry.session.node
 
 
 def _acknowledge(session: Session, seq: int) -> None:

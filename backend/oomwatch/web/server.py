@@ -6,6 +6,7 @@ import errno
 import logging
 import socket
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
@@ -104,6 +105,14 @@ class Server(uvicorn.Server):
             )
         )
         self._parts = parts
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
+        """A signal asks us to end; the second one, at once.
+
+        uvicorn's own would raise the signal again once it is done, and so end the process before the parts are stopped.
+        """
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await say_goodbye(self._parts)
