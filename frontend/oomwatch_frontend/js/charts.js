@@ -24,7 +24,6 @@ import { colour } from "./theme.js";
  * @property {Line[]} lines
  * @property {{ y: number, label: string, colour: string }[]} [limits]
  * @property {string} [rightUnit]
- * @property {number} [top] the least upper end of the y axis
  */
 
 /**
@@ -35,7 +34,7 @@ import { colour } from "./theme.js";
  * @property {[number, number]} [range]
  * @property {Row[]} rows
  * @property {number} rowHeight px
- * @property {{ x: number, label: string, colour: string }[]} [flags] alerts, across all rows
+ * @property {{ x: number, label: string, glyph: string, colour: string }[]} [flags] alerts, across all rows
  */
 
 /** @type {Promise<any> | null} */
@@ -106,7 +105,7 @@ export function localStamp(at) {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 23).replace("T", " ");
 }
 
-/** @param {Chart} chart @param {number[]} x */
+/** @param {Chart} chart @param {number[]} x @returns {(string | number)[]} */
 const abscissa = (chart, x) => (chart.axis === "time" ? x.map(localStamp) : x);
 
 /** @param {number} row from 0 @param {boolean} [right] */
@@ -133,12 +132,30 @@ function lineTraces(chart, row, line, index) {
     hovertemplate: `%{y:,.1f} ${unit}`,
   };
   if (line.low === undefined || line.high === undefined) return [main];
-  const edge = { ...base, mode: "lines", line: { width: 0, color: ink }, hoverinfo: "skip", showlegend: false };
-  return [
-    { ...edge, y: line.low },
-    { ...edge, y: line.high, fill: "tonexty", fillcolor: fade(ink, 0.18) },
-    main,
-  ];
+  const shape = bandShape(x, line.low, line.high);
+  const band = { ...base, ...shape, mode: "lines", line: { width: 0 }, fill: "toself", fillcolor: fade(ink, 0.2), hoverinfo: "skip" };
+  return [band, main];
+}
+
+/**
+ * The outline of a band, one closed shape for each stretch without a gap.
+ * @template T
+ * @param {T[]} x @param {(number | null)[]} low @param {(number | null)[]} high
+ * @returns {{ x: (T | null)[], y: (number | null)[] }}
+ */
+export function bandShape(x, low, high) {
+  /** @type {{ x: (T | null)[], y: (number | null)[] }} */
+  const shape = { x: [], y: [] };
+  let start = 0;
+  for (let end = 0; end <= x.length; end += 1) {
+    if (end < x.length && low[end] !== null && high[end] !== null) continue;
+    if (end > start) {
+      shape.x.push(...x.slice(start, end), ...x.slice(start, end).reverse(), null);
+      shape.y.push(...high.slice(start, end), ...low.slice(start, end).reverse(), null);
+    }
+    start = end + 1;
+  }
+  return shape;
 }
 
 /** @param {string} hex #rrggbb @param {number} alpha */
@@ -154,12 +171,13 @@ const BETWEEN_PX = 34;
 /** @param {Chart} chart */
 function layout(chart) {
   const rows = chart.rows.length;
-  const height = TOP_PX + rows * chart.rowHeight + (rows - 1) * BETWEEN_PX + BOTTOM_PX;
-  const inner = height - TOP_PX - BOTTOM_PX;
+  const inner = rows * chart.rowHeight + (rows - 1) * BETWEEN_PX;
+  const below = chart.xTitle === "" ? BOTTOM_PX / 2 : BOTTOM_PX;
+  const height = TOP_PX + inner + below;
   /** @type {Record<string, any>} */
   const out = {
     height,
-    margin: { l: 56, r: chart.rows.some((row) => row.rightUnit) ? 56 : 16, t: TOP_PX, b: BOTTOM_PX },
+    margin: { l: 44, r: rightMargin(chart), t: TOP_PX, b: below },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: colour("font"), size: 12, color: colour("muted") },
@@ -180,8 +198,22 @@ function layout(chart) {
     out.annotations.push(...titles(row, domain[1]), ...limitLabels(row, index));
     out.shapes.push(...limitLines(row, index));
   });
-  out.shapes.push(...(chart.flags ?? []).map((flag) => flagLine(chart, flag)));
+  for (const flag of chart.flags ?? []) {
+    const x = chart.axis === "time" ? localStamp(flag.x) : flag.x;
+    const line = { color: colour(flag.colour), width: 1.2, dash: "dot" };
+    out.shapes.push({ type: "line", layer: "below", xref: "x", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line });
+    out.annotations.push({
+      x, yref: "paper", y: 0, yanchor: "bottom", yshift: -2, showarrow: false, text: flag.glyph,
+      font: { size: 13, color: colour(flag.colour) }, hovertext: escapeMarkup(flag.label),
+    });
+  }
   return out;
+}
+
+/** Room for the names of limits, or for a second axis. @param {Chart} chart */
+function rightMargin({ rows }) {
+  if (rows.some((row) => row.limits?.length)) return 96;
+  return rows.some((row) => row.rightUnit) ? 52 : 12;
 }
 
 /** @param {Chart} chart */
@@ -207,14 +239,14 @@ function xaxis(chart) {
 
 /** @param {Row} row @param {number} index @param {number[]} domain */
 function yaxes(row, index, domain) {
-  const highest = Math.max(row.top ?? 0, ...row.lines.filter((line) => !line.right).flatMap((line) => numbers(line.high ?? line.y)));
+  const highest = Math.max(...(row.limits ?? []).map((limit) => limit.y), ...row.lines.filter((line) => !line.right).flatMap((line) => numbers(line.high ?? line.y)));
   const common = { gridcolor: colour("grid"), zeroline: false, fixedrange: true, nticks: 5, tickformat: ",~r" };
   /** @type {Record<string, any>} */
   const axes = {
     [`yaxis${index === 0 ? "" : index + 1}`]: { ...common, domain, range: [0, highest > 0 ? highest * 1.06 : 1] },
   };
   if (row.rightUnit) {
-    const right = { ...common, overlaying: yAxis(index), side: "right", rangemode: "tozero", showgrid: false };
+    const right = { ...common, tickmode: "auto", tickformat: ",d", overlaying: yAxis(index), side: "right", rangemode: "tozero", showgrid: false };
     axes[`yaxis${index + 101}`] = right;
   }
   return axes;
@@ -227,9 +259,9 @@ const numbers = (values) => values.filter((value) => value !== null);
 function titles(row, top) {
   const base = { xref: "paper", yref: "paper", y: top, yanchor: "bottom", showarrow: false, yshift: 4 };
   const title = { ...base, x: 0, xanchor: "left", text: `<b>${escapeMarkup(row.title)}</b>`, font: { color: colour("text"), size: 13 } };
-  const names = row.lines.map((line) => `<span style="color:${colour(line.colour)}">━ ${escapeMarkup(line.name)}</span>`);
+  const names = row.lines.map((line) => `<span style="color:${colour(line.colour)}">━ ${escapeMarkup(line.right ? `${line.name} (${row.rightUnit})` : line.name)}</span>`);
   const legend = { ...base, x: 1, xanchor: "right", text: names.join("   "), font: { size: 12 } };
-  return row.lines.length > 1 || row.lines[0]?.name !== row.title ? [title, legend] : [title];
+  return row.lines.length > 1 ? [title, legend] : [title];
 }
 
 /** plotly reads a little markup in texts; names may hold anything. @param {string} text */
@@ -246,13 +278,7 @@ function limitLines(row, index) {
 /** @param {Row} row @param {number} index */
 function limitLabels(row, index) {
   return (row.limits ?? []).map(({ y, label, colour: name }) => ({
-    xref: "paper", x: 0.004, xanchor: "left", yref: yAxis(index), y, yanchor: "top", showarrow: false,
+    xref: "paper", x: 1, xanchor: "left", xshift: 6, yref: yAxis(index), y, yanchor: "middle", showarrow: false,
     text: escapeMarkup(label), font: { size: 11, color: colour(name) },
   }));
-}
-
-/** @param {Chart} chart @param {{ x: number, colour: string }} flag */
-function flagLine(chart, flag) {
-  const x = chart.axis === "time" ? localStamp(flag.x) : flag.x;
-  return { type: "line", xref: "x", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line: { color: colour(flag.colour), width: 1.2, dash: "dot" } };
 }

@@ -12,9 +12,11 @@ import { paint, readPalette } from "./fleet-paint.js";
  * @typedef {object} MapHandlers `node` counts over all sections, `gpu` within the node (null: the node itself)
  * @property {(node: number, gpu: number | null) => void} open
  * @property {(node: number, gpu: number | null) => (Element | string)[]} describe lines for the tooltip
+ * @property {(ratio: number | null) => string} percent
  * @property {(node: number, gpu: number) => string} announce a sentence for a screen reader
  */
 
+export const FEW_NODES = 16;
 const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
 
 export class FleetMap {
@@ -86,7 +88,8 @@ export class FleetMap {
   resize = () => {
     const width = this.element.clientWidth;
     const top = this.element.getBoundingClientRect().top + scrollY;
-    this.layout = fit(this.sections, width, Math.max(220, innerHeight - top - 150));
+    const few = this.nodes.length <= FEW_NODES; // beside the map of a few nodes their table is to be seen too
+    this.layout = fit(this.sections, width, Math.max(220, few ? (innerHeight - top) * 0.6 : innerHeight - top - 150));
     this.scale = devicePixelRatio;
     this.canvas.width = Math.ceil(width * this.scale);
     this.canvas.height = Math.ceil((this.layout.height + 2) * this.scale);
@@ -106,7 +109,7 @@ export class FleetMap {
     this.palette ??= readPalette(this.context, this.scale);
     this.context.setTransform(this.scale, 0, 0, this.scale, 0, this.scale); // a pixel of room for the ring
     if (this.nodes.length === this.layout.blocks.length) {
-      paint(this.context, this.layout, this.nodes, this.palette, this.focus);
+      paint(this.context, this.layout, this.nodes, this.palette, this.focus, this.handlers.percent);
     }
     this.#describe();
   }

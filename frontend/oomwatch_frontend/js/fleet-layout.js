@@ -1,33 +1,34 @@
 // Where each GPU's square lies on the map: the largest squares with which the whole fleet fits. Pure arithmetic.
 
-export const LARGEST_CELL = 72;
+export const LARGEST_CELL = 96;
 export const SMALLEST_CELL = 5;
 const CELLS_A_ROW = 8; // a node of the usual kind is one row
-const NAMED_FROM = 11; // px: below it there is no room for the names of nodes
+const NAMED_FROM = 24; // px: cells of this size are large enough, names and all
+const LEAST_NAMED = 9; // px: below it there is no room for the names of nodes
+const NAMED_WORTH = 0.6; // names are worth cells of this share of the size they could have
 
 /** @typedef {{ title: string | null, nodes: { name: string, gpus: number }[] }} Section */
 /** @typedef {{ section: number, node: number, name: string, x: number, y: number, columns: number, gpus: number, width: number, height: number }} Block */
 /** @typedef {{ title: string, x: number, y: number }} Heading */
 /** @typedef {{ cell: number, gap: number, label: number, host: number, blocks: Block[], headings: Heading[], width: number, height: number }} Layout */
 
-/** Spaces that go with a size of cell, px. @param {number} cell */
-function spacing(cell) {
-  const named = cell >= NAMED_FROM;
+/** Spaces that go with a size of cell, px. @param {number} cell @param {boolean} named */
+function spacing(cell, named) {
   return {
     gap: cell >= 24 ? 3 : cell >= 8 ? 2 : 1,
-    label: named ? 18 : 0,
-    host: cell >= 24 ? 7 : 0, // the bar of the host's memory below the cells
-    between: cell >= 24 ? 20 : named ? 12 : 4,
+    label: named ? 16 : 0,
+    host: named && cell >= 24 ? 8 : 0, // the bar of the host's memory below the cells
+    between: cell >= 24 ? 20 : named ? 10 : 4,
     heading: 22,
   };
 }
 
 /**
  * Blocks from left to right, wrapped; sections below each other.
- * @param {Section[]} sections @param {number} width px @param {number} cell px @returns {Layout}
+ * @param {Section[]} sections @param {number} width px @param {number} cell px @param {boolean} named @returns {Layout}
  */
-export function place(sections, width, cell) {
-  const { gap, label, host, between, heading } = spacing(cell);
+export function place(sections, width, cell, named) {
+  const { gap, label, host, between, heading } = spacing(cell, named);
   /** @type {Layout} */
   const layout = { cell, gap, label, host, blocks: [], headings: [], width, height: 0 };
   let y = 0;
@@ -58,19 +59,38 @@ export function place(sections, width, cell) {
 }
 
 /**
- * The layout with the largest cells that fits, or, where none fits, the smallest (the page then scrolls).
+ * The layout with the largest cells that fits, or, where none fits, the smallest (the page then scrolls). Nodes are
+ * named unless that makes the cells much smaller: then the tooltip names them.
  * @param {Section[]} sections @param {number} width px @param {number} height px @returns {Layout}
  */
 export function fit(sections, width, height) {
-  let low = SMALLEST_CELL;
-  let high = LARGEST_CELL;
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    const tried = place(sections, width, middle);
-    if (tried.height <= height && widest(tried) <= width) low = middle;
-    else high = middle - 1;
+  const named = largest(sections, width, height, true);
+  if (named !== null && named.cell >= NAMED_FROM) return named;
+  const bare = largest(sections, width, height, false);
+  if (named !== null && bare !== null && named.cell >= NAMED_WORTH * bare.cell) return named;
+  return bare ?? place(sections, width, SMALLEST_CELL, false);
+}
+
+/** @param {Section[]} sections @param {number} width @param {number} height @param {boolean} named */
+function largest(sections, width, height, named) {
+  const from = named ? LEAST_NAMED : SMALLEST_CELL;
+  for (let cell = LARGEST_CELL; cell >= from; cell -= cell > 40 ? 4 : 1) {
+    const tried = place(sections, width, cell, named);
+    if (tried.height <= height && widest(tried) <= width) return flatter(sections, tried);
   }
-  return place(sections, width, low);
+  return null;
+}
+
+/**
+ * Slightly smaller cells, where with them so many more nodes stand side by side that the map is much lower.
+ * @param {Section[]} sections @param {Layout} found @returns {Layout}
+ */
+function flatter(sections, found) {
+  for (let cell = found.cell - 1; cell >= 0.75 * found.cell; cell -= 1) {
+    const tried = place(sections, found.width, cell, found.label > 0);
+    if (tried.height < 0.7 * found.height) return tried;
+  }
+  return found;
 }
 
 /** @param {Layout} layout */

@@ -8,7 +8,8 @@ import { colour } from "./theme.js";
 /** @typedef {import("./judge.js").Level} Level */
 /** @typedef {import("./judge.js").Data} Data */
 
-/** @typedef {{ gpu: string, ratio: number | null, percent: string, level: Level, data: Data }} Cell */
+/** @typedef {{ gpu: string, ratio: number | null, level: Level, data: Data }} Cell */
+/** @typedef {(ratio: number | null) => string} Percent a share in words */
 /** @typedef {{ name: string, note: string, level: Level, data: Data, hostRatio: number | null, cells: Cell[] }} NodeCells */
 
 /** Used share from which each colour of headroom applies; the first is for all below. */
@@ -21,7 +22,7 @@ export function bandOf(ratio) {
   return band;
 }
 
-const MARKED_FROM = 16; // px: below it a mark is a blot, and the whole cell takes the colour
+const MARKED_FROM = 24; // px: below it a mark is a blot, and the cell itself takes the mark's shape
 const TEXT_FROM = 38;
 
 /** The colours and the pattern, read once for each theme and each pixel ratio. @param {CanvasRenderingContext2D} context @param {number} scale */
@@ -39,7 +40,8 @@ export function readPalette(context, scale) {
     onBands: BANDS.map((_, index) => colour(`on-band-${index}`)),
     /** @type {Record<string, string>} */
     level: { watch: colour("watch"), warning: colour("warning"), critical: colour("critical") },
-    onLevel: colour("on-level"),
+    /** @type {Record<string, string>} */
+    onLevel: { warning: colour("on-warning"), critical: colour("on-critical") },
     font: colour("font") || "sans-serif",
   };
 }
@@ -70,9 +72,9 @@ function hatch(context, scale) {
 /**
  * @param {CanvasRenderingContext2D} context in CSS pixels
  * @param {Layout} layout @param {NodeCells[]} nodes in the order of the layout's blocks
- * @param {Palette} palette @param {{ block: number, gpu: number } | null} focus
+ * @param {Palette} palette @param {{ block: number, gpu: number } | null} focus @param {Percent} percent
  */
-export function paint(context, layout, nodes, palette, focus) {
+export function paint(context, layout, nodes, palette, focus, percent) {
   context.clearRect(0, 0, layout.width, layout.height);
   /** @type {Placed[]} */
   const placed = [];
@@ -80,11 +82,13 @@ export function paint(context, layout, nodes, palette, focus) {
     nodes[index].cells.forEach((cell, gpu) => placed.push({ ...cellAt(layout, block, gpu), cell }));
   });
   paintFills(context, layout, placed, palette);
+  if (layout.cell < MARKED_FROM) paintTriangles(context, layout, placed, palette);
   paintLost(context, layout, placed, palette);
   paintOutlines(context, layout, placed, palette);
-  if (layout.cell >= TEXT_FROM) paintTexts(context, layout, placed, palette);
+  if (layout.cell >= TEXT_FROM) paintTexts(context, layout, placed, palette, percent);
   if (layout.cell >= MARKED_FROM) paintMarks(context, layout, placed, palette);
   if (layout.label > 0) paintNodes(context, layout, nodes, palette);
+  else paintUnnamed(context, layout, nodes, palette);
   paintHeadings(context, layout, palette);
   if (focus !== null) paintFocus(context, layout, focus, palette);
 }
@@ -92,13 +96,14 @@ export function paint(context, layout, nodes, palette, focus) {
 /** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Placed[]} placed @param {Palette} palette */
 function paintFills(context, layout, placed, palette) {
   const size = layout.cell;
+  const small = size < MARKED_FROM; // no room for marks: a critical cell is full, a warning is a triangle
   /** @type {Batches} */
   const batches = new Map([[palette.empty, []]]);
   for (const { x, y, cell } of placed) {
     batches.get(palette.empty)?.push([x, y, size, size]);
-    const paintOf = fillOf(cell, palette);
+    const paintOf = small && cell.data === "ok" && cell.level === "warning" ? null : fillOf(cell, palette);
     if (paintOf === null) continue;
-    const height = cell.data === "ok" ? fillHeight(cell, size) : size;
+    const height = cell.data === "ok" && !(small && paintOf === palette.level.critical) ? fillHeight(cell, size) : size;
     const batch = batches.get(paintOf) ?? [];
     batches.set(paintOf, batch);
     batch.push([x, y + size - height, size, height]);
@@ -107,6 +112,20 @@ function paintFills(context, layout, placed, palette) {
     context.fillStyle = paintOf;
     for (const [x, y, width, height] of rectangles) context.fillRect(x, y, width, height);
   }
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Placed[]} placed @param {Palette} palette */
+function paintTriangles(context, layout, placed, palette) {
+  const size = layout.cell;
+  context.fillStyle = palette.level.warning;
+  context.beginPath();
+  for (const { x, y, cell } of placed) {
+    if (cell.level !== "warning" || cell.data !== "ok") continue;
+    context.moveTo(x, y + size);
+    context.lineTo(x + size / 2, y);
+    context.lineTo(x + size, y + size);
+  }
+  context.fill();
 }
 
 /** @param {Cell} cell @param {number} size */
@@ -122,7 +141,7 @@ function fillOf(cell, palette) {
 
 /** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Placed[]} placed @param {Palette} palette */
 function paintLost(context, layout, placed, palette) {
-  const inset = Math.max(1, layout.cell * 0.22);
+  const inset = Math.max(1, layout.cell * 0.28);
   context.strokeStyle = palette.lost;
   context.lineWidth = Math.max(1, Math.min(3, layout.cell / 10));
   context.beginPath();
@@ -144,62 +163,65 @@ function paintOutlines(context, layout, placed, palette) {
     context.strokeStyle = palette.level[level];
     context.lineWidth = width;
     for (const { x, y, cell } of placed) {
-      if (cell.level !== level) continue;
+      if (cell.level !== level || (level === "warning" && cell.data === "ok" && layout.cell < MARKED_FROM)) continue;
       context.strokeRect(x + width / 2, y + width / 2, layout.cell - width, layout.cell - width);
     }
   }
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Placed[]} placed @param {Palette} palette */
-function paintTexts(context, layout, placed, palette) {
+/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Placed[]} placed @param {Palette} palette @param {Percent} percent */
+function paintTexts(context, layout, placed, palette, percent) {
   const size = layout.cell;
-  context.textBaseline = "alphabetic";
-  for (const { x, y, cell } of placed) {
-    const filled = cell.data === "ok" ? fillHeight(cell, size) : 0;
-    const onFill = cell.level === "warning" || cell.level === "critical" ? palette.onLevel : palette.onBands[bandOf(cell.ratio ?? 0)];
+  const texts = (/** @type {Placed} */ { x, y, cell }, /** @type {string} */ weak, /** @type {string} */ strong) => {
     context.font = `11px ${palette.font}`;
-    context.fillStyle = filled > size - 14 ? onFill : palette.muted;
+    context.fillStyle = weak;
     context.fillText(cell.gpu, x + 6, y + 15);
-    if (cell.data !== "ok") continue;
+    if (cell.data !== "ok") return;
     context.font = `600 ${size >= 56 ? 15 : 12}px ${palette.font}`;
-    context.fillStyle = filled > 16 ? onFill : palette.text;
-    context.fillText(cell.percent, x + 6, y + size - 7);
+    context.fillStyle = strong;
+    context.fillText(percent(cell.ratio), x + 6, y + size - 7);
+  };
+  for (const at of placed) {
+    texts(at, palette.muted, palette.text);
+    if (at.cell.data !== "ok" || at.cell.ratio === null) continue;
+    const onFill = palette.onLevel[at.cell.level] ?? palette.onBands[bandOf(at.cell.ratio)];
+    const filled = fillHeight(at.cell, size);
+    context.save(); // once more, within the fill: each part of a letter is readable on what is behind it
+    context.beginPath();
+    context.rect(at.x, at.y + size - filled, size, filled);
+    context.clip();
+    texts(at, onFill, onFill);
+    context.restore();
   }
 }
 
-const paths = Object.fromEntries(Object.entries(SHAPES).map(([mark, shape]) => [mark, { ...shape, path: () => new Path2D(shape.path) }]));
-
 /**
  * @param {CanvasRenderingContext2D} context @param {string} mark @param {number} x @param {number} y @param {number} size
- * @param {string} ink @param {string} halo drawn below, so that the mark is seen on any fill
+ * @param {string} ink
  */
-function paintMark(context, mark, x, y, size, ink, halo) {
-  const shape = paths[mark];
-  const path = shape.path();
+function paintMark(context, mark, x, y, size, ink) {
+  const { path, stroked } = SHAPES[/** @type {keyof typeof SHAPES} */ (mark)];
+  const shape = new Path2D(path);
   context.save();
   context.translate(x, y);
   context.scale(size / 16, size / 16);
-  context.lineJoin = "round";
-  context.strokeStyle = halo;
-  context.lineWidth = shape.stroked ? 6 : 4;
-  context.stroke(path);
-  if (!shape.stroked) {
-    context.fillStyle = ink;
-    context.fill(path);
-  }
-  context.strokeStyle = ink;
   context.lineWidth = 2.4;
-  if (shape.stroked) context.stroke(path);
+  context.fillStyle = context.strokeStyle = ink;
+  if (stroked) context.stroke(shape);
+  else context.fill(shape);
   context.restore();
 }
 
 /** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Placed[]} placed @param {Palette} palette */
 function paintMarks(context, layout, placed, palette) {
-  const size = Math.min(17, Math.max(8, layout.cell * 0.42));
-  const inset = layout.cell >= 32 ? 6 : 4;
+  const size = Math.min(16, Math.max(8, Math.round(layout.cell * 0.3)));
+  const room = size + 6; // a plate below the mark, so that it is seen on any fill
   for (const { x, y, cell } of placed) {
     if (cell.level === "ok") continue;
-    paintMark(context, cell.level, x + layout.cell - size - inset, y + inset, size, palette.level[cell.level], palette.surface);
+    const left = x + layout.cell - room - 2;
+    context.fillStyle = palette.surface;
+    context.fillRect(left, y + 2, room, room);
+    paintMark(context, cell.level, left + 3, y + 5, size, palette.level[cell.level]);
   }
 }
 
@@ -215,12 +237,23 @@ function paintNodes(context, layout, nodes, palette) {
     const name = shorten(context, node.name, noted < room / 2 ? room - noted : room);
     context.fillStyle = node.data === "ok" ? palette.text : palette.muted;
     context.fillText(name, block.x + (marked ? 16 : 0), block.y + 12);
-    if (marked) paintMark(context, node.level, block.x, block.y + 1, 12, palette.level[node.level], palette.surface);
+    if (marked) paintMark(context, node.level, block.x, block.y + 1, 12, palette.level[node.level]);
     if (noted > 0 && noted < room / 2) {
       context.fillStyle = palette.muted;
       context.fillText(node.note, block.x + block.width - noted + 10, block.y + 12);
     }
     if (layout.host > 0) paintHost(context, block, node, palette);
+  });
+}
+
+/** Without a name to stand before, the mark of a node's own alert is a frame around its cells. @param {CanvasRenderingContext2D} context @param {Layout} layout @param {NodeCells[]} nodes @param {Palette} palette */
+function paintUnnamed(context, layout, nodes, palette) {
+  context.lineWidth = 1;
+  layout.blocks.forEach(({ x, y, width, height }, index) => {
+    const { level } = nodes[index];
+    if (level === "ok") return;
+    context.strokeStyle = palette.level[level];
+    context.strokeRect(x - 1.5, y - 1.5, width + 3, height + 3);
   });
 }
 

@@ -22,6 +22,12 @@ export function gibOf(words, used, whole) {
   return `${gibNumber(words, used)} / ${gibNumber(words, whole)}\u00a0GiB`;
 }
 
+/** Sums over a fleet: in TiB where GiB would be too long to read. @param {Words} words @param {number} used @param {number} whole */
+export function memoryOf(words, used, whole) {
+  if (whole < 10 * 1024 * GIB) return gibOf(words, used, whole);
+  return gibOf(words, used / 1024, whole / 1024).replace("GiB", "TiB");
+}
+
 /**
  * A share without decimals; the last one before full with one, so that 100 means full.
  * @param {Words} words @param {number | null} ratio @returns {string} "98 %"
@@ -56,6 +62,15 @@ export function duration(words, seconds) {
 }
 
 /**
+ * The time of a step or a part of it, exact enough to compare one step with the next.
+ * @param {Words} words @param {number | null} seconds @returns {string} "165 s"
+ */
+export function stepSeconds(words, seconds) {
+  if (seconds === null || seconds < 9.95 || seconds >= 600) return duration(words, seconds);
+  return words.t("figure.seconds", { count: Math.round(seconds) });
+}
+
+/**
  * How old something is, in whole units.
  * @param {Words} words @param {number} seconds @returns {string} "12 s"
  */
@@ -63,9 +78,10 @@ export function age(words, seconds) {
   return duration(words, Math.max(0, Math.floor(seconds)));
 }
 
-/** @param {Words} words @param {number} unixSeconds @returns {string} "14:03:09" */
-export function clock(words, unixSeconds) {
-  return new Date(unixSeconds * 1000).toLocaleTimeString(words.locale, { hour12: false });
+/** How old something is, roughly: in one unit. @param {Words} words @param {number} seconds @returns {string} "3 h" */
+export function roughAge(words, seconds) {
+  const unit = seconds >= 86400 ? 86400 : seconds >= 3600 ? 3600 : 1;
+  return age(words, Math.floor(seconds / unit) * unit);
 }
 
 /** @param {Words} words @param {number} unixSeconds @returns {string} date and time with the zone, for hovering */

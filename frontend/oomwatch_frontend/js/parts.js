@@ -1,6 +1,6 @@
 // Small pieces that several views show.
 
-import { h } from "./dom.js";
+import { h, since } from "./dom.js";
 import { percent } from "./format.js";
 import { byUrgency, levelOf } from "./judge.js";
 import { markIcon } from "./marks.js";
@@ -67,6 +67,12 @@ export function alertLines(words, alerts) {
   return h("ul", { class: "alert-lines" }, ...lines);
 }
 
+/** A sentence with a {age} in it that goes on counting. @param {Words} words @param {string} key @param {number} at Unix seconds */
+export function aged(words, key, at) {
+  const [before, after = ""] = words.t(key).split("{age}");
+  return h("span", { class: "when" }, before, since(at), after);
+}
+
 /** The state of each sensor of a node, with the reason where one gives nothing. @param {Words} words @param {import("./wire.js").SourceFacts[]} sources */
 export function sensors(words, sources) {
   if (sources.length === 0) return nothing(words.t("sensors.none"));
@@ -89,15 +95,33 @@ export function crumbs(steps, here) {
   return h("h1", { class: "crumbs" }, ...above, h("span", {}, here));
 }
 
-/** A text in which `code` is set as code, with a button that copies it where it is a setting to paste. @param {Words} words @param {string} text */
+/** Names of settings and metrics as trainers write them: a.b_c, a.b=True, LEVEL=DEBUG, timing_s/gen; or what stands in `...`. */
+const CODE = /`([^`]+)`|((?:[a-z][\w]*\.)+[a-z]\w*(?:=[\w-]+(?:\.\d+)?)?|[A-Z][A-Z_]+=\w+|[a-z]+_s\/[\w/]*\w|[a-z]\w*_\w+=[\w.]*\w)/g;
+
+/**
+ * A text with its settings set as code, and a button that copies those that can be pasted into a command.
+ * @param {Words} words @param {string} text
+ */
 export function prose(words, text) {
-  const pieces = text.split(/`([^`]+)`/);
+  const pieces = splitCode(text);
   const element = h("span");
   pieces.forEach((piece, index) => {
     element.append(index % 2 === 0 ? piece : h("code", {}, piece));
     if (index % 2 === 1 && piece.includes("=")) element.append(copyButton(words, piece));
   });
   return element;
+}
+
+/** Prose and code in turn, prose first. @param {string} text @returns {string[]} */
+export function splitCode(text) {
+  /** @type {string[]} */
+  const pieces = [];
+  let from = 0;
+  for (const match of text.matchAll(CODE)) {
+    pieces.push(text.slice(from, match.index), match[1] ?? match[2]);
+    from = match.index + match[0].length;
+  }
+  return [...pieces, text.slice(from)];
 }
 
 /** @param {Words} words @param {string} text */

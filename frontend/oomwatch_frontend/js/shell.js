@@ -1,6 +1,6 @@
 // The frame of every view: top bar, the one sentence, notices, and the tab's title and icon.
 
-import { fill, h, setText } from "./dom.js";
+import { fill, h, setText, svg } from "./dom.js";
 import { headline } from "./headline.js";
 import { isDemo } from "./judge.js";
 import { GLYPHS, iconUrl, markIcon } from "./marks.js";
@@ -88,6 +88,7 @@ export class Shell {
     const themes = h(
       "button",
       { type: "button", title: words.t("tools.theme"), click: () => this.handlers.theme.next() },
+      themeIcon(),
       words.t(`theme.${theme}`),
     );
     fill(byId("tools"), demo, state, retry, language, themes);
@@ -127,6 +128,11 @@ export class Shell {
       document.querySelector("link[rel=icon]")?.setAttribute("href", iconUrl(mark));
     });
   }
+}
+
+function themeIcon() {
+  const half = svg("path", { d: "M8 2a6 6 0 0 1 0 12Z", class: "filled" });
+  return svg("svg", { viewBox: "0 0 16 16", class: "mark", "aria-hidden": "true" }, svg("circle", { cx: 8, cy: 8, r: 6, class: "stroked" }), half);
 }
 
 /** @param {string} what @param {string} detail */

@@ -1,16 +1,17 @@
 // Alerts: what is wrong, where, since when, by how much, why, and what to change. Open ones first, then those that ended.
 
-import { fill, h, keyed, since } from "../dom.js";
+import { fill, h, keyed } from "../dom.js";
 import { duration, moment, quantity } from "../format.js";
 import { byUrgency, levelOf } from "../judge.js";
 import { markIcon } from "../marks.js";
-import { nothing, places, prose } from "../parts.js";
+import { aged, nothing, places, prose } from "../parts.js";
 import { link } from "../router.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../wire.js").Alert} Alert */
 /** @typedef {Record<string, string>} Filter state, run, node: as in the address */
 
+const OPENED = 4; // the worst show everything at once; the others, and those that ended, on demand
 const STATES = ["all", "open", "ended"];
 
 /** @param {Alert} alert @param {Filter} filter @returns {boolean} */
@@ -40,7 +41,8 @@ export function alertsView(root, app, route) {
   const update = () => {
     const alerts = [...store.alerts.values()].filter((alert) => passes(alert, filter)).sort(byState);
     fill(filters, ...filterBar(app, filter));
-    keyed(list, alerts, (alert) => alert.id, (alert) => article(alert, only), (element, alert) => drawAlert(app, element, alert));
+    const opened = new Set(alerts.filter((alert) => alert.state !== "resolved").slice(0, OPENED).map((alert) => alert.id)).add(only);
+    keyed(list, alerts, (alert) => alert.id, (alert) => article(alert, opened.has(alert.id)), (element, alert) => drawAlert(app, element, alert));
     const filtered = store.alerts.size > 0;
     none.hidden = alerts.length > 0;
     none.textContent = words.t(store.connection.phase === "connecting" ? "state.connecting" : filtered ? "alerts.none_match" : "alerts.none");
@@ -76,9 +78,8 @@ function choose(any, names, filter, label) {
   return h("select", { "aria-label": any, change }, h("option", { value: "" }, any), ...options);
 }
 
-/** An open alert shows everything; one that ended opens on demand. @param {Alert} alert @param {string} only */
-function article(alert, only) {
-  const open = alert.state !== "resolved" || alert.id === only;
+/** @param {Alert} alert @param {boolean} open whether it shows everything at first */
+function article(alert, open) {
   return h("details", { class: "alert", id: `alert-${alert.id}`, open });
 }
 
@@ -111,7 +112,7 @@ function tags(app, alert) {
   if (alert.stale && alert.state !== "resolved") tags.push(h("span", { class: "tag", title: words.t("alerts.stale_why") }, markIcon("stale"), words.t("alerts.stale")));
   if (alert.state === "pending") tags.push(h("span", { class: "tag" }, words.t("alerts.pending")));
   const moved = alert.state === "resolved" ? alert.ended_at : alert.started_at;
-  if (moved !== null) tags.push(h("span", { class: "when" }, words.t(alert.state === "resolved" ? "alerts.ended_ago" : "alerts.since"), " ", since(moved)));
+  if (moved !== null) tags.push(aged(words, alert.state === "resolved" ? "alerts.ended_ago" : "alerts.since", moved));
   return tags;
 }
 

@@ -1,9 +1,9 @@
 // Fleet: every GPU at a glance, what is closest to full, and the nodes that need somebody.
 
 import { fill, h, keyed, setText } from "../dom.js";
-import { FleetMap } from "../fleet-canvas.js";
+import { FEW_NODES, FleetMap } from "../fleet-canvas.js";
 import { bandOf } from "../fleet-paint.js";
-import { age, gib, gibOf, percent } from "../format.js";
+import { gib, gibOf, memoryOf, percent, roughAge } from "../format.js";
 import { fullest, gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { bar, nothing, table } from "../parts.js";
@@ -17,7 +17,6 @@ import { gpuKey } from "../store.js";
 /** @typedef {import("../fleet-paint.js").NodeCells} NodeCells */
 
 const ROWS = 10;
-const FEW_NODES = 16; // up to here every node has a row; above, those that need somebody
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 
 /** @type {import("../main.js").MakeView} */
@@ -36,7 +35,12 @@ class Fleet {
     this.alerts = indexAlerts(app.store.alerts.values());
     this.runs = runsByNode(app.store);
     this.map = new FleetMap(
-      { open: (node, gpu) => this.#open(node, gpu), describe: (node, gpu) => this.#describe(node, gpu), announce: (node, gpu) => this.#announce(node, gpu) },
+      {
+        open: (node, gpu) => this.#open(node, gpu),
+        describe: (node, gpu) => this.#describe(node, gpu),
+        announce: (node, gpu) => this.#announce(node, gpu),
+        percent: (ratio) => percent(app.words, ratio),
+      },
       { label: app.words.t("fleet.map"), help: app.words.t("fleet.keys") },
     );
     this.totals = h("p", { class: "totals" });
@@ -128,8 +132,8 @@ class Fleet {
         data,
         hostRatio: hostUse(view)?.ratio ?? null,
         cells: view.gpus.map((gpu) => {
-          const ratio = gpuRatio(gpu);
-          return { gpu: gpu.facts.gpu, ratio, percent: percent(this.app.words, ratio), level: this.alerts.gpus.get(gpuKey(node, gpu.facts.gpu)) ?? "ok", data: gpuData(gpu, data) };
+          const level = this.alerts.gpus.get(gpuKey(node, gpu.facts.gpu)) ?? "ok";
+          return { gpu: gpu.facts.gpu, ratio: gpuRatio(gpu), level, data: gpuData(gpu, data) };
         }),
       };
     });
@@ -164,7 +168,7 @@ class Fleet {
     const card = view.gpus[gpu];
     const data = gpuData(card, nodeData(view, store.now()));
     const lines = [h("b", {}, `${view.info.node} · ${words.t("name.gpu", { gpu: card.facts.gpu })}`), card.facts.name];
-    if (data === "ok") lines.push(h("span", { class: "figure" }, `${gibOf(words, card.usedBytes, card.usableBytes)}  ${percent(words, gpuRatio(card))}`), words.t("fleet.free", { free: gib(words, card.usableBytes - (card.usedBytes ?? 0)) }));
+    if (data === "ok") lines.push(h("span", { class: "figure" }, `${gibOf(words, card.usedBytes, card.usableBytes)}\u2002${percent(words, gpuRatio(card))}`), words.t("fleet.free", { free: gib(words, card.usableBytes - (card.usedBytes ?? 0)) }));
     else lines.push(words.t(data === "lost" ? "gpu.lost" : "gpu.no_data"), stateText(words, view, store.now()));
     if (run !== undefined) lines.push(run);
     for (const alert of this.#alertsOf(view.info.node, card.facts.gpu)) lines.push(h("span", { class: "alerting" }, words.pick(alert.texts).summary));
@@ -177,7 +181,7 @@ class Fleet {
     const host = hostUse(view);
     const now = store.now();
     if (host === null || nodeData(view, now) !== "ok") return [stateText(words, view, now)];
-    return [`${words.t("host.memory")} ${gibOf(words, host.used, host.whole)}  ${percent(words, host.ratio)}`];
+    return [`${words.t("host.memory")} ${gibOf(words, host.used, host.whole)}\u2002${percent(words, host.ratio)}`];
   }
 
   /** @param {string} node @param {string} gpu */
@@ -208,7 +212,7 @@ class Fleet {
       }
     }
     const parts = [words.count("fleet.gpus", gpus), words.count("fleet.nodes", store.nodes.size)];
-    if (usable > 0) parts.push(words.t("fleet.in_use", { memory: gibOf(words, used, usable), percent: percent(words, used / usable) }));
+    if (usable > 0) parts.push(words.t("fleet.in_use", { memory: memoryOf(words, used, usable), percent: percent(words, used / usable) }));
     setText(this.totals, parts.join(" · "));
   }
 
@@ -234,10 +238,10 @@ class Fleet {
         "a",
         { href },
         level === "ok" ? h("span", { class: "mark" }) : markIcon(level, words.t(`mark.${level}`)),
-        h("span", { class: "where" }, item.node, h("b", {}, item.gpu === null ? words.t("host.memory") : words.t("name.gpu", { gpu: item.gpu }))),
-        h("span", { class: "percent" }, figures[1]),
+        h("span", { class: "where" }, item.node, h("b", {}, item.gpu === null ? words.t("host.short") : words.t("name.gpu", { gpu: item.gpu }))),
         h("span", { class: "run" }, figures[3]),
         h("span", { class: "amount" }, figures[0]),
+        h("span", { class: "percent" }, figures[1]),
         bar(words, item.ratio, tone),
       ),
     );
@@ -254,7 +258,8 @@ class Fleet {
     const many = this.ordered.length > FEW_NODES;
     const views = this.ordered.map((_, index) => this.#node(index));
     const troubled = views.filter((view) => this.#needs(view, now));
-    const shown = many && !this.allNodes ? troubled : [...troubled, ...views.filter((view) => !troubled.includes(view))];
+    const first = new Set(troubled);
+    const shown = many && !this.allNodes ? troubled : [...troubled, ...views.filter((view) => !first.has(view))];
     setText(this.nodeHead, many && !this.allNodes ? words.count("nodes.needing", troubled.length) : words.t("nodes.title"));
     this.more.hidden = !many;
     setText(this.more, this.allNodes ? words.t("nodes.fewer") : words.count("nodes.all", views.length));
@@ -287,8 +292,8 @@ class Fleet {
       stateText(words, view, now),
       run,
       String(view.gpus.length),
-      usable > 0 ? `${gibOf(words, used, usable)}  ${percent(words, used / usable)}` : "–",
-      host === null ? "–" : `${gibOf(words, host.used, host.whole)}  ${percent(words, host.ratio)}`,
+      usable > 0 ? `${gibOf(words, used, usable)}\u2002${percent(words, used / usable)}` : "–",
+      host === null ? "–" : `${gibOf(words, host.used, host.whole)}\u2002${percent(words, host.ratio)}`,
       silent.length === 0 ? words.t("sensors.all_ok") : silent.join(", "),
     ];
     const level = this.alerts.nodes.get(node) ?? null;
@@ -306,7 +311,7 @@ class Fleet {
 /** How a node is: in words that say since when. @param {import("../i18n.js").Words} words @param {NodeView} view @param {number} now */
 export function stateText(words, view, now) {
   const { state } = view.info;
-  const ago = age(words, now - view.heardAt);
+  const ago = roughAge(words, now - view.heardAt);
   if (state === "stopped") return words.t("node.stopped", { age: ago });
   if (state === "silent") return words.t("node.silent", { age: ago });
   return nodeData(view, now) === "ok" ? words.t("node.live") : words.t("node.stale", { age: ago });

@@ -1,11 +1,11 @@
 // One GPU: how full it is, how it came to be, who holds the memory, and what its node's sensors say.
 
 import { ChartView } from "../charts.js";
-import { fill, h, setText, since } from "../dom.js";
+import { fill, h, setText } from "../dom.js";
 import { GIB, duration, gib, gibNumber, gibOf, percent } from "../format.js";
 import { emptySeries, extend, fetchHistory } from "../history.js";
 import { gpuData, gpuRatio, memoryLimits, nodeData } from "../judge.js";
-import { alertLines, crumbs, facts, nothing, row, section, sensors, table } from "../parts.js";
+import { aged, alertLines, crumbs, facts, nothing, row, section, sensors, table } from "../parts.js";
 import { link } from "../router.js";
 import { stateText } from "./fleet.js";
 
@@ -134,7 +134,9 @@ class Gpu {
     const state = data === "ok" ? "" : words.t(data === "lost" ? "gpu.lost" : "gpu.no_data");
     const detail = data === "ok" ? "" : stateText(words, node, store.now());
     if (this.#unchanged("figures", [shown, state, detail])) return;
-    const figures = shown.map(([name, value, large]) => h("div", { class: large === "" ? "figure" : "figure large" }, h("span", {}, name), h("b", {}, value)));
+    const figures = shown.map(([name, value, beside]) =>
+      h("div", { class: beside === "" ? "figure" : "figure large" }, h("span", {}, name), h("div", {}, h("b", {}, value), beside)),
+    );
     if (data !== "ok") figures.push(h("div", { class: `figure state-${data}` }, h("b", {}, state), h("span", {}, detail)));
     fill(this.parts.figures, ...figures);
   }
@@ -183,7 +185,7 @@ class Gpu {
       const run = process.run === null ? "" : h("a", { href: link("run", [process.run]) }, process.run);
       return row([String(process.pid), process.name ?? "–", run, gib(words, process.used_bytes)], [0, 3]);
     });
-    const read = at === null ? null : h("p", { class: "muted" }, words.t("processes.read"), " ", since(at));
+    const read = at === null ? null : h("p", {}, aged(words, "processes.read", at));
     return [table(heads, [0, 3], h("tbody", {}, ...rows)), read].filter((part) => part !== null);
   }
 
@@ -195,7 +197,7 @@ class Gpu {
     const inGib = (/** @type {(number | null)[]} */ column) => column.map((bytes) => (bytes === null ? null : bytes / GIB));
     const limits = memoryLimits(store).map(({ ratio, severity }) => ({
       y: ratio * usable,
-      label: words.t("chart.limit", { percent: percent(words, ratio), amount: gibNumber(words, ratio * card.usableBytes), severity: words.t(`mark.${severity === "info" ? "watch" : severity}`) }),
+      label: words.t("chart.limit", { percent: percent(words, ratio), severity: words.t(`severity.${severity}`) }),
       colour: severity === "info" ? "watch" : severity,
     }));
     const title = words.t("gpu.used");
@@ -209,18 +211,17 @@ class Gpu {
       xTitle: "",
       range: [now - this.span, now],
       rowHeight: 300,
-      rows: [{ title: "GiB", unit: "GiB", lines, limits: [...limits, { y: usable, label: words.t("chart.usable", { amount: gibNumber(words, card.usableBytes) }), colour: "muted" }], top: usable }],
+      rows: [{ title: "GiB", unit: "GiB", lines, limits: [...limits, { y: usable, label: words.t("chart.usable", { amount: gibNumber(words, card.usableBytes) }), colour: "muted" }] }],
     });
   }
 }
 
-/** Name, value and whether it is set large. @param {import("../i18n.js").Words} words @param {GpuView} card @returns {[string, string, string][]} */
+/** Name, value and what stands small beside it. @param {import("../i18n.js").Words} words @param {GpuView} card @returns {[string, string, string][]} */
 function currentFigures(words, card) {
   const { sample } = card;
   /** @type {[string, string, string][]} */
   const figures = [
-    [words.t("gpu.used"), percent(words, gpuRatio(card)), "large"],
-    ["", gibOf(words, card.usedBytes, card.usableBytes), "large"],
+    [words.t("gpu.used"), percent(words, gpuRatio(card)), gibOf(words, card.usedBytes, card.usableBytes)],
     [words.t("gpu.free"), gib(words, card.usableBytes - (card.usedBytes ?? 0)), ""],
     [words.t("gpu.utilization"), percent(words, card.utilizationRatio), ""],
   ];

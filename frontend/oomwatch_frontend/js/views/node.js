@@ -1,10 +1,10 @@
 // One node: its state, host memory, GPUs, the largest host processes and its sensors.
 
-import { fill, h, since } from "../dom.js";
+import { fill, h } from "../dom.js";
 import { duration, gib, gibOf, percent } from "../format.js";
 import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData } from "../judge.js";
 import { markIcon } from "../marks.js";
-import { alertLines, crumbs, facts, nothing, row, section, sensors, table } from "../parts.js";
+import { aged, alertLines, crumbs, facts, nothing, row, section, sensors, table } from "../parts.js";
 import { link } from "../router.js";
 import { gpuKey } from "../store.js";
 import { stateText } from "./fleet.js";
@@ -53,7 +53,7 @@ function gpuTable(app, view) {
     const level = levels.get(gpuKey(gpu.node, gpu.facts.gpu)) ?? null;
     const mark = level === null ? null : markIcon(level, words.t(`mark.${level}`));
     const name = h("span", { class: "name" }, mark, h("a", { href: link("gpu", [gpu.node, gpu.facts.gpu]) }, words.t("name.gpu", { gpu: gpu.facts.gpu })));
-    const used = data === "ok" ? `${gibOf(words, gpu.usedBytes, gpu.usableBytes)}  ${percent(words, gpuRatio(gpu))}` : words.t(data === "lost" ? "gpu.lost" : "gpu.no_data");
+    const used = data === "ok" ? `${gibOf(words, gpu.usedBytes, gpu.usableBytes)}\u2002${percent(words, gpuRatio(gpu))}` : words.t(data === "lost" ? "gpu.lost" : "gpu.no_data");
     return row([name, gpu.facts.name, used, data === "ok" ? percent(words, gpu.utilizationRatio) : "–"], [2, 3]);
   });
   const heads = [words.t("name.gpu_column"), words.t("gpu.model"), words.t("gpu.used"), words.t("gpu.utilization")];
@@ -80,9 +80,9 @@ function nodeFacts(app, view) {
   const skewed = Math.abs(info.skew_seconds) >= 2;
   return facts([
     [words.t("nodes.state"), stateText(words, view, store.now())],
-    [words.t("node.seen"), since(view.heardAt)],
+    [words.t("node.seen"), aged(words, "age.ago", view.heardAt)],
     [words.t("nodes.run"), info.run === null ? null : h("a", { href: link("run", [info.run]) }, info.run)],
-    [words.t("host.memory"), use === null ? "–" : `${gibOf(words, use.used, use.whole)}  ${percent(words, use.ratio)}`],
+    [words.t("host.memory"), use === null ? "–" : `${gibOf(words, use.used, use.whole)}\u2002${percent(words, use.ratio)}`],
     [words.t("host.limit"), limit === null ? null : `${gib(words, limit)}${host?.memory_limit_source ? ` (${host.memory_limit_source})` : ""}`],
     [words.t("host.cpus"), host?.cpu_count == null ? null : String(host.cpu_count)],
     [words.t("host.kernel"), host?.kernel ?? null],

@@ -1,11 +1,13 @@
 // One run: the steps are the spine. Every row of the chart shares them, and one cursor runs through all.
 
 import { ChartView } from "../charts.js";
-import { fill, h, setText, since } from "../dom.js";
-import { GIB, duration, gibNumber, percent } from "../format.js";
+import { fill, h, setText } from "../dom.js";
+import { GIB, gibNumber, percent, stepSeconds } from "../format.js";
 import { levelOf } from "../judge.js";
-import { alertLines, crumbs, facts, nothing, section } from "../parts.js";
+import { GLYPHS } from "../marks.js";
+import { aged, alertLines, crumbs, facts, nothing, section } from "../parts.js";
 import { link } from "../router.js";
+import { byState } from "./alerts.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../wire.js").Run} Run */
@@ -57,7 +59,9 @@ class RunPage {
   }
 
   #alerts() {
-    return [...this.app.store.alerts.values()].filter((alert) => alert.labels.run === this.name);
+    const nodes = this.app.store.runs.get(this.name)?.nodes ?? [];
+    // An alert on a whole node names no run: it concerns every run there.
+    return [...this.app.store.alerts.values()].filter(({ labels }) => (labels.run === undefined ? nodes.includes(labels.node) : labels.run === this.name));
   }
 
   /** @param {Run} run */
@@ -69,11 +73,11 @@ class RunPage {
       this.parts.facts,
       facts([
         [words.t("runs.step"), last === null ? "–" : words.integer.format(last.step)],
-        [words.t("runs.step_time"), duration(words, last?.step_seconds ?? null)],
-        [words.t("run.rollout"), duration(words, last?.rollout_seconds ?? null)],
+        [words.t("runs.step_time"), stepSeconds(words, last?.step_seconds ?? null)],
+        [words.t("run.rollout"), stepSeconds(words, last?.rollout_seconds ?? null)],
         [words.t("run.clipped"), last?.response_clip_ratio == null ? null : percent(words, last.response_clip_ratio)],
-        [words.t("run.first_seen"), since(run.first_seen_at)],
-        [words.t("runs.seen"), since(run.last_seen_at)],
+        [words.t("run.first_seen"), aged(words, "age.ago", run.first_seen_at)],
+        [words.t("runs.seen"), aged(words, "age.ago", run.last_seen_at)],
       ]),
     );
   }
@@ -111,6 +115,7 @@ class RunPage {
     this.chart.draw({
       axis: "step",
       x: points.map(({ step }) => step.step),
+      range: [points[0].step.step - 0.5, points[points.length - 1].step.step + 0.5],
       xTitle: words.t("run.step_axis"),
       rowHeight: 132,
       rows,
@@ -154,11 +159,14 @@ class RunPage {
 
   /** Alerts at the step that was running when they began. @param {StepPoint[]} points */
   #flags(points) {
-    return this.#alerts().filter((alert) => alert.state !== "pending").map((alert) => {
+    const told = this.#alerts().filter((alert) => alert.state !== "pending").sort(byState);
+    const flags = told.map((alert) => {
       const next = points.find((point) => point.at >= alert.started_at) ?? points[points.length - 1];
       const level = levelOf({ ...alert, state: "firing" });
-      return { x: next.step.step, label: alert.alert, colour: alert.state === "resolved" ? "muted" : level };
+      const colour = alert.state === "resolved" ? "muted" : level;
+      return { x: next.step.step, label: this.app.words.pick(alert.texts).summary, glyph: GLYPHS[level].trim(), colour };
     });
+    return flags.filter((flag, index) => flags.findIndex((other) => other.x === flag.x) === index); // the worst of a step
   }
 }
 

@@ -1,10 +1,10 @@
 // Runs: one line each, those at risk first.
 
-import { fill, h, since } from "../dom.js";
-import { duration } from "../format.js";
+import { fill, h } from "../dom.js";
+import { stepSeconds } from "../format.js";
 import { LEVELS, indexAlerts } from "../judge.js";
 import { markIcon } from "../marks.js";
-import { nothing, row, table } from "../parts.js";
+import { aged, nothing, row, table } from "../parts.js";
 import { link } from "../router.js";
 
 /** @typedef {import("../main.js").App} App */
@@ -42,11 +42,11 @@ function runRow(app, run, level) {
     [
       h("span", { class: "name" }, mark, h("a", { href: link("run", [run.run]) }, run.run)),
       last === null ? "–" : words.integer.format(last.step),
-      duration(words, last?.step_seconds ?? null),
-      duration(words, last?.rollout_seconds ?? null),
+      stepSeconds(words, last?.step_seconds ?? null),
+      stepSeconds(words, last?.rollout_seconds ?? null),
       String(run.nodes.length),
       gpus === 0 ? "–" : String(gpus),
-      since(run.last_seen_at),
+      aged(words, "age.ago", run.last_seen_at),
     ],
     NUMERIC,
   );

@@ -1,0 +1,93 @@
+"""A real Chromium for the tests of the page, and a stage to play on."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from tests.browser import scenes
+from tests.browser.stage import Stage
+
+from oomwatch import wire
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def chromium(need: Callable[[str, str], str]) -> Iterator[Browser]:
+    path = need("chromium", "apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Reader:
+    """Someone at a browser: opens the page of a stage in a language, a theme and a window of some size."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self.complaints: list[str] = []  # what the browser's console said in error
+
+    def open(
+        self, stage: Stage, address: str = "#/", *, language: str = "en", dark: bool = False, width: int = 1440
+    ) -> Page:
+        context = self._browser.new_context(
+            locale=language, color_scheme="dark" if dark else "light", viewport={"width": width, "height": 900}
+        )
+        page = context.new_page()
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.goto(stage.url + address)
+        return page
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and "WebSocket connection" not in message.text:  # a test may close it on purpose
+            self.complaints.append(message.text)
+
+    def leave(self) -> None:
+        for context in self._browser.contexts:
+            context.close()
+
+
+@pytest.fixture
+def reader(chromium: Browser) -> Iterator[Reader]:
+    """Fails the test in the end if the page made an error, broke its security policy or asked for what is not there."""
+    reader = Reader(chromium)
+    yield reader
+    reader.leave()
+    assert reader.complaints == []
+
+
+@pytest.fixture
+def staged() -> Iterator[Callable[[wire.Snapshot], Stage]]:
+    """`staged(snapshot)` is a running stage that closes with the test."""
+    stages: list[Stage] = []
+
+    def start(snapshot: wire.Snapshot) -> Stage:
+        stage = Stage(snapshot)
+        stage.open()
+        stages.append(stage)
+        return stage
+
+    yield start
+    for stage in stages:
+        stage.close()
+
+
+@pytest.fixture
+def healthy(staged: Callable[[wire.Snapshot], Stage]) -> Stage:
+    return staged(scenes.healthy(time.time()))
+
+
+@pytest.fixture
+def troubled(staged: Callable[[wire.Snapshot], Stage]) -> Stage:
+    return staged(scenes.troubled(time.time()))

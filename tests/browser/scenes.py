@@ -1,0 +1,342 @@
+"""Fleets to show in a browser: whole snapshots, and the ticks that move them. The same time gives the same numbers."""
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+from oomwatch import wire
+
+GIB = 2**30
+MIB = 2**20
+TOTAL_BYTES = 85_520_809_984  # an H100 80 GB, as NVML says it
+RESERVED_BYTES = 629_145_600
+STEP_SECONDS = 94.0
+RUN = "qwen7b_grpo"
+
+
+def used_bytes(node: int, gpu: int, at: float, level: float = 0.55) -> int:
+    """The sawtooth of a colocated trainer: low after the engine slept, high in rollout and update."""
+    phase = (at / STEP_SECONDS + node * 0.13 + gpu * 0.011) % 1
+    share = level + 0.22 * abs(math.sin(math.pi * phase * 2)) * (0.85 + 0.15 * math.sin(gpu + node))
+    if phase > 0.94:  # the moment of the switch
+        share -= 0.3
+    return int(min(0.985, share) * (TOTAL_BYTES - RESERVED_BYTES))
+
+
+def gpu_facts(index: int) -> wire.GpuFacts:
+    return wire.GpuFacts(
+        gpu=str(index),
+        uuid=f"GPU-5a7c1f0e-{index:04d}",
+        name="NVIDIA H100 80GB HBM3",
+        total_bytes=TOTAL_BYTES,
+        reserved_bytes=RESERVED_BYTES,
+        pci_bus_id=f"00000000:{0x1B + index:02X}:00.0",
+        power_limit_watts=700.0,
+        driver_version="570.86.15",
+    )
+
+
+SOURCES = (
+    wire.SourceFacts(name="nvml", state="ok", detail="8 GPUs, driver 570.86.15"),
+    wire.SourceFacts(name="host", state="ok", detail="cgroup v2, limit 1024.0 GiB"),
+    wire.SourceFacts(name="ray", state="ok", detail="session_2026-11-29_09-12-44, 17 logs"),
+)
+HOST = wire.HostFacts(
+    memory_total_bytes=2016 * GIB,
+    memory_limit_bytes=1024 * GIB,
+    memory_limit_source="cgroup v2",
+    cpu_count=192,
+    hostname="gpu-01",
+    kernel="6.8.0-45-generic",
+)
+
+
+def processes(used: int) -> tuple[wire.GpuProcess, ...]:
+    engine = used * 2 // 5
+    return (
+        wire.GpuProcess(
+            pid=25520, used_bytes=used - engine - GIB, name="ray::WorkerDict.actor_rollout_update_actor", run=RUN
+        ),
+        wire.GpuProcess(pid=25877, used_bytes=engine, name="VLLM::EngineCore_DP0", run=RUN),
+        wire.GpuProcess(pid=2310, used_bytes=GIB // 3, name="/usr/bin/dcgm-exporter"),
+    )
+
+
+def node(number: int, at: float, *, gpus: int = 8, run: str | None = RUN, level: float = 0.55) -> wire.Node:
+    samples = []
+    for gpu in range(gpus):
+        used = used_bytes(number, gpu, at, level)
+        samples.append(
+            wire.GpuSample(
+                gpu=str(gpu),
+                used_bytes=used,
+                utilization_ratio=0.9,
+                power_watts=611.0 + gpu,
+                temperature_celsius=61.0 + gpu,
+                ecc_uncorrected_total=0,
+                processes=processes(used),
+            )
+        )
+    host = wire.HostSample(
+        memory_used_bytes=900 * GIB,
+        cgroup_used_bytes=int((430 + 31 * (number % 12)) * GIB),
+        processes=(
+            wire.HostProcess(pid=4242, name="ray::TaskRunner.run", rss_bytes=118 * GIB, run=run),
+            wire.HostProcess(pid=25520, name="ray::WorkerDict.actor_rollout", rss_bytes=37 * GIB, run=run),
+        ),
+    )
+    return wire.Node(
+        node=f"gpu-{number:02d}",
+        state="live",
+        last_seen_at=at,
+        agent_version="1.0.0",
+        interval_seconds=1.0,
+        facts=wire.NodeFacts(gpus=tuple(gpu_facts(gpu) for gpu in range(gpus)), host=HOST, sources=SOURCES),
+        run=run,
+        sample=wire.Sample(seq=0, at=at, gpus=tuple(samples), host=host),
+    )
+
+
+def tick(nodes: Iterable[wire.Node], at: float, levels: dict[str, float] | None = None) -> wire.Tick:
+    """The readings at `at` of those nodes that are live."""
+    readings = []
+    for view in nodes:
+        if view.state != "live":
+            continue
+        number = int(view.node.rsplit("-", 1)[1])
+        level = (levels or {}).get(view.node, 0.55)
+        statuses = {sample.gpu: sample.status for sample in (view.sample.gpus if view.sample else ())}
+        status = tuple(statuses.get(facts.gpu, "ok") for facts in view.facts.gpus)
+        used = [used_bytes(number, gpu, at, level) // MIB for gpu in range(len(status))]
+        host = view.sample.host if view.sample else None
+        readings.append(
+            wire.NodeTick(
+                node=view.node,
+                at=at,
+                used_mib=tuple(amount if state == "ok" else None for amount, state in zip(used, status, strict=True)),
+                utilization_percent=tuple(90 if state == "ok" else None for state in status),
+                status=status if set(status) != {"ok"} else None,
+                host_used_mib=900 * 1024,
+                cgroup_used_mib=host.cgroup_used_bytes // MIB if host and host.cgroup_used_bytes else None,
+            )
+        )
+    return wire.Tick(at=at, nodes=tuple(readings))
+
+
+def steps(count: int, until: float) -> tuple[wire.StepPoint, ...]:
+    """A run whose responses grow, whose allocator creeps up, and whose last rollouts are slow."""
+    points = []
+    for number in range(1, count + 1):
+        slow = 2.6 if number > count - 3 else 1.0
+        wave = 0.04 * math.sin(number * 1.7)
+        rollout = (31 + 0.12 * number) * (1 + wave) * slow
+        length = 840 + 5.5 * number + 60 * wave * 10
+        step = wire.Step(
+            step=number,
+            step_seconds=rollout + 61 + 2 * wave * 10,
+            rollout_seconds=rollout,
+            reshard_seconds=1.9 + 0.3 * math.sin(number),
+            torch_reserved_peak_bytes=int((52.5 + 0.21 * number) * GIB),
+            torch_allocated_peak_bytes=int((44.0 + 0.12 * number) * GIB),
+            host_used_bytes=int((430 + 0.9 * number) * GIB),
+            response_length_mean_tokens=length,
+            response_length_max_tokens=2048.0,
+            response_clip_ratio=0.07,
+        )
+        points.append(wire.StepPoint(at=until - (count - number) * STEP_SECONDS, step=step))
+    return tuple(points)
+
+
+def run(at: float, nodes: Iterable[str], count: int = 60, name: str = RUN) -> wire.Run:
+    return wire.Run(
+        run=name,
+        nodes=tuple(nodes),
+        first_seen_at=at - count * STEP_SECONDS,
+        last_seen_at=at - 12,
+        steps=steps(count, at - 12),
+        reshard_cycles_total=count,
+        reshard_marker="resume_kv_cache",
+    )
+
+
+def rule(alert: str, severity: wire.Severity, above: float) -> wire.Rule:
+    when = msgspec.Raw(msgspec.json.encode({"kind": "threshold", "metric": "gpu_used_ratio", "above": above}))
+    return wire.Rule(
+        alert=alert, severity=severity, scope="gpu", for_seconds=30, keep_firing_for_seconds=120, when=(when,)
+    )
+
+
+RULES = (rule("gpu_memory_high", "warning", 0.85), rule("gpu_memory_high", "critical", 0.95))
+SERVER = wire.ServerInfo(version="1.0.0", started_at=1_764_000_000.0)
+
+
+def healthy(at: float, nodes: int = 1, gpus: int = 8) -> wire.Snapshot:
+    """Everything is well: `nodes` nodes of one run."""
+    views = tuple(node(number, at, gpus=gpus, level=0.45) for number in range(1, nodes + 1))
+    runs = (run(at, (view.node for view in views)),)
+    return wire.Snapshot(at=at, server=SERVER, nodes=views, runs=runs, rules=RULES)
+
+
+_ADVICE = {
+    "en": (
+        "Give the rollout engine less: lower actor_rollout_ref.rollout.gpu_memory_utilization (by 0.1, say).",
+        "Let the engine give its memory back between rollouts: `actor_rollout_ref.rollout.free_cache_engine=True`.",
+        "Shorten what is generated: lower data.max_response_length.",
+    ),
+    "zh": (
+        "减少 rollout 引擎的显存：调低 actor_rollout_ref.rollout.gpu_memory_utilization（例如降 0.1）。",
+        "让引擎在两次 rollout 之间归还显存：`actor_rollout_ref.rollout.free_cache_engine=True`。",
+        "缩短生成长度：调低 data.max_response_length。",
+    ),
+}
+
+
+def alert(
+    at: float, *, key: str, severity: wire.Severity, labels: dict[str, str], english: str, chinese: str
+) -> wire.Alert:
+    """A firing alert on GPU memory; the others of a scene are replacements of its fields."""
+    return wire.Alert(
+        id=key,
+        alert="gpu_memory_high",
+        severity=severity,
+        state="firing",
+        labels=labels,
+        started_at=at - 320,
+        fired_at=at - 290,
+        value=0.972,
+        limit=0.95,
+        unit="ratio",
+        texts={
+            "en": wire.AlertText(
+                summary=english,
+                description="Device memory has been above 95 % for 30 s in total, over the peaks of the training "
+                "steps. What is left may not be enough for one longer batch or a wake-up of the rollout engine.",
+                advice=_ADVICE["en"],
+            ),
+            "zh": wire.AlertText(
+                summary=chinese,
+                description="显存占用在各训练步的峰值上累计超过 95 % 已达 30 秒。"
+                "剩余显存可能不足以应付一个更长的批次、rollout 引擎的唤醒或一次检查点保存。",
+                advice=_ADVICE["zh"],
+            ),
+        },
+    )
+
+
+def _tight(at: float, key: str, node: str, gpu: str) -> wire.Alert:
+    tight = alert(
+        at,
+        key=key,
+        severity="warning",
+        labels={"node": node, "gpu": gpu, "run": RUN},
+        english=f"GPU {gpu} of {node}: 88 % of its memory is in use (69.6 GiB of 79.1 GiB)",
+        chinese=f"{node} 的 GPU {gpu}：显存已用 88 %（69.6 GiB / 79.1 GiB）",
+    )
+    return msgspec.structs.replace(tight, value=0.88, limit=0.85)
+
+
+def _alerts(at: float) -> tuple[wire.Alert, ...]:
+    full = alert(
+        at,
+        key="a1",
+        severity="critical",
+        labels={"node": "gpu-02", "gpu": "3", "run": RUN},
+        english="GPU 3 of gpu-02: 97 % of its memory is in use (76.8 GiB of 79.1 GiB)",
+        chinese="gpu-02 的 GPU 3：显存已用 97 %（76.8 GiB / 79.1 GiB）",
+    )
+    host = alert(
+        at,
+        key="a2",
+        severity="warning",
+        labels={"node": "gpu-04"},
+        english="gpu-04: 90 % of the container's host memory is in use (921.6 GiB of 1024.0 GiB)",
+        chinese="gpu-04：主机内存（容器）已用 90 %（921.6 GiB / 1024.0 GiB）",
+    )
+    slow = alert(
+        at,
+        key="a3",
+        severity="warning",
+        labels={"run": RUN},
+        english=f"Rollout of step 58 took 1 min, usually 36 s (run {RUN})",
+        chinese=f"第 58 步的 rollout 用时 1 分钟，通常为 36 秒（任务 {RUN}）",
+    )
+    replace = msgspec.structs.replace
+    ended = {"state": "resolved", "started_at": at - 5000, "fired_at": at - 4970, "ended_at": at - 4100}
+    slow = replace(slow, alert="rollout_time_jump", value=96.0, limit=108.0, unit="seconds", started_at=at - 240)
+    return (
+        replace(host, alert="host_memory_high", value=0.9, limit=0.88, started_at=at - 900, fired_at=at - 870),
+        full,
+        slow,
+        _tight(at, "a4", "gpu-02", "5"),
+        replace(_tight(at, "a5", "gpu-01", "6"), state="pending", fired_at=None, value=0.86),
+        replace(_tight(at, "a6", "gpu-05", "1"), stale=True, started_at=at - 4000, fired_at=at - 3970),
+        replace(_tight(at, "a7", "gpu-01", "0"), reason="recovered", **ended),
+        replace(slow, id="a8", reason="run ended", **ended),
+    )
+
+
+def _with_sample(view: wire.Node, statuses: dict[str, wire.GpuStatus]) -> wire.Node:
+    assert view.sample is not None
+    gpus = tuple(
+        wire.GpuSample(gpu=sample.gpu, status=statuses[sample.gpu]) if sample.gpu in statuses else sample
+        for sample in view.sample.gpus
+    )
+    return msgspec.structs.replace(view, sample=msgspec.structs.replace(view.sample, gpus=gpus))
+
+
+LEVELS = {"gpu-02": 0.77}
+
+
+def troubled(at: float) -> wire.Snapshot:
+    """Six nodes with every trouble there is: alerts of each kind, a silent node, a lost GPU, one without data."""
+    views = [node(number, at, level=LEVELS.get(f"gpu-{number:02d}", 0.5)) for number in range(1, 7)]
+    replace = msgspec.structs.replace
+    views[2] = _with_sample(views[2], {"7": "lost", "2": "no_data"})
+    broken = (
+        wire.SourceFacts(name="nvml", state="hung", detail="GPU 2 has not answered for 40 s: see dmesg for Xid lines"),
+        *SOURCES[1:2],
+        wire.SourceFacts(
+            name="ray", state="missing", detail="no session under /tmp/ray: give --ray DIR if it is elsewhere"
+        ),
+    )
+    views[2] = replace(views[2], facts=replace(views[2].facts, sources=broken))
+    views[4] = replace(views[4], state="silent", last_seen_at=at - 130)
+    views[5] = replace(views[5], state="stopped", last_seen_at=at - 3700, run=None)
+    runs = (
+        run(at, ("gpu-01", "gpu-02", "gpu-03")),
+        replace(run(at, ("gpu-04", "gpu-05"), 22, "llama8b_ppo"), reshard_marker=None, reshard_cycles_total=0),
+    )
+    views[3] = replace(views[3], run="llama8b_ppo")
+    views[4] = replace(views[4], run="llama8b_ppo")
+    return wire.Snapshot(at=at, server=SERVER, nodes=tuple(views), runs=runs, alerts=_alerts(at), rules=RULES)
+
+
+def crowded(at: float, nodes: int) -> wire.Snapshot:
+    """A large fleet in which a few GPUs are in trouble."""
+    views = tuple(
+        node(number, at, level=0.35 + 0.03 * (number * 7 % 10), run=f"run-{number % 5}")
+        for number in range(1, nodes + 1)
+    )
+    replace = msgspec.structs.replace
+    listed = list(views)
+    listed[5] = replace(listed[5], state="silent", last_seen_at=at - 75)
+    listed[9] = _with_sample(listed[9], {"1": "lost"})
+    trouble = [
+        alert(
+            at,
+            key=f"c{number}",
+            severity="critical" if number % 3 == 0 else "warning",
+            labels={"node": f"gpu-{1 + number * 11 % nodes:02d}", "gpu": str(number % 8)},
+            english=f"GPU {number % 8} of gpu-{1 + number * 11 % nodes:02d}: 97 % of its memory is in use",
+            chinese=f"gpu-{1 + number * 11 % nodes:02d} 的 GPU {number % 8}：显存已用 97 %",
+        )
+        for number in range(5)
+    ]
+    return wire.Snapshot(at=at, server=SERVER, nodes=tuple(listed), alerts=tuple(trouble), rules=RULES)
+
+
+def simulated(snapshot: wire.Snapshot) -> wire.Snapshot:
+    """The same, said to be simulated."""
+    nodes = tuple(msgspec.structs.replace(view, simulated=True) for view in snapshot.nodes)
+    return msgspec.structs.replace(snapshot, nodes=nodes)

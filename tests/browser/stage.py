@@ -1,0 +1,164 @@
+"""A stand-in for the server, so that the page can be driven through any situation.
+
+To look at one: `python -m tests.browser.stage troubled` (or another of SCENES).
+
+It serves the real static files under the real addresses with the real content security policy, and plays live messages
+that a test (or a scene) hands to it.
+"""
+
+import asyncio
+import contextlib
+import importlib.resources
+import socket
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import NoReturn
+
+import uvicorn
+from fastapi import FastAPI, HTTPException, Request, Response, WebSocket
+from fastapi.responses import FileResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.middleware.base import RequestResponseEndpoint
+from starlette.websockets import WebSocketDisconnect
+from tests.browser import scenes
+
+from oomwatch import wire
+from oomwatch_frontend import STATIC
+
+PLOTLY = Path(str(importlib.resources.files("plotly"))) / "package_data" / "plotly.min.js"
+POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'"
+
+
+class Stage:
+    """Serves the page on loopback from a thread. What it plays may be changed at any time from the test's thread."""
+
+    def __init__(self, snapshot: wire.Snapshot) -> None:
+        self.snapshot = snapshot
+        self.has_history = True
+        self.takes_browsers = True
+        self._browsers: set[asyncio.Queue[bytes | None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._server = uvicorn.Server(uvicorn.Config(self._app(), log_level="warning", ws="websockets-sansio"))
+        self._thread = threading.Thread(target=self._server.run, args=([self._listener],), name="stage")
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}/"
+
+    def open(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self.drop()
+        self._server.should_exit = True
+        self._thread.join()
+        self._listener.close()
+
+    def send(self, *messages: wire.LiveMessage) -> None:
+        """To every browser that is connected."""
+        for message in messages:
+            self.send_text(wire.encode(message))
+
+    def send_text(self, frame: bytes) -> None:
+        self._put(frame)
+
+    def drop(self) -> None:
+        """Closes every browser's connection, as a restart of the server does."""
+        self._put(None)
+
+    def _put(self, frame: bytes | None) -> None:
+        def put() -> None:
+            for queue in self._browsers:
+                queue.put_nowait(frame)
+
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(put)
+
+    def _app(self) -> FastAPI:
+        app = FastAPI(lifespan=self._lifespan)
+
+        @app.middleware("http")
+        async def with_policy(request: Request, call_next: RequestResponseEndpoint) -> Response:
+            response = await call_next(request)
+            response.headers["Content-Security-Policy"] = POLICY
+            return response
+
+        app.add_api_route("/", lambda: FileResponse(STATIC / "index.html"))
+        app.add_api_route("/vendor/plotly.min.js", lambda: FileResponse(PLOTLY, media_type="text/javascript"))
+        app.add_api_route("/api/v1/history", self._history)
+        app.add_api_websocket_route("/ws/live", self._live)
+        app.mount("/static", StaticFiles(directory=STATIC))
+        return app
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
+        self._loop = asyncio.get_running_loop()
+        yield
+
+    async def _live(self, browser: WebSocket) -> None:
+        if not self.takes_browsers:
+            await browser.close(1013)
+            return
+        await browser.accept()
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._browsers.add(queue)
+        try:
+            await browser.send_text(wire.encode(self.snapshot).decode())
+            while (frame := await queue.get()) is not None:
+                await browser.send_text(frame.decode())
+            await browser.close(1012)
+        except WebSocketDisconnect:
+            pass
+        finally:
+            self._browsers.discard(queue)
+
+    def _history(self, request: Request, series: str, step: int) -> dict[str, object]:
+        if not self.has_history:
+            raise HTTPException(503)
+        query = request.query_params
+        at = [float(moment) for moment in range(int(query["from"]), int(query["to"]), step)]
+        said = {"series": series, "unit": "bytes", "step": step, "labels": {}}
+        if series != "gpu_used_bytes":
+            return {**said, "at": [], "min": [], "max": [], "mean": []}
+        number, gpu = int(query["node"].rsplit("-", 1)[1]), int(query["gpu"])
+        level = scenes.LEVELS.get(query["node"], 0.5)
+        mean: list[int | None] = [scenes.used_bytes(number, gpu, moment, level) for moment in at]
+        gap = range(len(at) // 3, len(at) // 3 + 12)
+        mean = [None if index in gap else value for index, value in enumerate(mean)]
+        low = [None if value is None else int(value * 0.97) for value in mean]
+        high = [None if value is None else int(value * 1.015) for value in mean]
+        return {**said, "at": at, "min": low, "max": high, "mean": mean}
+
+
+SCENES: dict[str, Callable[[float], wire.Snapshot]] = {
+    "healthy": scenes.healthy,
+    "troubled": scenes.troubled,
+    "demo": lambda at: scenes.simulated(scenes.healthy(at)),
+    "1024": lambda at: scenes.crowded(at, 128),
+    "10000": lambda at: scenes.crowded(at, 1250),
+}
+
+
+def play(stage: Stage) -> NoReturn:
+    """A tick a second, for ever."""
+    while True:
+        time.sleep(1)
+        stage.send(scenes.tick(stage.snapshot.nodes, time.time(), scenes.LEVELS))
+
+
+def main() -> None:
+    stage = Stage(SCENES[sys.argv[1]](time.time()))
+    stage.open()
+    print(stage.url, flush=True)
+    try:
+        play(stage)
+    except KeyboardInterrupt:
+        stage.close()
+
+
+if __name__ == "__main__":
+    main()

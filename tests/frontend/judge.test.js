@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { fullest, gpuData, hostUse, indexAlerts, isDemo, levelOf, memoryLimits, nodeData, runsByNode } from "../../frontend/oomwatch_frontend/js/judge.js";
+import { byState, passes } from "../../frontend/oomwatch_frontend/js/views/alerts.js";
+import { AT, golden, goldenStore, goldenText } from "./reading.js";
+
+/** The golden alert, changed. @param {object} changes @returns {import("../../frontend/oomwatch_frontend/js/wire.js").Alert} */
+const alert = (changes) => ({ ...golden("alert").alert, ...changes });
+
+test("the level of an alert follows its state before its severity", () => {
+  assert.equal(levelOf(alert({ state: "firing", severity: "critical" })), "critical");
+  assert.equal(levelOf(alert({ state: "pending", severity: "critical" })), "watch");
+  assert.equal(levelOf(alert({ state: "firing", severity: "info" })), "watch");
+  assert.equal(levelOf(alert({ state: "resolved", severity: "critical" })), "ok");
+});
+
+test("an alert marks the most exact thing it names, and its run", () => {
+  const index = indexAlerts([
+    alert({ state: "firing", severity: "warning", labels: { node: "a", gpu: "1", run: "r" } }),
+    alert({ state: "firing", severity: "critical", labels: { node: "a" } }),
+    alert({ state: "firing", severity: "critical", labels: { run: "r" } }),
+  ]);
+  assert.deepEqual([...index.gpus], [["a/1", "warning"]]);
+  assert.deepEqual([...index.nodes], [["a", "critical"]]);
+  assert.deepEqual([...index.runs], [["r", "critical"]]);
+});
+
+test("host memory is held against the container's limit where there is one", () => {
+  const { store } = goldenStore();
+  const view = store.nodes.get("gpu-07");
+  assert.ok(view);
+  assert.deepEqual(hostUse(view), { used: 410 * 2 ** 30, whole: 512 * 2 ** 30, ratio: 410 / 512, contained: true });
+  const bare = { ...view, cgroupUsedBytes: null };
+  assert.equal(hostUse(bare)?.ratio, 700 / 1024);
+  assert.equal(hostUse({ ...bare, hostUsedBytes: null }), null);
+});
+
+test("what is closest to full comes first, hosts among GPUs, and what has no current data is left out", () => {
+  const { store, clock } = goldenStore();
+  assert.deepEqual(fullest(store, 10).map((item) => item.key), ["gpu-07/3", "gpu-07"]);
+  assert.deepEqual(fullest(store, 1).map((item) => item.key), ["gpu-07/3"]);
+  clock.now = AT + 60;
+  assert.deepEqual(fullest(store, 10), []);
+});
+
+test("a GPU of a silent node is stale, whatever it last said, and a lost one stays lost", () => {
+  const { store, clock } = goldenStore();
+  store.receive(goldenText("tick"));
+  clock.now = AT + 60;
+  const view = store.nodes.get("gpu-07");
+  assert.ok(view);
+  const ofNode = nodeData(view, store.now());
+  assert.equal(ofNode, "stale");
+  assert.deepEqual(view.gpus.map((gpu) => gpuData(gpu, ofNode)), ["stale", "lost"]);
+});
+
+test("the limits of the chart are those of the rules on the used share", () => {
+  const { store } = goldenStore();
+  assert.deepEqual(memoryLimits(store), [{ ratio: 0.85, severity: "warning" }]);
+});
+
+test("a node belongs to the run its agent named, else to the run last heard from it", () => {
+  const { store } = goldenStore();
+  assert.deepEqual([...runsByNode(store)], [["gpu-07", "qwen7b_grpo"]]);
+  const view = store.nodes.get("gpu-07");
+  assert.ok(view);
+  view.info = { ...view.info, run: null };
+  assert.deepEqual([...runsByNode(store)], [["gpu-07", "qwen7b_grpo"]]);
+});
+
+test("whatever is simulated makes the page a demo", () => {
+  const { store } = goldenStore();
+  assert.ok(isDemo(store));
+  store.receive(goldenText("snapshot-empty"));
+  assert.ok(!isDemo(store));
+  store.receive(goldenText("alert"));
+  assert.ok(isDemo(store));
+});
+
+test("alerts are filtered by state, run and node together", () => {
+  const open = alert({ state: "firing" });
+  assert.ok(passes(open, {}));
+  assert.ok(passes(open, { state: "open", run: "qwen7b_grpo", node: "gpu-07" }));
+  assert.ok(!passes(open, { state: "ended" }));
+  assert.ok(!passes(open, { node: "gpu-08" }));
+  assert.ok(!passes(alert({}), { state: "open" }));
+});
+
+test("open alerts come first with the worst on top, then those that ended last", () => {
+  const alerts = [
+    alert({ id: "old", ended_at: AT - 100 }),
+    alert({ id: "warning", state: "firing", severity: "warning" }),
+    alert({ id: "late", ended_at: AT - 10 }),
+    alert({ id: "critical", state: "firing", severity: "critical" }),
+  ];
+  assert.deepEqual(alerts.sort(byState).map(({ id }) => id), ["critical", "warning", "late", "old"]);
+});

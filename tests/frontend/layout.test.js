@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { SMALLEST_CELL, cellAt, fit, hit, step } from "../../frontend/oomwatch_frontend/js/fleet-layout.js";
+
+/** @param {number} count @param {number} [gpus] */
+const nodes = (count, gpus = 8) => [{ title: null, nodes: Array.from({ length: count }, (_, index) => ({ name: `gpu-${index}`, gpus })) }];
+
+for (const [count, cells] of [[1, 8], [6, 48], [128, 1024]]) {
+  test(`${cells} GPUs fit on one screen`, () => {
+    const layout = fit(nodes(count), 919, 604);
+    assert.ok(layout.height <= 604);
+    assert.ok(layout.blocks.every((block) => block.x + block.width <= 919));
+  });
+}
+
+test("ten thousand GPUs have the smallest cells and the page scrolls", () => {
+  const layout = fit(nodes(1250), 919, 604);
+  assert.equal(layout.cell, SMALLEST_CELL);
+  assert.equal(layout.blocks.length, 1250);
+});
+
+test("no two blocks lie on each other", () => {
+  const { blocks } = fit([...nodes(5), ...nodes(3, 12)], 700, 400);
+  for (const [index, a] of blocks.entries()) {
+    for (const b of blocks.slice(index + 1)) {
+      const apart = a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;
+      assert.ok(apart, `${a.name} and ${b.name}`);
+    }
+  }
+});
+
+test("an empty fleet and a node without GPUs have a layout too", () => {
+  assert.equal(fit([], 900, 600).height, 0);
+  assert.equal(fit(nodes(1, 0), 900, 600).blocks[0].gpus, 0);
+});
+
+test("the middle of every cell is hit as that cell, and the name as the node", () => {
+  const layout = fit(nodes(6, 12), 800, 500);
+  layout.blocks.forEach((block, index) => {
+    for (let gpu = 0; gpu < block.gpus; gpu += 1) {
+      const { x, y } = cellAt(layout, block, gpu);
+      assert.deepEqual(hit(layout, x + layout.cell / 2, y + layout.cell / 2), { block: index, gpu });
+    }
+    assert.deepEqual(hit(layout, block.x + 1, block.y + 1), { block: index, gpu: null });
+  });
+  assert.equal(hit(layout, -1, -1), null);
+});
+
+test("right and left lead through all GPUs in order and stop at the ends", () => {
+  const layout = fit(nodes(2), 300, 600);
+  let at = { block: 0, gpu: 0 };
+  for (let count = 0; count < 20; count += 1) at = step(layout, at, "ArrowRight");
+  assert.deepEqual(at, { block: 1, gpu: 7 });
+  for (let count = 0; count < 20; count += 1) at = step(layout, at, "ArrowLeft");
+  assert.deepEqual(at, { block: 0, gpu: 0 });
+});
+
+test("down leads to the cell below, also of the next node, and up leads back", () => {
+  const layout = fit(nodes(4), 300, 2000);
+  const below = step(layout, { block: 0, gpu: 5 }, "ArrowDown");
+  assert.ok(below.block > 0);
+  assert.equal(below.gpu, 5);
+  assert.deepEqual(step(layout, below, "ArrowUp"), { block: 0, gpu: 5 });
+  assert.deepEqual(step(layout, { block: 0, gpu: 5 }, "ArrowUp"), { block: 0, gpu: 5 });
+});

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { MIB } from "../../frontend/oomwatch_frontend/js/format.js";
+import { Store } from "../../frontend/oomwatch_frontend/js/store.js";
+import { AT, golden, goldenStore, goldenText } from "./reading.js";
+
+test("a snapshot gives nodes, runs, alerts and rules, and says live", () => {
+  const { store } = goldenStore();
+  assert.equal(store.connection.phase, "live");
+  assert.deepEqual([...store.nodes.keys()], ["gpu-07"]);
+  assert.deepEqual([...store.runs.keys()], ["qwen7b_grpo"]);
+  assert.equal(store.alerts.size, 1);
+  assert.equal(store.rules.length, 1);
+});
+
+test("a tick is laid on the GPUs in the order of the facts, and what is missing stays unknown", () => {
+  const { store } = goldenStore();
+  store.receive(goldenText("tick"));
+  const [first, second] = store.nodes.get("gpu-07")?.gpus ?? [];
+  assert.equal(first.usedBytes, 73728 * MIB);
+  assert.equal(first.status, "ok");
+  assert.equal(second.usedBytes, null);
+  assert.equal(second.status, "lost");
+});
+
+test("a GPU without a number in a tick has no data even where no status came", () => {
+  const { store } = goldenStore();
+  store.receive('{"type":"tick","at":1764430002,"nodes":[{"node":"gpu-07","at":1764430002,"used_mib":[5,null]}]}');
+  assert.deepEqual(store.nodes.get("gpu-07")?.gpus.map((gpu) => gpu.status), ["ok", "no_data"]);
+});
+
+test("a tick of an unknown node is passed over", () => {
+  const { store } = goldenStore();
+  store.receive('{"type":"tick","at":1764430002,"nodes":[{"node":"stranger","at":1764430002,"used_mib":[5]}]}');
+  assert.deepEqual(store.ticked, []);
+});
+
+test("new facts keep the readings of the GPUs that stay", () => {
+  const { store } = goldenStore();
+  store.receive(goldenText("tick"));
+  const changed = JSON.parse(goldenText("node"));
+  delete changed.node.sample;
+  changed.node.facts.gpus.reverse();
+  store.receive(JSON.stringify(changed));
+  const gpus = store.nodes.get("gpu-07")?.gpus ?? [];
+  assert.deepEqual(gpus.map((gpu) => gpu.facts.gpu), ["3:1", "3"]);
+  assert.equal(gpus[1].usedBytes, 73728 * MIB);
+});
+
+test("a run's new steps are appended to those known", () => {
+  const { store } = goldenStore();
+  const message = JSON.parse(goldenText("run"));
+  message.run.steps[0].step.step = 13;
+  message.run.reshard_cycles_total = 13;
+  store.receive(JSON.stringify(message));
+  const run = store.runs.get("qwen7b_grpo");
+  assert.deepEqual(run?.steps.map((point) => point.step.step), [12, 13]);
+  assert.equal(run?.reshard_cycles_total, 13);
+});
+
+test("an alert that ended is kept, one that ended before it ever fired is taken away", () => {
+  const { store } = goldenStore();
+  const message = JSON.parse(goldenText("alert"));
+  store.receive(JSON.stringify(message));
+  assert.equal(store.alerts.get(message.alert.id)?.state, "resolved");
+  delete message.alert.fired_at;
+  store.receive(JSON.stringify(message));
+  assert.equal(store.alerts.size, 0);
+});
+
+test("a new snapshot replaces everything", () => {
+  const { store } = goldenStore();
+  store.receive(goldenText("snapshot-empty"));
+  assert.deepEqual([store.nodes.size, store.runs.size, store.alerts.size, store.rules.length], [0, 0, 0, 0]);
+});
+
+test("a lost connection is reconnecting once there was data, and connecting before", () => {
+  const fresh = new Store(() => AT);
+  fresh.connectionLost(0);
+  assert.deepEqual([fresh.connection.phase, fresh.connection.failed], ["connecting", true]);
+  const { store } = goldenStore();
+  store.connectionLost(0);
+  assert.equal(store.connection.phase, "reconnecting");
+  assert.equal(store.nodes.size, 1);
+});
+
+test("frames that cannot be read and frames of unknown types are counted, and change nothing", () => {
+  const { store } = goldenStore();
+  store.receive("{");
+  store.receive('{"type":"weather"}');
+  assert.deepEqual([store.malformedFrames, store.unknownFrames, store.nodes.size], [1, 1, 1]);
+});
+
+test("the server's clock is told by the least delayed frame", () => {
+  const clock = { now: AT + 100 }; // our clock is 100 s ahead
+  const store = new Store(() => clock.now);
+  store.receive(goldenText("snapshot"));
+  assert.equal(store.now(), AT);
+  clock.now += 10;
+  store.receive('{"type":"tick","at":1764430007}'); // 3 s late
+  assert.equal(store.now(), AT + 10);
+});
+
+test("a change is one event that names its topics, until the subscriber leaves", () => {
+  const { store } = goldenStore();
+  /** @type {string[][]} */
+  const heard = [];
+  const leave = store.subscribe((topics) => heard.push([...topics]));
+  store.apply(golden("tick"));
+  store.apply(golden("alert"));
+  leave();
+  store.apply(golden("alert"));
+  assert.deepEqual(heard, [["tick"], ["alerts"]]);
+});
