@@ -11,14 +11,13 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-import msgspec
 import pynvml
 
 from oomwatch import wire
 from oomwatch_agent.hang_guard import HangGuard
 from oomwatch_agent.losses import Losses
 from oomwatch_agent.nvml_gpu import Gpu, LostError, NoAnswerError, Untyped, Xids
-from oomwatch_agent.processes import Described, Processes
+from oomwatch_agent.processes import Processes
 from oomwatch_agent.source import Reading, SourceMissingError
 
 _log = logging.getLogger(__name__)
@@ -109,7 +108,7 @@ class NvmlSource:
         facts = self._current_facts()
         changed, self._facts = facts != self._facts, facts
         return Reading(
-            gpus=self._with_names(samples) if slow else samples,
+            gpus=self._processes.named(samples) if slow else samples,
             found=self._losses.news(
                 samples, self._labelled(answers.get(_EVENTS, [])), _bus_ids(facts), time.monotonic()
             ),
@@ -154,12 +153,6 @@ class NvmlSource:
         labels = {gpu.address: [unit.label for unit in gpu.units] for gpu in self._gpus}
         return [(label, xid) for address, xid in xids for label in labels.get(address, ())]
 
-    def _with_names(self, samples: tuple[wire.GpuSample, ...]) -> tuple[wire.GpuSample, ...]:
-        pids = [process.pid for sample in samples for process in sample.processes or ()]
-        known = self._processes.describe(pids)
-        self._processes.forget_all_but(pids)
-        return tuple(_with_names(sample, known) for sample in samples)
-
 
 def _initialise() -> str | None:
     """The driver's version. Raises SourceMissingError."""
@@ -176,16 +169,6 @@ def _initialise() -> str | None:
 
 def _unanswered(gpu: Gpu) -> list[wire.GpuSample]:
     return [wire.GpuSample(gpu=unit.label, status="no_data") for unit in gpu.units]
-
-
-def _with_names(sample: wire.GpuSample, known: dict[int, Described]) -> wire.GpuSample:
-    if not sample.processes:
-        return sample
-    named = (
-        msgspec.structs.replace(process, name=known[process.pid].name, run=known[process.pid].run)
-        for process in sample.processes
-    )
-    return msgspec.structs.replace(sample, processes=tuple(named))
 
 
 def _bus_ids(facts: wire.NodeFacts) -> dict[str, str | None]:

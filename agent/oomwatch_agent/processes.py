@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from oomwatch import wire
 from oomwatch_agent.hang_guard import HangGuard
 
 _LIMIT_SECONDS = 0.5
@@ -47,6 +48,13 @@ class Processes:
         alive = set(pids)
         self._runs = {pid: known for pid, known in self._runs.items() if pid in alive}
 
+    def named(self, samples: tuple[wire.GpuSample, ...]) -> tuple[wire.GpuSample, ...]:
+        """The same samples, with name and run of the processes in them as far as they can be read here."""
+        pids = [process.pid for sample in samples for process in sample.processes or ()]
+        known = self.describe(pids)
+        self.forget_all_but(pids)
+        return tuple(_named(sample, known) for sample in samples)
+
     def _look(self, pid: int) -> Described:
         started = self._started(pid)
         if started is None:
@@ -67,6 +75,16 @@ class Processes:
 
     def _short_name(self, pid: int) -> str | None:
         return _text(_read(self._proc / str(pid) / "comm")).strip() or None
+
+
+def _named(sample: wire.GpuSample, known: dict[int, Described]) -> wire.GpuSample:
+    if not sample.processes:
+        return sample
+    named = (
+        msgspec.structs.replace(process, name=known[process.pid].name or process.name, run=known[process.pid].run)
+        for process in sample.processes
+    )
+    return msgspec.structs.replace(sample, processes=tuple(named))
 
 
 def environment(process: Path) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Asks every source once an interval and makes wire messages of what they answer.
 
-    ask all -> wait a moment -> one Sample (GPUs, host) and the Events that logs and counters gave
+    ask all -> wait a moment -> one Sample (GPUs, host, engines) and the Events that logs and counters gave
 
 A source that does not answer in time is left alone until it does: its reading comes with a later sample, and if it
 takes very long the source is called hung and its GPUs `no_data`. A source that is missing or fails is tried again,
@@ -27,6 +27,7 @@ FAILED_RETRY_LONGEST_SECONDS = 60.0
 HUNG_AFTER_SECONDS = 5.0  # NVML answers within milliseconds; nvidia-smi on a busy node may take two or three seconds
 OPEN_HUNG_AFTER_SECONDS = 30.0  # without persistence mode the driver takes seconds a card to start
 _MAX_TEXT = 2000  # wire.Text
+_MAX_ENGINES = 1024  # wire.Sample.engines
 _MAX_SOURCES = 1000  # wire.NodeFacts.sources
 
 _log = logging.getLogger(__name__)
@@ -107,8 +108,9 @@ class Sampler:
         self._refresh_facts()
         gpus = tuple(self._gpus(readings, now))
         host = next((reading.host for reading in reversed(readings) if reading.host is not None), None)
+        engines = tuple(engine for reading in readings for engine in reading.engines)[:_MAX_ENGINES]
         events = tuple(self._events(readings, at, now))
-        return Collected(wire.Sample(seq=0, at=at, gpus=gpus, host=host), events)
+        return Collected(wire.Sample(seq=0, at=at, gpus=gpus, host=host, engines=engines), events)
 
     def close(self, within_seconds: float = 1.0) -> None:
         """Close every source that is not stuck."""

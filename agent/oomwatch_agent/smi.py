@@ -4,21 +4,17 @@ One process a reading costs far more than the library, and the tool shows no MIG
 it works.
 """
 
-import contextlib
-import os
 import re
 import shutil
-import signal
-import subprocess
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
 from oomwatch import wire
 from oomwatch_agent.losses import Losses
 from oomwatch_agent.source import Reading, SourceMissingError
+from oomwatch_agent.tool import Ran, Tool
 
 # What is asked, in this order. The first four are needed; the others are left out where a version does not know them.
 FIELDS = (
@@ -32,14 +28,6 @@ _MIB = 1024**2
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _UNKNOWN_FIELD = re.compile(r'Field "([^"]+)" is not a valid field to query')
 _NO_HANDLE = re.compile(r"Unable to determine the device handle for (?:GPU\s*)?(?:\d+: )?([0-9A-Fa-f:.]{10,})")
-_AFTER_KILL_SECONDS = 1.0
-
-
-class Ran(NamedTuple):
-    """What a run of the tool gave. `code` is None where it was killed at the time limit."""
-
-    code: int | None
-    output: str
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -104,45 +92,6 @@ def parse_processes(output: str) -> dict[str, tuple[wire.GpuProcess, ...]]:
         name = path.rpartition("/")[2][:100] if _is_value(path) else None
         found.setdefault(uuid, []).append(wire.GpuProcess(pid=int(pid), used_bytes=used_bytes, name=name))
     return {uuid: tuple(processes) for uuid, processes in found.items()}
-
-
-class Tool:
-    """Runs a program with a time limit. A run that cannot be ended is left behind, and nothing is run beside it."""
-
-    def __init__(self, command: Sequence[str], limit_seconds: float) -> None:
-        self.command = tuple(command)
-        self._limit_seconds = limit_seconds
-        self._stuck: subprocess.Popen[bytes] | None = None
-
-    def run(self, *arguments: str) -> Ran:
-        """What it printed, on either stream. Raises OSError where it cannot be started."""
-        if self._stuck is not None and self._stuck.poll() is None:
-            return Ran(None, "")
-        self._stuck = None
-        process = subprocess.Popen(  # noqa: S603 - the tool that settings name, and our own arguments
-            [*self.command, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            output, _ = process.communicate(timeout=self._limit_seconds)
-        except subprocess.TimeoutExpired:
-            self._kill(process)
-            return Ran(None, "")
-        return Ran(process.returncode, output.decode("utf-8", "replace"))
-
-    def _kill(self, process: "subprocess.Popen[bytes]") -> None:
-        """End it and its children: its session is a process group of its own."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        if process.stdout is not None:
-            process.stdout.close()
-        try:
-            process.wait(_AFTER_KILL_SECONDS)
-        except subprocess.TimeoutExpired:  # stuck in the kernel, where no signal reaches it
-            self._stuck = process
 
 
 class NvidiaSmiSource:

@@ -1,9 +1,9 @@
 """The seam between the agent and everything it reads from.
 
-A source is anything that can be opened and read: NVML, nvidia-smi, the host's memory, a log file, Ray's session folder,
-a simulation. Sources block as they please; the sampler gives each a worker thread and a time limit, so that a hung
-driver costs its own reading and nothing else. Whatever schema a source reads stops in its own file: only wire types
-come out.
+A source is anything that can be opened and read: NVML, a vendor's tool, the host's memory, a log file, Ray's session
+folder, an engine's metrics, a simulation. Sources block as they please; the sampler gives each a worker thread and a
+time limit, so that a hung driver costs its own reading and nothing else. Whatever schema a source reads stops in its
+own file: only wire types come out.
 """
 
 from typing import Protocol
@@ -32,6 +32,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
     gpus: tuple[wire.GpuSample, ...] = ()
     host: wire.HostSample | None = None
+    engines: tuple[wire.EngineSample, ...] = ()
     found: tuple[Found, ...] = ()
     facts: wire.NodeFacts | None = None
 

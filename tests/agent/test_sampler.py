@@ -128,6 +128,15 @@ def _statuses(collected: Collected) -> dict[str, str]:
 # ---------------------------------------------------------------- all is well
 
 
+def test_the_metrics_of_every_engine_are_in_the_sample(make: Make) -> None:
+    engines = FakeSource("engines", gpus=0)
+    engines.reading = Reading(engines=(wire.EngineSample(engine="vllm", address="127.0.0.1:8000"),))
+    more = FakeSource("more engines", gpus=0)
+    more.reading = Reading(engines=(wire.EngineSample(engine="sglang", address="127.0.0.1:30000"),))
+    sample = _collect(make(FakeSource(), engines, more)).sample
+    assert [engine.engine for engine in sample.engines] == ["vllm", "sglang"]
+
+
 def test_readings_of_all_sources_make_one_sample(make: Make) -> None:
     sampler = make(FakeSource(), FakeHost())
     sample = _collect(sampler).sample
