@@ -24,6 +24,7 @@ _DAEMONS = ("raylet.out", "raylet.err")  # they tell of workers killed for memor
 _NO_JOB = "ffffffff"
 _USUAL_PLACE = Path("/tmp/ray")  # noqa: S108 - where Ray puts its sessions
 _MOST_FILES = 2000
+_ALIVE_SECONDS = 3600.0
 
 
 def raylet_sessions() -> Iterator[Path]:
@@ -105,7 +106,10 @@ class RaySource:
 
     def _folders(self) -> list[Path]:
         """The folders with logs, each once, however many names lead to it."""
-        candidates = [Path(self._mode)] if self._mode != "auto" else [*self._sessions(), *self._usual_places()]
+        if self._mode != "auto":
+            candidates = [Path(self._mode)]
+        else:
+            candidates = [*self._sessions(), *(place for place in self._usual_places() if self._is_alive(place))]
         found = (logs for candidate in candidates if (logs := _logs_folder(candidate)) is not None)
         return list(dict.fromkeys(found))
 
@@ -114,6 +118,17 @@ class RaySource:
         if given:
             yield Path(given) / "ray" / "session_latest"
         yield self._usual_place / "session_latest"
+
+    def _is_alive(self, session: Path) -> bool:
+        """Whether anything was written there lately: a machine keeps the folders of sessions that ended long ago.
+
+        Ray writes debug_state.txt there every ten seconds; the raylet itself may be hidden in another container.
+        """
+        try:
+            newest = max((entry.stat().st_mtime for entry in os.scandir(session / "logs")), default=0.0)
+        except OSError:
+            return False
+        return self._clock() - newest < _ALIVE_SECONDS
 
     def _take_up(self, folders: Iterable[Path]) -> None:
         """Follow the files that are new since the last look."""

@@ -1,5 +1,6 @@
 """Ray's own log folder, as real Ray left it and as it may be found."""
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -126,6 +127,16 @@ def test_the_temporary_folder_of_the_environment_is_looked_at(tmp_path: Path) ->
     source.open()
     assert len([one for one in read(source) if one.origin.pid == 7]) == 2
     source.close()
+
+
+def test_a_session_that_ended_long_ago_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    logs = session(tmp_path)
+    old = worker(logs, 7, MEMORY)
+    os.utime(old, (1_000_000, 1_000_000))
+    (tmp_path / "session_latest").symlink_to(logs.parent)
+    source = RaySource("auto", "auto", None, environ={}, sessions=lambda: (), usual_place=tmp_path)
+    with pytest.raises(SourceMissingError):
+        source.open()
 
 
 def test_a_worker_that_starts_later_is_all_news(tmp_path: Path, make: Make) -> None:

@@ -22,7 +22,7 @@ _START = rf"{_GROUP}(?:{_CLASS})?"
 
 _TORCH = re.compile(
     rf"{_START}(?P<family>CUDA|HIP|XPU|NPU|MUSA|MLU) out of memory\. (?:\w{{1,40}} )?[Tt]ried to allocate "
-    rf"(?P<tried>{NUMBER}) ?(?P<tried_unit>{SIZE_UNIT})(?P<rest>.*)"
+    rf"(?P<tried>{NUMBER}) ?(?P<tried_unit>{SIZE_UNIT})(?P<rest>.{{0,4000}})"
 )
 _BARE = re.compile(
     rf"{_START}(?P<family>(?:CUDA|HIP) (?:driver )?error: out of memory|Triton Error \[CUDA\]: out of memory"
@@ -40,7 +40,7 @@ _NCCL = re.compile(r"(?:\S+:\d+:\d+ \[\d+\] .{0,160}?NCCL WARN )?(?:\[\w+\] )?Cu
 # torch asks NVML for the free memory when it words an OOM; on a MIG device that fails, and this is all one sees.
 _NVML = re.compile(rf"{_START}NVML_SUCCESS == r INTERNAL ASSERT FAILED at \S*CUDACachingAllocator\.cpp")
 
-_SIZE = rf"(?P<size>{NUMBER}) ?(?P<unit>{SIZE_UNIT})"
+_SIZE = rf"(?<![\d.])(?P<size>{NUMBER}) ?(?P<unit>{SIZE_UNIT})"
 _CLAUSES = {
     "local_index": re.compile(r"\b(?:GPU|NPU|XPU|MLU) (?P<index>\d{1,6})\b"),
     "total_bytes": re.compile(

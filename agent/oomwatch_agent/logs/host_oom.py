@@ -32,7 +32,7 @@ _RAY_DISK = re.compile(
 )
 _KERNEL = re.compile(
     r"(?:Memory cgroup out of memory|Out of memory(?: \([^)]*\))?): Killed process (?P<pid>\d{1,10}),? "
-    r"\((?P<process>[^)]{0,64})\)(?P<rest>.*)"
+    r"\((?P<process>[^)]{0,64})\)(?P<rest>.{0,1000})"
 )
 _KERNEL_RSS = re.compile(r"\b(?:anon|file|shmem)-rss:(\d{1,15})kB")
 _SLURM = re.compile(

@@ -12,9 +12,8 @@ from oomwatch_agent.logs.units import byte_count, number_of
 
 _LARGEST_STEP = 2**53
 _LONGEST_SECONDS = 1e12  # the wire's bound
-_TRAINING = re.compile(
-    r"(?:actor|critic|perf|response|prompt|global_seqlen|timing|reward|training/|batch|tokens|env|.*/)"
-)
+_TRAINING = re.compile(r"(?:[\w\-]+/|(?:actor|critic|perf|response|prompt|rollout|timing|reward|step|global)_)\S*$")
+_NO_VALUES = ("nan", "inf", "-inf", None)
 _VALIDATION = ("val-", "val/", "val_", "validation/", "test_score", "timing_s/testing", "timing/testing")
 _NEUTRAL = ("training/global_step", "training/epoch", "timing_s/step", "timing/step")
 
@@ -27,7 +26,7 @@ _PHASE_KEYS = tuple(
 
 def step_from(step: int, metrics: Mapping[str, object]) -> wire.Step | None:
     """The step that `metrics` describe; None where they are no step metrics of a trainer."""
-    if not 0 <= step <= _LARGEST_STEP or not any(_TRAINING.match(key) for key in metrics):
+    if not 0 <= step <= _LARGEST_STEP or not any(_is_figure(key, raw) for key, raw in metrics.items()):
         return None
     values = _Values(metrics)
     return wire.Step(
@@ -48,6 +47,11 @@ def step_from(step: int, metrics: Mapping[str, object]) -> wire.Step | None:
         tokens_total=values.positive("perf/total_num_tokens"),
         validation_only=_is_validation_only(metrics),
     )
+
+
+def _is_figure(key: str, raw: object) -> bool:
+    """Whether this is a trainer's metric: a name of its kind, and a number (nan is one). Prose has neither."""
+    return _TRAINING.match(key) is not None and (number_of(raw) is not None or raw in _NO_VALUES)
 
 
 class _Values:

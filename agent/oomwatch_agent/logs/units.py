@@ -3,7 +3,8 @@
 import math
 import re
 
-NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+# Bounded, so that a line of digits costs no more than another; repr() of a float has 17.
+NUMBER = r"-?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?"
 SIZE_UNIT = r"(?:bytes|[KMGT]i?B|[KMGT])"
 GIB = 1024**3
 _LARGEST = 2**53  # wire.Bytes: what a browser can count without loss

@@ -20,15 +20,20 @@ _MEMORY = re.compile(
     rf"(?:, device memory used/total \(GB\): (?P<used>{NUMBER})/(?P<total>{NUMBER}))?"
 )
 _DEVICE_ONLY = re.compile(rf"(?P<head>.{{0,300}}? in sharding manager(?: memory)?): {NUMBER} GB / {NUMBER} GB\.?")
-_AMOUNT = rf"(?P<{{0}}>{NUMBER}) ?(?P<{{0}}_unit>{SIZE_UNIT})"
+
+
+def _amount(name: str) -> str:
+    return rf"(?P<{name}>{NUMBER}) ?(?P<{name}_unit>{SIZE_UNIT})"
+
+
 _OWN_PRINT = re.compile(
     r"(?:\[[^\]]{1,80}\] *)?(?:(?:global[ _]?)?(?:step|iter(?:ation)?)[ :=#]*(?P<step>\d{1,15})\b[ :,|\-]*)?"
-    rf"(?:(?:GPU |CUDA |torch )?(?:memory )?allocated[:=]? *{_AMOUNT.format('allocated')}[ ,|;/]*)?"
-    rf"(?:GPU |CUDA |torch )?(?:memory )?reserved[:=]? *{_AMOUNT.format('reserved')}\b",
+    rf"(?:(?:GPU |CUDA |torch )?(?:memory )?allocated[:=]? *{_amount('allocated')}[ ,|;/]*)?"
+    rf"(?:GPU |CUDA |torch )?(?:memory )?reserved[:=]? *{_amount('reserved')}\b",
     re.IGNORECASE,
 )
 _DEEPSPEED = re.compile(
-    rf"(?:.{{0,200}} )?MA {_AMOUNT.format('allocated')}\s+Max_MA \S+ \S+\s+CA {_AMOUNT.format('reserved')}\s+Max_CA "
+    rf"(?:.{{0,200}} )?MA {_amount('allocated')}\s+Max_MA \S+ \S+\s+CA {_amount('reserved')}\s+Max_CA "
 )
 _STEP = re.compile(r"step:(?P<step>\d{1,16}) - (?P<metrics>[\w./@()\- ]+?:.*)$")
 _FILE_LOGGER = re.compile(r'\{ ?"step": ?\d+, ?"data": ?\{.*\}\}$')

@@ -1,11 +1,15 @@
 """What a reader remembers from line to line."""
 
+import time
+
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oomwatch import wire
 from oomwatch_agent.logs.context import PhaseMemory
+from oomwatch_agent.logs.envelope import MAX_LINE_CHARS
 from oomwatch_agent.logs.reader import PATTERNS, LineReader, Recognised
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB."
@@ -149,6 +153,43 @@ def test_an_origin_is_what_the_line_said_and_a_base_name() -> None:
     (one,) = read("(WorkerDict pid=7, ip=192.0.2.4) [rank3]: Available KV cache memory: 64.27 GiB")
     expected = wire.Origin(source="driver.log", line=1, pid=7, actor="WorkerDict", ip="192.0.2.4", rank=3)
     assert one.origin("driver.log") == expected
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "",
+        "(a pid=1) ",
+        "step:1 - ",
+        f"{OOM} ",
+        "Memory on the node ",
+        '  File "',
+        "MA 1 GB Max_MA ",
+        '{"step": 1, "data": {',
+    ],
+)
+def test_a_hostile_line_costs_no_more_than_a_blink(head: str) -> None:
+    fills = (
+        "0",
+        "1%|",
+        "a:b - ",
+        "ray::a.b",
+        "1 GB ",
+        "reserved ",
+        "(a pid=1) ",
+        "[rank1]: ",
+        ".",
+        " \t",
+        "it [",
+        "File ",
+    )
+    ends = ("memory", " eserved 137 it/s ray:: ", '", line Memory on the node Killed process % full')
+    begun = time.process_time()
+    for line in (head + fill * (MAX_LINE_CHARS // len(fill)) + end for fill in fills for end in ends):
+        read(line)
+        read(line[:MAX_LINE_CHARS])
+    # 72 lines of 64 KiB: 4.7 MB. A pattern that backtracks takes hours.
+    assert time.process_time() - begun < 10
 
 
 @given(st.binary(max_size=300))

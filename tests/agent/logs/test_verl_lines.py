@@ -182,7 +182,7 @@ def test_phases_keep_the_order_in_which_they_ran() -> None:
         ("timing_s/gen:nan - timing/gen:2.0", 2.0),
         ("timing_s/gen:inf", None),
         ("timing_s/gen:-1", None),
-        ("timing_s/gen:", None),
+        ("timing_s/gen: - actor/lr:0.1", None),
     ],
 )
 def test_rollout_time_comes_from_the_best_key(metrics: str, seconds: float | None) -> None:
