@@ -8,6 +8,7 @@
 The engine's answers depend on nothing else but the rules, so a trace replays to the same transitions on every machine.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -81,6 +82,8 @@ class TraceWriter:
             act(self._file)
         except OSError as error:
             logger.warning("recording to %s has ended: %s", self._path, error)
+            with contextlib.suppress(OSError):
+                self._file.close()
             self._file = None
 
 

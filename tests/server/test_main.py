@@ -1,0 +1,169 @@
+"""The command line, as people use it."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.replay.make_traces import RULES, TRACES
+from tests.server.receiver import Answer, receiving
+from tests.server.running_server import RULES as GOOD_RULES
+
+from oomwatch import __version__
+from oomwatch.__main__ import main
+from oomwatch.options import SettingError
+from oomwatch.settings import Address, Settings, address_of, check, database_url, rules_path
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+Output = pytest.CaptureFixture[str]
+
+
+def test_the_version_is_printed(capsys: Output) -> None:
+    assert main(["version"]) == 0
+    assert capsys.readouterr().out == f"oomwatch {__version__}\n"
+
+
+def test_a_good_rule_file_is_fine(capsys: Output) -> None:
+    Path("mine.yaml").write_text(GOOD_RULES, encoding="utf-8")
+    assert main(["check", "mine.yaml"]) == 0
+    assert capsys.readouterr().out == "mine.yaml: 1 rule, 0 channels: fine\n"
+
+
+def test_every_mistake_is_printed_with_its_place(capsys: Output) -> None:
+    Path("mine.yaml").write_text("rules:\n  - alert: a\n  - whem: {}\n", encoding="utf-8")
+    assert main(["check", "mine.yaml"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 1
+    assert all(line.startswith("mine.yaml:") for line in lines)
+
+
+def test_without_a_file_the_rules_that_the_server_would_use_are_checked(capsys: Output) -> None:
+    assert main(["check"]) == 0
+    assert "alerts.yaml: " in capsys.readouterr().out
+
+
+def test_a_recording_is_replayed_to_the_lines_it_said(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["replay", str(TRACES / "leak.jsonl"), "--rules", str(RULES)]) == 0
+    assert capsysbinary.readouterr().out == (TRACES / "leak.transitions.jsonl").read_bytes()
+
+
+def test_a_recording_that_cannot_be_read_is_named(capsys: Output) -> None:
+    Path("trace.jsonl").write_text("no json\n", encoding="utf-8")
+    assert main(["replay", "trace.jsonl", "--rules", str(RULES)]) == 1
+    assert "trace.jsonl:1:" in capsys.readouterr().err
+
+
+def test_a_test_message_says_what_became_of_it(capsys: Output) -> None:
+    with receiving() as receiver:
+        notify = f"notify:\n  channels:\n    - {{kind: webhook, name: ops, url: '{receiver.url}'}}\n"
+        Path("mine.yaml").write_text(notify + GOOD_RULES, encoding="utf-8")
+        assert main(["test-notify", "--rules", "mine.yaml"]) == 0
+        assert capsys.readouterr().out == "ops (webhook): delivered\n"
+        receiver.always(Answer(status=404))
+        assert main(["test-notify", "--rules", "mine.yaml", "ops"]) == 1
+        assert "404" in capsys.readouterr().out
+
+
+def test_a_channel_that_is_not_there_is_named_with_those_that_are(capsys: Output) -> None:
+    Path("mine.yaml").write_text(GOOD_RULES, encoding="utf-8")
+    assert main(["test-notify", "--rules", "mine.yaml", "ops"]) == 2
+    assert "there is no such channel; the rule file's notify section has none" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_said_with_a_way_out(capsys: Output) -> None:
+    Path("alerts.yaml").write_text(GOOD_RULES, encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", "--listen", f"127.0.0.1:{port}", "--db", "x.db", "--log-level", "error"]) == 2
+    told = capsys.readouterr().err
+    assert f"127.0.0.1:{port} is taken by another program" in told
+    assert f"--listen 127.0.0.1:{port + 1}" in told
+
+
+def test_a_server_with_mistakes_in_its_rules_does_not_start_and_lists_them(capsys: Output) -> None:
+    Path("alerts.yaml").write_text("rules:\n  - alert: a\n", encoding="utf-8")
+    assert main(["serve", "--listen", "127.0.0.1:0", "--db", "x.db", "--log-level", "error"]) == 1
+    assert "alerts.yaml:2:" in capsys.readouterr().err
+
+
+def test_a_server_whose_database_is_none_says_what_to_do(capsys: Output) -> None:
+    Path("alerts.yaml").write_text(GOOD_RULES, encoding="utf-8")
+    Path("x.db").write_bytes(b"this is a letter to my aunt, and no database at all" * 100)
+    assert main(["serve", "--listen", "127.0.0.1:0", "--db", "x.db", "--log-level", "error"]) == 1
+    assert "name another file" in capsys.readouterr().err
+
+
+def test_help_explains_every_command() -> None:
+    for command in ([], ["serve"], ["up"], ["check"], ["replay"], ["test-notify"]):
+        shown = subprocess.run(
+            [sys.executable, "-m", "oomwatch", *command, "--help"], capture_output=True, text=True, check=True
+        )
+        assert len(shown.stdout.splitlines()) > 5
+
+
+def test_version_does_not_wait_for_a_web_server_to_load() -> None:
+    code = "import sys, oomwatch.__main__ as m; m.main(['version']); print([x for x in sys.modules if x == 'fastapi'])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.endswith("[]\n")
+
+
+# ---------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:8642", Address("127.0.0.1", 8642)),
+        ("8642", Address("127.0.0.1", 8642)),
+        ("[::1]:80", Address("::1", 80)),
+        ("0.0.0.0:0", Address("0.0.0.0", 0)),
+    ],
+)
+def test_an_address_is_a_host_and_a_port(text: str, address: Address) -> None:
+    assert address_of(Settings(listen=text)) == address
+
+
+@pytest.mark.parametrize("text", ["localhost", ":", "host:port", "127.0.0.1:70000", ""])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(SettingError, match="HOST:PORT"):
+        address_of(Settings(listen=text))
+
+
+def test_a_wildcard_address_is_shown_as_one_that_a_browser_can_open() -> None:
+    assert Address("0.0.0.0", 8642).url == "http://127.0.0.1:8642"
+    assert Address("::", 8642).url == "http://[::1]:8642"
+
+
+def test_the_database_is_a_file_or_a_url() -> None:
+    assert database_url(Settings(db="x.db")) == "sqlite:///x.db"
+    assert database_url(Settings(db="/var/x.db")) == "sqlite:////var/x.db"
+    assert database_url(Settings(db="postgresql://db/x")) == "postgresql://db/x"
+    assert database_url(Settings(), {"XDG_DATA_HOME": "/data"}) == "sqlite:////data/oomwatch/oomwatch.db"
+
+
+def test_the_rules_of_this_folder_come_before_the_shipped_ones() -> None:
+    shipped = rules_path(Settings())
+    assert shipped.name == "alerts.yaml"
+    Path("alerts.yaml").write_text(GOOD_RULES, encoding="utf-8")
+    assert rules_path(Settings()) == Path("alerts.yaml")
+    assert rules_path(Settings(rules=Path("other.yaml"))) == Path("other.yaml")
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        (Settings(external_url="gpus.example"), "no http:// or https:// address"),
+        (msgspec.structs.replace(Settings(), flush_interval=0.0), "flush_interval"),
+        (msgspec.structs.replace(Settings(), flush_interval=500.0), "at most 60s"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused(settings: Settings, why: str) -> None:
+    with pytest.raises(SettingError, match=why):
+        check(settings)
