@@ -21,7 +21,9 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+# Of a module and not of the session: as long as it is open, Playwright has an event loop running in this thread, and no
+# test of anything else could run one.
+@pytest.fixture(scope="module")
 def chromium(need: Callable[[str, str], str]) -> Iterator[Browser]:
     path = need("chromium", "apt-get install chromium")
     with sync_playwright() as playwright:
