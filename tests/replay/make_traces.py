@@ -112,7 +112,7 @@ def slow_rollout() -> list[Line]:
 
 
 def host_and_silence() -> list[Line]:
-    """The host's memory fills until the kernel kills a worker; then the agent falls silent, comes back, says goodbye."""
+    """The host's memory fills until the kernel kills a worker; then the agent falls silent, comes back and stops."""
     tape = Tape("gpu-08", gpus=1)
     for tick in range(60):
         tape.read(30.0, host_gib=min(985.0, 700.0 + 8 * tick) if tick < 45 else 400.0)

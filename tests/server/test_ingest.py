@@ -1,5 +1,6 @@
 """/ws/agent, over a real socket."""
 
+import contextlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.server.house import hello, sample
 from tests.server.running_server import AgentClient, RunningServer, serving, settings_in, until
+from websockets.exceptions import ConnectionClosed
 
 from oomwatch import wire
 
@@ -107,6 +109,14 @@ def test_a_message_of_a_newer_type_is_acknowledged(server: RunningServer) -> Non
         agent.connection.send('{"type":"event","seq":2,"at":5,"body":{"kind":"hologram","size":3}}')
         agent.hear_ack_of(2)
         assert server.parts.service.unknown_total == 2
+
+
+def test_a_frame_of_more_than_eight_megabytes_is_not_read(server: RunningServer) -> None:
+    with AgentClient(server) as agent:
+        agent.greet(now_hello())
+        with contextlib.suppress(ConnectionClosed):  # the server may hang up before it has all arrived
+            agent.connection.send("x" * (8 * 2**20 + 1))
+        assert agent.close_code() == 1009
 
 
 def test_new_facts_take_the_place_of_the_old_ones(server: RunningServer) -> None:

@@ -82,6 +82,14 @@ def test_a_page_of_elsewhere_may_not_listen(server: RunningServer, origin: str, 
     assert refused.value.response.status_code == 403
 
 
+def test_the_page_behind_a_proxy_may_listen_where_the_settings_name_it(tmp_path: Path) -> None:
+    with (
+        serving(settings_in(tmp_path, external_url="https://gpus.example")) as server,
+        server.websocket("/ws/live", additional_headers={"Origin": "https://gpus.example"}) as browser,
+    ):
+        heard(browser, lambda message: isinstance(message, wire.Tick))
+
+
 def test_our_own_page_may_listen(server: RunningServer) -> None:
     with server.websocket("/ws/live", additional_headers={"Origin": server.url}) as browser:
         heard(browser, lambda message: isinstance(message, wire.Tick))

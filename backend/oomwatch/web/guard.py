@@ -38,6 +38,7 @@ class Guard:
         self._app = app
         self._token = settings.reader_token
         self._hosts = _allowed_hosts(settings)
+        self._external = urlsplit(settings.external_url or "").netloc or None  # a proxy may give its own Host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -62,8 +63,8 @@ class Guard:
             # A page from elsewhere can make its own name point here (DNS rebinding), and would be let in.
             return refusal(403, f'this server is not known as "{_name(host)}"; set --external-url if it should be')
         origin = connection.headers.get("origin")
-        if connection.scope["type"] == "websocket" and origin and urlsplit(origin).netloc != host:
-            return refusal(403, f"a page of {origin} may not read this server")
+        if connection.scope["type"] == "websocket" and origin and urlsplit(origin).netloc not in (host, self._external):
+            return refusal(403, f"a page of {origin} may not read this server; set --external-url if it should")
         return None if self._token is None else self._ask_for_token(connection, self._token)
 
     def _ask_for_token(self, connection: HTTPConnection, token: str) -> Response | None:

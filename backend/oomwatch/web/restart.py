@@ -10,6 +10,7 @@ from oomwatch.store.store import KnownNode, Store
 
 # As far back as the engine looks: peaks of readings, what is usual of a run's steps, the windows of everything else.
 SAMPLES_SECONDS = 900.0
+SAMPLES_MAX = 20_000  # of a large fleet fewer seconds: more would take long, and 128 nodes for 900 s are 200 MiB
 STEPS_SECONDS = 86_400.0
 EVENTS_SECONDS = 1_800.0
 ENDED_SECONDS = 86_400.0
@@ -41,7 +42,7 @@ def heard_at(known: Sequence[KnownNode], firing: Iterable[wire.Transition], now:
 
 def _messages(store: Store, known: Sequence[KnownNode], now: float) -> Iterator[tuple[str, wire.AgentMessage]]:
     yield from ((node.hello.node, node.hello) for node in known)
-    yield from store.recent_samples(now - SAMPLES_SECONDS)
+    yield from store.recent_samples(now - min(SAMPLES_SECONDS, SAMPLES_MAX / max(1, len(known))))
     yield from store.recent_events(now - STEPS_SECONDS, {"step"})
     yield from store.recent_events(now - EVENTS_SECONDS, wire.EVENT_KINDS - {"step"})
     yield from ((node.hello.node, wire.Bye(seq=0, at=node.last_seen)) for node in known if node.stopped)

@@ -1,0 +1,130 @@
+"""alerts.yaml changes while the server runs."""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+from tests.server.house import hello, sample
+from tests.server.receiver import Receiver, receiving
+from tests.server.running_server import RULES, AgentClient, serving, settings_in, until
+
+from oomwatch.options import SettingError
+from oomwatch.rulefile import RuleFile
+from oomwatch.service.rulewatch import RuleWatch, stamp
+
+
+class Watched:
+    """A rule file that is watched, and what came of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "alerts.yaml"
+        self.path.write_text(RULES, encoding="utf-8")
+        self.applied: list[RuleFile] = []
+        self.reported: list[str | None] = []
+        self.refuses = False
+        self.watch = RuleWatch(self.path, self._apply, self.reported.append, seen=stamp(self.path))
+
+    def _apply(self, rules: RuleFile) -> None:
+        if self.refuses:
+            raise SettingError("notify channel ops: its variable is not set")
+        self.applied.append(rules)
+
+    def look(self, *, force: bool = False) -> None:
+        asyncio.run(self.watch.check(force=force))
+
+    def write(self, text: str) -> None:
+        self.path.write_text(text, encoding="utf-8")
+
+
+def test_a_file_that_is_as_it_was_is_not_read_again(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    watched.look()
+    assert watched.applied == []
+    assert watched.reported == []
+
+
+def test_a_file_is_read_again_where_someone_asks(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    watched.look(force=True)
+    assert len(watched.applied) == 1
+
+
+def test_a_changed_file_is_applied_and_a_mistake_is_reported_and_mended(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    watched.write("rules: 5\n")
+    watched.look()
+    watched.look()  # the same mistake is not told twice
+    watched.write(RULES.replace("full", "crowded", 1))
+    watched.look()
+    assert len(watched.reported) == 2
+    assert str(watched.reported[0]).endswith("alerts.yaml:1:8: rules must be a list")
+    assert watched.reported[1] is None
+    assert watched.applied[0].rules.rules[0].alert == "crowded"
+
+
+def test_a_file_that_is_away_while_an_editor_saves_is_found_again(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    watched.path.unlink()
+    watched.look()
+    watched.write(RULES)
+    watched.look()
+    assert "cannot be read" in str(watched.reported[0])
+    assert watched.reported[-1] is None
+
+
+def test_channels_that_cannot_be_opened_are_a_mistake_of_the_file(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    watched.refuses = True
+    watched.look(force=True)
+    assert watched.reported == [f"{watched.path}: notify channel ops: its variable is not set"]
+
+
+# ---------------------------------------------------------------- in a running server
+
+
+def notifying(receiver: Receiver) -> str:
+    channel = f"{{kind: webhook, name: ops, url: '{receiver.url}'}}"
+    return f"notify:\n  group_wait: 0s\n  channels:\n    - {channel}\n{RULES}"
+
+
+def test_other_channels_are_told_from_then_on(tmp_path: Path) -> None:
+    with receiving() as first, receiving() as second:
+        (tmp_path / "alerts.yaml").write_text(notifying(first), encoding="utf-8")
+        with serving(settings_in(tmp_path)) as server, AgentClient(server) as agent:
+            agent.greet(hello(sent_at=time.time(), gpus=2))
+            agent.say(sample(1, 79, time.time()))
+            first.wait_for(1)
+            (tmp_path / "alerts.yaml").write_text(notifying(second) + "\n", encoding="utf-8")
+            until("the channels to change", lambda: _address_of(server.parts.herald) == second.url)
+            with AgentClient(server) as other:
+                other.greet(hello("gpu-08", sent_at=time.time()))
+                other.say(sample(1, 79, time.time()))
+                (told,) = second.wait_for(1)
+            assert told.json()["alerts"][0]["labels"]["node"] == "gpu-08"
+        assert len(first.received) == 1
+
+
+def _address_of(herald: object) -> str:
+    config = getattr(herald, "_config")  # noqa: B009 - what is in force is nobody's business but this test's
+    return str(config.channels[0].url.reveal())
+
+
+def test_hangup_is_heard_by_a_server_in_its_main_thread(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+
+    async def story() -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, watched.watch.reload_soon)
+        watching = asyncio.create_task(watched.watch.run())
+        await asyncio.sleep(0)
+        os.kill(os.getpid(), signal.SIGHUP)
+        for _ in range(1000):
+            if watched.applied:
+                break
+            await asyncio.sleep(0.01)
+        watching.cancel()
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
+
+    asyncio.run(story())
+    assert len(watched.applied) == 1
