@@ -47,6 +47,27 @@ def test_pointing_at_a_square_shows_its_numbers_and_a_click_opens_it(healthy: St
     expect(page.locator("h1")).to_contain_text("GPU 0")
 
 
+def test_a_node_with_two_runs_is_on_the_map_of_each_with_the_gpus_of_each(healthy: Stage, reader: Reader) -> None:
+    at = time.time()
+    view = healthy.snapshot.nodes[0]
+    assert view.sample is not None
+    other = tuple(
+        msgspec.structs.replace(sample, processes=(wire.GpuProcess(pid=1, run="llama8b_ppo"),))
+        for sample in view.sample.gpus[4:]
+    )
+    shared = msgspec.structs.replace(view.sample, gpus=view.sample.gpus[:4] + other)
+    healthy.snapshot = msgspec.structs.replace(
+        healthy.snapshot,
+        nodes=(msgspec.structs.replace(view, run=None, sample=shared),),
+        runs=(*healthy.snapshot.runs, scenes.run(at, ("gpu-01",), name="llama8b_ppo")),
+    )
+    page = reader.open(healthy, "#/run/llama8b_ppo")
+    expect(page.locator(".cards a")).to_have_text(["4", "5", "6", "7"])
+    page.goto(healthy.url + "#/fleet?by=run")
+    expect(page.locator(".full li", has_text="GPU 5")).to_contain_text("llama8b_ppo")
+    expect(page.locator(".full li", has_text="GPU 3")).to_contain_text(scenes.RUN)
+
+
 def test_what_has_no_data_is_said_to_have_none_and_is_never_a_number(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled)
     rows = page.locator(".nodes-side tbody tr")

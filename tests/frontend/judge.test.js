@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { fullest, gpuData, hostUse, indexAlerts, isDemo, levelOf, memoryLimits, nodeData, runsByNode } from "../../frontend/oomwatch_frontend/js/judge.js";
+import { fullest, gpuData, gpusOfRun, hostUse, indexAlerts, isDemo, levelOf, memoryLimits, nodeData, runOfGpu, runsByNode } from "../../frontend/oomwatch_frontend/js/judge.js";
 import { byState, passes } from "../../frontend/oomwatch_frontend/js/views/alerts.js";
+import { lastAttempt } from "../../frontend/oomwatch_frontend/js/views/run.js";
 import { AT, golden, goldenStore, goldenText } from "./reading.js";
 
 /** The golden alert, changed. @param {object} changes @returns {import("../../frontend/oomwatch_frontend/js/wire.js").Alert} */
@@ -60,13 +61,53 @@ test("the limits of the chart are those of the rules on the used share", () => {
   assert.deepEqual(memoryLimits(store), [{ ratio: 0.85, severity: "warning" }]);
 });
 
-test("a node belongs to the run its agent named, else to the run last heard from it", () => {
+test("a node belongs to the run its agent named and to the runs that name it", () => {
   const { store } = goldenStore();
-  assert.deepEqual([...runsByNode(store)], [["gpu-07", "qwen7b_grpo"]]);
+  assert.deepEqual([...runsByNode(store)], [["gpu-07", ["qwen7b_grpo"]]]);
   const view = store.nodes.get("gpu-07");
   assert.ok(view);
   view.info = { ...view.info, run: null };
-  assert.deepEqual([...runsByNode(store)], [["gpu-07", "qwen7b_grpo"]]);
+  assert.deepEqual([...runsByNode(store)], [["gpu-07", ["qwen7b_grpo"]]]);
+});
+
+/** Two runs on the golden node: its processes say which GPU is whose. */
+function sharedNode() {
+  const { store } = goldenStore();
+  store.receive(JSON.stringify({ type: "run", run: { run: "other", nodes: ["gpu-07"], first_seen_at: AT, last_seen_at: AT } }));
+  const view = store.nodes.get("gpu-07");
+  assert.ok(view);
+  return { store, view };
+}
+
+test("on a node with two runs a GPU is of the run of its processes, and of none where they do not say", () => {
+  const { store, view } = sharedNode();
+  const runs = runsByNode(store);
+  assert.deepEqual(runs.get("gpu-07"), ["qwen7b_grpo", "other"]);
+  assert.deepEqual(view.gpus.map((gpu) => runOfGpu(gpu, runs)), ["qwen7b_grpo", null]);
+});
+
+test("a GPU without processes is of the node's run where that has but one", () => {
+  const { store } = goldenStore();
+  const gpus = store.nodes.get("gpu-07")?.gpus ?? [];
+  assert.deepEqual(gpus.map((gpu) => runOfGpu(gpu, runsByNode(store))), ["qwen7b_grpo", "qwen7b_grpo"]);
+});
+
+test("a run has the GPUs that are its own, and no others of its nodes", () => {
+  const { store } = sharedNode();
+  const named = (/** @type {string} */ name) => {
+    const run = store.runs.get(name);
+    assert.ok(run);
+    return [...gpusOfRun(store, run).values()].flat().map((gpu) => gpu.facts.gpu);
+  };
+  assert.deepEqual(named("qwen7b_grpo"), ["3"]);
+  assert.deepEqual(named("other"), []);
+});
+
+test("steps that a resumed run does again replace those it did before", () => {
+  const point = (/** @type {number} */ step, /** @type {number} */ at) => ({ at, step: { ...golden("run").run.steps[0].step, step } });
+  const points = [point(1, 10), point(2, 20), point(3, 30), point(2, 40), point(3, 50), point(4, 60)];
+  assert.deepEqual(lastAttempt(points).map(({ at, step }) => [step.step, at]), [[1, 10], [2, 40], [3, 50], [4, 60]]);
+  assert.deepEqual(lastAttempt([...points, point(1, 70)]).map(({ at }) => at), [70]);
 });
 
 test("whatever is simulated makes the page a demo", () => {

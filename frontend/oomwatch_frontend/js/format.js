@@ -39,6 +39,11 @@ export function percent(words, ratio) {
   return `${words.integer.format(share)}\u00a0%`;
 }
 
+/** A share of time, as whole percent. @param {Words} words @param {number | null} ratio @returns {string} "99 %" */
+export function wholePercent(words, ratio) {
+  return ratio === null ? UNKNOWN : `${words.integer.format(ratio * 100)}\u00a0%`;
+}
+
 const DURATIONS = /** @type {const} */ ([["figure.days", 86400], ["figure.hours", 3600], ["figure.minutes", 60], ["figure.seconds", 1]]);
 
 /**

@@ -31,8 +31,9 @@ export async function fetchHistory(query, signal) {
     step: String(stepFor(to - from)),
   });
   const response = await fetch(`api/v1/history?${search}`, { signal, headers: { accept: "application/json" } });
-  if (!response.ok) throw new Error(`HTTP ${response.status}`);
-  return readSeries(await response.json());
+  const body = await response.json().catch(() => null);
+  if (!response.ok) throw new Error(body?.error ?? `HTTP ${response.status}`);
+  return readSeries(body);
 }
 
 /** @param {any} body @returns {Series} @throws {Error} columns are missing or of different lengths */

@@ -84,21 +84,42 @@ export function hostUse(view) {
   return used === null || whole === null || whole === 0 ? null : { used, whole, ratio: used / whole, contained };
 }
 
-/** The run on each node: what the agent was told, else the run last heard from it. @param {Store} store @returns {Map<string, string>} */
+/**
+ * Which runs work on each node, the one its agent was told first.
+ * @param {Store} store @returns {Map<string, string[]>}
+ */
 export function runsByNode(store) {
-  /** @type {Map<string, string>} */
+  /** @type {Map<string, Set<string>>} */
   const found = new Map();
-  const byAge = [...store.runs.values()].sort((a, b) => a.last_seen_at - b.last_seen_at);
-  for (const run of byAge) for (const node of run.nodes) found.set(node, run.run);
-  for (const [name, view] of store.nodes) if (view.info.run !== null) found.set(name, view.info.run);
-  return found;
+  for (const [name, view] of store.nodes) found.set(name, new Set(view.info.run === null ? [] : [view.info.run]));
+  for (const run of store.runs.values()) for (const node of run.nodes) found.get(node)?.add(run.run);
+  return new Map([...found].map(([node, runs]) => [node, [...runs]]));
+}
+
+/**
+ * The run on a GPU: that of its processes, else the node's where it has but one. null: none, or not known which.
+ * @param {GpuView} gpu @param {Map<string, string[]>} byNode @returns {string | null}
+ */
+export function runOfGpu(gpu, byNode) {
+  const here = new Set((gpu.sample?.processes ?? []).flatMap((process) => process.run ?? []));
+  if (here.size === 1) return [...here][0];
+  const ofNode = byNode.get(gpu.node) ?? [];
+  return here.size === 0 && ofNode.length === 1 ? ofNode[0] : null;
+}
+
+/** The GPUs of a run, by its nodes. @param {Store} store @param {import("./wire.js").Run} run @returns {Map<string, GpuView[]>} */
+export function gpusOfRun(store, run) {
+  const byNode = runsByNode(store);
+  return new Map(
+    run.nodes.map((node) => [node, (store.nodes.get(node)?.gpus ?? []).filter((gpu) => runOfGpu(gpu, byNode) === run.run)]),
+  );
 }
 
 /**
  * @typedef {object} Fullness a GPU's or a host's memory
  * @property {string} key
  * @property {string} node
- * @property {string | null} gpu null for the host's memory
+ * @property {GpuView | null} gpu null for the host's memory
  * @property {number} used bytes
  * @property {number} whole bytes
  * @property {number} ratio
@@ -123,7 +144,7 @@ export function fullest(store, count) {
       const last = top[count - 1];
       if (last !== undefined && ratio <= last.ratio) continue;
       const key = gpuKey(node, gpu.facts.gpu);
-      offer(top, count, { key, node, gpu: gpu.facts.gpu, used: gpu.usedBytes, whole: gpu.usableBytes, ratio });
+      offer(top, count, { key, node, gpu, used: gpu.usedBytes, whole: gpu.usableBytes, ratio });
     }
   }
   return top;

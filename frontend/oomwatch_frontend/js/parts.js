@@ -67,6 +67,11 @@ export function alertLines(words, alerts) {
   return h("ul", { class: "alert-lines" }, ...lines);
 }
 
+/** Names of runs, each leading there. @param {string[]} runs */
+export function runLinks(runs) {
+  return h("span", { class: "places" }, ...runs.map((run) => h("a", { href: link("run", [run]) }, run)));
+}
+
 /** A sentence with a {age} in it that goes on counting. @param {Words} words @param {string} key @param {number} at Unix seconds */
 export function aged(words, key, at) {
   const [before, after = ""] = words.t(key).split("{age}");

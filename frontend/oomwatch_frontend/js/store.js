@@ -41,6 +41,8 @@ import { WireError, decode } from "./wire.js";
  * @property {boolean} failed whether a try has failed since data last came
  */
 
+const STEPS_KEPT = 5000; // a page may stay open for weeks
+
 /** @param {string} node @param {string} gpu */
 export const gpuKey = (node, gpu) => `${node}/${gpu}`;
 
@@ -196,7 +198,7 @@ export class Store extends EventTarget {
   /** @param {Run} run with new steps only */
   #putRun(run) {
     const old = this.runs.get(run.run);
-    this.runs.set(run.run, old === undefined ? run : { ...run, steps: [...old.steps, ...run.steps] });
+    this.runs.set(run.run, old === undefined ? run : { ...run, steps: [...old.steps, ...run.steps].slice(-STEPS_KEPT) });
   }
 }
 

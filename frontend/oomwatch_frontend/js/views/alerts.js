@@ -127,7 +127,8 @@ function figures(app, alert) {
   const { words } = app;
   /** @type {[string, import("../dom.js").Child][]} */
   const known = [[words.t("alerts.where"), places(words, alert.labels)]];
-  if (alert.value !== null) known.push([words.t("alerts.value"), h("b", { class: "figure-value" }, quantity(words, alert.value, alert.unit))]);
+  const counted = alert.unit === "count" && alert.limit === null; // something happened: that it was once says nothing
+  if (alert.value !== null && !counted) known.push([words.t("alerts.value"), h("b", { class: "figure-value" }, quantity(words, alert.value, alert.unit))]);
   if (alert.limit !== null) known.push([words.t("alerts.limit"), quantity(words, alert.limit, alert.unit)]);
   known.push([words.t("alerts.began"), moment(words, alert.started_at)]);
   if (alert.fired_at !== null) known.push([words.t("alerts.raised"), moment(words, alert.fired_at)]);

@@ -4,9 +4,9 @@ import { fill, h, keyed, setText } from "../dom.js";
 import { FEW_NODES, FleetMap } from "../fleet-canvas.js";
 import { bandOf } from "../fleet-paint.js";
 import { gib, gibOf, memoryOf, percent, roughAge } from "../format.js";
-import { fullest, gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
+import { fullest, gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runOfGpu, runsByNode } from "../judge.js";
 import { markIcon } from "../marks.js";
-import { bar, nothing, table } from "../parts.js";
+import { bar, nothing, runLinks, table } from "../parts.js";
 import { link } from "../router.js";
 import { gpuKey } from "../store.js";
 
@@ -15,6 +15,7 @@ import { gpuKey } from "../store.js";
 /** @typedef {import("../judge.js").AlertIndex} AlertIndex */
 /** @typedef {import("../judge.js").Fullness} Fullness */
 /** @typedef {import("../fleet-paint.js").NodeCells} NodeCells */
+/** @typedef {{ node: string, gpus: number[] }} Part a node on the map, or those of its GPUs that are in one run */
 
 const ROWS = 10;
 const COLLATOR = new Intl.Collator("en", { numeric: true });
@@ -28,9 +29,11 @@ class Fleet {
     this.app = app;
     this.grouping = grouping;
     this.allNodes = false;
+    /** @type {string[]} */
+    this.names = [];
     /** What the map was last arranged for. */
     this.shape = "";
-    /** @type {NodeView[]} in the order of the map */
+    /** @type {Part[]} in the order of the map */
     this.ordered = [];
     this.alerts = indexAlerts(app.store.alerts.values());
     this.runs = runsByNode(app.store);
@@ -100,17 +103,11 @@ class Fleet {
   // -------------------------------------------------------------- map
 
   #arrange() {
-    const nodes = [...this.app.store.nodes.values()].sort((a, b) => COLLATOR.compare(a.info.node, b.info.node));
-    /** @type {Map<string | null, NodeView[]>} */
-    const groups = new Map();
-    for (const view of nodes) {
-      const title = this.grouping === "run" ? (this.runs.get(view.info.node) ?? this.app.words.t("fleet.no_run")) : null;
-      groups.set(title, [...(groups.get(title) ?? []), view]);
-    }
+    const groups = this.grouping === "run" ? this.#partsByRun() : new Map([["", this.#sorted().map((view) => wholeNode(view))]]);
     this.ordered = [...groups.values()].flat();
-    const sections = [...groups].map(([title, views]) => ({
-      title,
-      nodes: views.map((view) => ({ name: view.info.node, gpus: view.gpus.length })),
+    const sections = [...groups].map(([title, parts]) => ({
+      title: title === "" ? null : title,
+      nodes: parts.map((part) => ({ name: part.node, gpus: part.gpus.length })),
     }));
     const shape = JSON.stringify(sections);
     if (shape === this.shape) return this.map.show(this.#cells());
@@ -118,25 +115,54 @@ class Fleet {
     this.map.arrange(sections, this.#cells());
   }
 
+  /** All nodes in the order of their names. */
+  #sorted() {
+    const { nodes } = this.app.store;
+    if (this.names.length !== nodes.size || this.names.some((name) => !nodes.has(name))) this.names = [...nodes.keys()].sort(COLLATOR.compare);
+    return this.names.map((name) => /** @type {NodeView} */ (nodes.get(name)));
+  }
+
+  /** A node that works on two runs is shown in both, with its GPUs of each. @returns {Map<string, Part[]>} */
+  #partsByRun() {
+    const none = this.app.words.t("fleet.no_run");
+    /** @type {Map<string, Part[]>} */
+    const groups = new Map();
+    for (const view of this.#sorted()) {
+      /** @type {Map<string, number[]>} */
+      const byRun = new Map();
+      view.gpus.forEach((gpu, index) => {
+        const run = runOfGpu(gpu, this.runs) ?? none;
+        byRun.set(run, [...(byRun.get(run) ?? []), index]);
+      });
+      for (const [run, gpus] of byRun) groups.set(run, [...(groups.get(run) ?? []), { node: view.info.node, gpus }]);
+    }
+    const rest = groups.get(none);
+    if (groups.delete(none) && rest !== undefined) groups.set(none, rest);
+    return groups;
+  }
+
   /** @returns {NodeCells[]} */
   #cells() {
     const now = this.app.store.now();
-    return this.ordered.map((old) => {
-      const view = this.app.store.nodes.get(old.info.node) ?? old;
-      const { node } = view.info;
+    return this.ordered.flatMap((part) => {
+      const view = this.app.store.nodes.get(part.node);
+      if (view === undefined) return [];
       const data = nodeData(view, now);
       return {
-        name: node,
+        name: part.node,
         note: this.#note(view, now),
-        level: this.alerts.nodes.get(node) ?? "ok",
+        level: this.alerts.nodes.get(part.node) ?? "ok",
         data,
         hostRatio: hostUse(view)?.ratio ?? null,
-        cells: view.gpus.map((gpu) => {
-          const level = this.alerts.gpus.get(gpuKey(node, gpu.facts.gpu)) ?? "ok";
-          return { gpu: gpu.facts.gpu, ratio: gpuRatio(gpu), level, data: gpuData(gpu, data) };
-        }),
+        cells: part.gpus.map((index) => this.#cell(view.gpus[index], data)),
       };
     });
+  }
+
+  /** @param {import("../store.js").GpuView} gpu @param {import("../judge.js").Data} ofNode */
+  #cell(gpu, ofNode) {
+    const level = this.alerts.gpus.get(gpuKey(gpu.node, gpu.facts.gpu)) ?? "ok";
+    return { gpu: gpu.facts.gpu, ratio: gpuRatio(gpu), level, data: gpuData(gpu, ofNode) };
   }
 
   /** @param {NodeView} view @param {number} now */
@@ -147,32 +173,33 @@ class Fleet {
     return host === null ? "" : words.t("fleet.host", { percent: percent(words, host.ratio) });
   }
 
-  /** @param {number} index */
-  #node(index) {
-    const old = this.ordered[index];
-    return this.app.store.nodes.get(old.info.node) ?? old;
+  /** What lies at a place of the map. @param {number} block @param {number | null} cell */
+  #at(block, cell) {
+    const part = this.ordered[block];
+    const view = /** @type {NodeView} */ (this.app.store.nodes.get(part.node));
+    return { view, card: cell === null ? null : view.gpus[part.gpus[cell]] };
   }
 
-  /** @param {number} index @param {number | null} gpu */
-  #open(index, gpu) {
-    const view = this.#node(index);
-    location.hash = gpu === null ? link("node", [view.info.node]) : link("gpu", [view.info.node, view.gpus[gpu].facts.gpu]);
+  /** @param {number} block @param {number | null} cell */
+  #open(block, cell) {
+    const { view, card } = this.#at(block, cell);
+    location.hash = card === null ? link("node", [view.info.node]) : link("gpu", [view.info.node, card.facts.gpu]);
   }
 
-  /** @param {number} index @param {number | null} gpu */
-  #describe(index, gpu) {
-    const view = this.#node(index);
+  /** @param {number} block @param {number | null} cell */
+  #describe(block, cell) {
+    const { view, card } = this.#at(block, cell);
     const { words, store } = this.app;
-    const run = this.runs.get(view.info.node);
-    if (gpu === null) return [h("b", {}, view.info.node), ...this.#hostLines(view), run ?? ""].filter((line) => line !== "");
-    const card = view.gpus[gpu];
+    const { node } = view.info;
+    if (card === null) return [h("b", {}, node), ...this.#hostLines(view), ...(this.runs.get(node) ?? [])];
     const data = gpuData(card, nodeData(view, store.now()));
-    const lines = [h("b", {}, `${view.info.node} · ${words.t("name.gpu", { gpu: card.facts.gpu })}`), card.facts.name];
-    if (data === "ok") lines.push(h("span", { class: "figure" }, `${gibOf(words, card.usedBytes, card.usableBytes)}\u2002${percent(words, gpuRatio(card))}`), words.t("fleet.free", { free: gib(words, card.usableBytes - (card.usedBytes ?? 0)) }));
-    else lines.push(words.t(data === "lost" ? "gpu.lost" : "gpu.no_data"), stateText(words, view, store.now()));
-    if (run !== undefined) lines.push(run);
-    for (const alert of this.#alertsOf(view.info.node, card.facts.gpu)) lines.push(h("span", { class: "alerting" }, words.pick(alert.texts).summary));
-    return lines.filter((line) => line !== "");
+    const lines = [h("b", {}, `${node} · ${words.t("name.gpu", { gpu: card.facts.gpu })}`), card.facts.name];
+    if (data === "ok") {
+      lines.push(h("span", { class: "figure" }, `${gibOf(words, card.usedBytes, card.usableBytes)}\u2002${percent(words, gpuRatio(card))}`));
+      lines.push(words.t("fleet.free", { free: gib(words, card.usableBytes - (card.usedBytes ?? 0)) }));
+    } else lines.push(words.t(data === "lost" ? "gpu.lost" : "gpu.no_data"), stateText(words, view, store.now()));
+    const alerts = this.#alertsOf(node, card.facts.gpu).map((alert) => h("span", { class: "alerting" }, words.pick(alert.texts).summary));
+    return [...lines, runOfGpu(card, this.runs) ?? "", ...alerts].filter((line) => line !== "");
   }
 
   /** @param {NodeView} view */
@@ -227,18 +254,19 @@ class Fleet {
     const { words } = this.app;
     const level = (item.gpu === null ? this.alerts.nodes : this.alerts.gpus).get(item.key) ?? "ok";
     const tone = level === "warning" || level === "critical" ? level : `band-${bandOf(item.ratio)}`;
-    const figures = [gibOf(words, item.used, item.whole), percent(words, item.ratio), level, this.runs.get(item.node) ?? ""];
+    const run = item.gpu === null ? (this.runs.get(item.node) ?? []).join(", ") : runOfGpu(item.gpu, this.runs);
+    const figures = [gibOf(words, item.used, item.whole), percent(words, item.ratio), level, run ?? ""];
     const state = JSON.stringify(figures);
     if (element.dataset.state === state) return;
     element.dataset.state = state;
-    const href = item.gpu === null ? link("node", [item.node]) : link("gpu", [item.node, item.gpu]);
+    const href = item.gpu === null ? link("node", [item.node]) : link("gpu", [item.node, item.gpu.facts.gpu]);
     fill(
       element,
       h(
         "a",
         { href },
         level === "ok" ? h("span", { class: "mark" }) : markIcon(level, words.t(`mark.${level}`)),
-        h("span", { class: "where" }, item.node, h("b", {}, item.gpu === null ? words.t("host.short") : words.t("name.gpu", { gpu: item.gpu }))),
+        h("span", { class: "where" }, item.node, h("b", {}, item.gpu === null ? words.t("host.short") : words.t("name.gpu", { gpu: item.gpu.facts.gpu }))),
         h("span", { class: "run" }, figures[3]),
         h("span", { class: "amount" }, figures[0]),
         h("span", { class: "percent" }, figures[1]),
@@ -255,8 +283,8 @@ class Fleet {
   #drawNodes() {
     const { store, words } = this.app;
     const now = store.now();
-    const many = this.ordered.length > FEW_NODES;
-    const views = this.ordered.map((_, index) => this.#node(index));
+    const views = this.#sorted();
+    const many = views.length > FEW_NODES;
     const troubled = views.filter((view) => this.#needs(view, now));
     const first = new Set(troubled);
     const shown = many && !this.allNodes ? troubled : [...troubled, ...views.filter((view) => !first.has(view))];
@@ -287,10 +315,10 @@ class Fleet {
     const used = known.reduce((sum, gpu) => sum + (gpu.usedBytes ?? 0), 0);
     const usable = known.reduce((sum, gpu) => sum + gpu.usableBytes, 0);
     const silent = facts.sources.filter((source) => source.state !== "ok").map((source) => `${source.name}: ${words.t(`sensors.${source.state}`)}`);
-    const run = this.runs.get(node) ?? "";
+    const runs = this.runs.get(node) ?? [];
     const texts = [
       stateText(words, view, now),
-      run,
+      runs.join(", "),
       String(view.gpus.length),
       usable > 0 ? `${gibOf(words, used, usable)}\u2002${percent(words, used / usable)}` : "–",
       host === null ? "–" : `${gibOf(words, host.used, host.whole)}\u2002${percent(words, host.ratio)}`,
@@ -303,10 +331,13 @@ class Fleet {
     element.className = current ? "" : "not-current";
     const mark = level !== null ? markIcon(level, words.t(`mark.${level}`)) : current ? null : markIcon("stale");
     const cells = [h("span", { class: "name" }, mark, h("a", { href: link("node", [node]) }, node)), ...texts];
-    if (run !== "") cells[2] = h("a", { href: link("run", [run]) }, run);
+    cells[2] = runLinks(runs);
     fill(element, ...cells.map((cell, index) => h("td", { class: [3, 4, 5].includes(index) ? "number" : null }, cell)));
   }
 }
+
+/** @param {NodeView} view @returns {Part} */
+const wholeNode = (view) => ({ node: view.info.node, gpus: view.gpus.map((_, index) => index) });
 
 /** How a node is: in words that say since when. @param {import("../i18n.js").Words} words @param {NodeView} view @param {number} now */
 export function stateText(words, view, now) {

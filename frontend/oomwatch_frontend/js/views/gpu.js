@@ -2,7 +2,7 @@
 
 import { ChartView } from "../charts.js";
 import { fill, h, setText } from "../dom.js";
-import { GIB, duration, gib, gibNumber, gibOf, percent } from "../format.js";
+import { GIB, duration, gib, gibNumber, gibOf, percent, wholePercent } from "../format.js";
 import { emptySeries, extend, fetchHistory } from "../history.js";
 import { gpuData, gpuRatio, memoryLimits, nodeData } from "../judge.js";
 import { aged, alertLines, crumbs, facts, nothing, row, section, sensors, table } from "../parts.js";
@@ -223,7 +223,7 @@ function currentFigures(words, card) {
   const figures = [
     [words.t("gpu.used"), percent(words, gpuRatio(card)), gibOf(words, card.usedBytes, card.usableBytes)],
     [words.t("gpu.free"), gib(words, card.usableBytes - (card.usedBytes ?? 0)), ""],
-    [words.t("gpu.utilization"), percent(words, card.utilizationRatio), ""],
+    [words.t("gpu.utilization"), wholePercent(words, card.utilizationRatio), ""],
   ];
   if (sample?.power_watts != null) figures.push([words.t("gpu.power"), `${words.integer.format(sample.power_watts)} W`, ""]);
   if (sample?.temperature_celsius != null) figures.push([words.t("gpu.temperature"), `${words.integer.format(sample.temperature_celsius)} °C`, ""]);

@@ -1,10 +1,10 @@
 // One node: its state, host memory, GPUs, the largest host processes and its sensors.
 
 import { fill, h } from "../dom.js";
-import { duration, gib, gibOf, percent } from "../format.js";
-import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData } from "../judge.js";
+import { duration, gib, gibOf, percent, wholePercent } from "../format.js";
+import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runOfGpu, runsByNode } from "../judge.js";
 import { markIcon } from "../marks.js";
-import { aged, alertLines, crumbs, facts, nothing, row, section, sensors, table } from "../parts.js";
+import { aged, alertLines, crumbs, facts, nothing, row, runLinks, section, sensors, table } from "../parts.js";
 import { link } from "../router.js";
 import { gpuKey } from "../store.js";
 import { stateText } from "./fleet.js";
@@ -47,6 +47,7 @@ function gpuTable(app, view) {
   const { words, store } = app;
   if (view.gpus.length === 0) return nothing(words.t("node.no_gpus"));
   const levels = indexAlerts(store.alerts.values()).gpus;
+  const runs = runsByNode(store);
   const ofNode = nodeData(view, store.now());
   const rows = view.gpus.map((gpu) => {
     const data = gpuData(gpu, ofNode);
@@ -54,10 +55,12 @@ function gpuTable(app, view) {
     const mark = level === null ? null : markIcon(level, words.t(`mark.${level}`));
     const name = h("span", { class: "name" }, mark, h("a", { href: link("gpu", [gpu.node, gpu.facts.gpu]) }, words.t("name.gpu", { gpu: gpu.facts.gpu })));
     const used = data === "ok" ? `${gibOf(words, gpu.usedBytes, gpu.usableBytes)}\u2002${percent(words, gpuRatio(gpu))}` : words.t(data === "lost" ? "gpu.lost" : "gpu.no_data");
-    return row([name, gpu.facts.name, used, data === "ok" ? percent(words, gpu.utilizationRatio) : "–"], [2, 3]);
+    const run = runOfGpu(gpu, runs);
+    const utilization = data === "ok" ? wholePercent(words, gpu.utilizationRatio) : "–";
+    return row([name, gpu.facts.name, run === null ? "" : runLinks([run]), used, utilization], [3, 4]);
   });
-  const heads = [words.t("name.gpu_column"), words.t("gpu.model"), words.t("gpu.used"), words.t("gpu.utilization")];
-  return table(heads, [2, 3], h("tbody", {}, ...rows));
+  const heads = [words.t("name.gpu_column"), words.t("gpu.model"), words.t("nodes.run"), words.t("gpu.used"), words.t("gpu.utilization")];
+  return table(heads, [3, 4], h("tbody", {}, ...rows));
 }
 
 /** @param {App} app @param {NodeView} view */
@@ -77,11 +80,12 @@ function nodeFacts(app, view) {
   const { host } = info.facts;
   const use = nodeData(view, store.now()) === "ok" ? hostUse(view) : null;
   const limit = host?.memory_limit_bytes ?? null;
+  const runs = runsByNode(store).get(info.node) ?? [];
   const skewed = Math.abs(info.skew_seconds) >= 2;
   return facts([
     [words.t("nodes.state"), stateText(words, view, store.now())],
     [words.t("node.seen"), aged(words, "age.ago", view.heardAt)],
-    [words.t("nodes.run"), info.run === null ? null : h("a", { href: link("run", [info.run]) }, info.run)],
+    [words.t("nodes.run"), runs.length === 0 ? null : runLinks(runs)],
     [words.t("host.memory"), use === null ? "–" : `${gibOf(words, use.used, use.whole)}\u2002${percent(words, use.ratio)}`],
     [words.t("host.limit"), limit === null ? null : `${gib(words, limit)}${host?.memory_limit_source ? ` (${host.memory_limit_source})` : ""}`],
     [words.t("host.cpus"), host?.cpu_count == null ? null : String(host.cpu_count)],

@@ -3,7 +3,7 @@
 import { ChartView } from "../charts.js";
 import { fill, h, setText } from "../dom.js";
 import { GIB, gibNumber, percent, stepSeconds } from "../format.js";
-import { levelOf } from "../judge.js";
+import { gpusOfRun, levelOf } from "../judge.js";
 import { GLYPHS } from "../marks.js";
 import { aged, alertLines, crumbs, facts, nothing, section } from "../parts.js";
 import { link } from "../router.js";
@@ -96,8 +96,7 @@ class RunPage {
   #where(run) {
     const { store, words } = this.app;
     if (run.nodes.length === 0) return nothing(words.t("run.no_nodes"));
-    const items = run.nodes.map((name) => {
-      const gpus = store.nodes.get(name)?.gpus ?? [];
+    const items = [...gpusOfRun(store, run)].map(([name, gpus]) => {
       const cards = gpus.map((gpu) => h("a", { href: link("gpu", [name, gpu.facts.gpu]), "aria-label": `${name} ${words.t("name.gpu", { gpu: gpu.facts.gpu })}` }, gpu.facts.gpu));
       return h("li", {}, h("a", { href: link("node", [name]) }, name), h("span", { class: "cards" }, ...cards));
     });
@@ -107,7 +106,7 @@ class RunPage {
   /** @param {Run} run */
   #drawChart(run) {
     const { words } = this.app;
-    const points = run.steps.filter(({ step }) => !step.validation_only);
+    const points = lastAttempt(run.steps.filter(({ step }) => !step.validation_only));
     setText(this.parts.note, points.length === 0 ? words.t("run.no_steps") : "");
     const rows = points.length === 0 ? [] : this.#rows(points);
     this.parts.plot.hidden = rows.length === 0;
@@ -151,7 +150,9 @@ class RunPage {
   /** What a card of this run can hold, where all its cards are alike. */
   #capacity() {
     const { store, words } = this.app;
-    const sizes = new Set((store.runs.get(this.name)?.nodes ?? []).flatMap((node) => (store.nodes.get(node)?.gpus ?? []).map((gpu) => gpu.usableBytes)));
+    const run = store.runs.get(this.name);
+    const gpus = run === undefined ? [] : [...gpusOfRun(store, run).values()].flat();
+    const sizes = new Set(gpus.map((gpu) => gpu.usableBytes));
     if (sizes.size !== 1) return {};
     const [usable] = sizes;
     return { limits: [{ y: usable / GIB, label: words.t("chart.usable", { amount: gibNumber(words, usable) }), colour: "muted" }] };
@@ -168,6 +169,20 @@ class RunPage {
     });
     return flags.filter((flag, index) => flags.findIndex((other) => other.x === flag.x) === index); // the worst of a step
   }
+}
+
+/**
+ * The steps as they count: after a resume a run does some steps again, and those it did before are void.
+ * @param {StepPoint[]} points in the order they were read @returns {StepPoint[]} in the order of the steps
+ */
+export function lastAttempt(points) {
+  /** @type {StepPoint[]} */
+  const kept = [];
+  for (const point of points) {
+    while (kept.length > 0 && kept[kept.length - 1].step.step >= point.step.step) kept.pop();
+    kept.push(point);
+  }
+  return kept;
 }
 
 /** @param {Row} row @returns {Row} without the lines that have no number at all */

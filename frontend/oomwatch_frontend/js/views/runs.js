@@ -2,7 +2,7 @@
 
 import { fill, h } from "../dom.js";
 import { stepSeconds } from "../format.js";
-import { LEVELS, indexAlerts } from "../judge.js";
+import { LEVELS, gpusOfRun, indexAlerts } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { aged, nothing, row, table } from "../parts.js";
 import { link } from "../router.js";
@@ -37,7 +37,7 @@ function runRow(app, run, level) {
   const { words, store } = app;
   const last = run.steps.at(-1)?.step ?? null;
   const mark = level === null ? null : markIcon(level, words.t(`mark.${level}`));
-  const gpus = run.nodes.reduce((sum, node) => sum + (store.nodes.get(node)?.gpus.length ?? 0), 0);
+  const gpus = [...gpusOfRun(store, run).values()].flat().length;
   return row(
     [
       h("span", { class: "name" }, mark, h("a", { href: link("run", [run.run]) }, run.run)),
