@@ -14,7 +14,7 @@ def sources(settings: AgentSettings) -> list[Source]:
     if settings.simulate is not None:
         return [_simulation(settings, settings.simulate)]
     # Ray's own files before the driver's log, which repeats them with less in it (dedup.py keeps what comes first).
-    return [_gpus(), _host(), *_ray(settings), *_logs(settings)]
+    return [_gpus(), _host(), *_engines(settings), *_ray(settings), *_logs(settings)]
 
 
 def _simulation(settings: AgentSettings, scenario: str) -> Source:
@@ -49,6 +49,14 @@ def _host() -> Source:
     from oomwatch_agent.host import HostSource  # noqa: PLC0415
 
     return HostSource()
+
+
+def _engines(settings: AgentSettings) -> list[Source]:
+    if settings.engine_metrics == ("off",):
+        return []
+    from oomwatch_agent.engine_metrics import EngineMetricsSource  # noqa: PLC0415
+
+    return [EngineMetricsSource(settings.engine_metrics, settings.run)]
 
 
 def _logs(settings: AgentSettings) -> list[Source]:

@@ -2,7 +2,7 @@
 
 import argparse
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -11,6 +11,7 @@ import msgspec
 from oomwatch import __version__
 from oomwatch.options import Resolved, SettingError, add_options, option, resolve
 from oomwatch.units import Duration
+from oomwatch_agent.engine_fetch import endpoint
 from oomwatch_agent.scenario import SCENARIOS
 
 DEFAULT_SERVER = "ws://127.0.0.1:8642"
@@ -63,6 +64,13 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         str,
         option("logs of a Ray session: auto finds this node's, off, or the session's folder", metavar="auto|off|DIR"),
     ] = "auto"
+    engine_metrics: Annotated[
+        tuple[str, ...],
+        option(
+            "metrics page of a vLLM or SGLang server: auto finds this node's, off, or an address",
+            metavar="auto|off|HOST:PORT",
+        ),
+    ] = ("auto",)
     simulate: Annotated[
         str | None,
         option(f"send a simulated node instead of this one: {', '.join(SCENARIOS)}", metavar="SCENARIO"),
@@ -158,5 +166,21 @@ def _mistakes(settings: AgentSettings) -> list[tuple[str, str]]:
         ("simulate_gpus", 1 <= settings.simulate_gpus <= _MAX_SIMULATED_GPUS, f"must be 1 to {_MAX_SIMULATED_GPUS}"),
         ("simulate_speed", 0.01 <= settings.simulate_speed <= 1000, "must be 0.01 to 1000"),  # noqa: PLR2004
         ("log", settings.log.count("-") <= 1, "standard input can be followed once only"),
+        *[("engine_metrics", False, mistake) for mistake in _engine_mistakes(settings.engine_metrics)],
     ]
     return [(name, sentence) for name, fits, sentence in checks if not fits]
+
+
+def _engine_mistakes(wanted: Sequence[str]) -> Iterator[str]:
+    if "off" in wanted and len(wanted) > 1:
+        yield '"off" stands alone'
+    yield from (mistake for text in wanted if (mistake := _address_mistake(text)) is not None)
+
+
+def _address_mistake(text: str) -> str | None:
+    try:
+        if text not in ("auto", "off"):
+            endpoint(text)
+    except ValueError as error:
+        return str(error)
+    return None

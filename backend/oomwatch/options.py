@@ -139,7 +139,7 @@ def _default_text(kind: type[msgspec.Struct], name: str) -> str:
         return "none"
     if isinstance(default, Duration):
         return format_duration(default)
-    return str(default)
+    return ", ".join(default) if isinstance(default, tuple) else str(default)
 
 
 def _bare(annotation: Any) -> Any:

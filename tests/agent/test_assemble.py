@@ -46,16 +46,20 @@ def _names(*argv: str) -> list[str]:
     return [source.name.split(" ")[0] for source in sources(load(argv, {}).settings)]
 
 
-def test_an_agent_reads_gpus_and_host_and_the_logs_of_ray() -> None:
-    assert _names() == ["nvml", "host", "ray"]
+def test_an_agent_reads_gpus_and_host_and_engines_and_the_logs_of_ray() -> None:
+    assert _names() == ["nvml", "host", "engine", "ray"]
 
 
 def test_logs_that_are_named_are_followed_after_rays_own() -> None:
-    assert _names("--log", "a.log", "--log", "b.log") == ["nvml", "host", "ray", "log", "log"]
+    assert _names("--log", "a.log", "--log", "b.log") == ["nvml", "host", "engine", "ray", "log", "log"]
 
 
 def test_ray_can_be_left_out() -> None:
-    assert _names("--ray", "off") == ["nvml", "host"]
+    assert _names("--ray", "off") == ["nvml", "host", "engine"]
+
+
+def test_engines_metrics_can_be_left_out() -> None:
+    assert _names("--engine-metrics", "off") == ["nvml", "host", "ray"]
 
 
 def test_a_simulation_replaces_every_other_source() -> None:

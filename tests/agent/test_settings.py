@@ -54,6 +54,12 @@ def test_logs_may_be_repeated() -> None:
     assert _settings("--log", "a.log", "--log", "/logs/*.out").log == ("a.log", "/logs/*.out")
 
 
+def test_engines_may_be_found_and_named_at_once() -> None:
+    assert _settings().engine_metrics == ("auto",)
+    wanted = ("auto", "node7:8000", "http://127.0.0.1:30000/metrics")
+    assert _settings(*(part for text in wanted for part in ("--engine-metrics", text))).engine_metrics == wanted
+
+
 def test_environment_and_file_work_and_the_flag_is_strongest(tmp_path: Path) -> None:
     config = tmp_path / "agent.yaml"
     config.write_text("node: from-file\nrun: from-file\ninterval: 5s\n", encoding="utf-8")
@@ -94,6 +100,8 @@ def test_the_settings_in_force_are_shown_with_their_origin() -> None:
         (["--log-from", "middle"], "flag --log-from: "),
         (["--log-level", "loud"], "flag --log-level: "),
         (["--log", "-", "--log", "-"], "flag --log: standard input can be followed once only"),
+        (["--engine-metrics", "on"], 'flag --engine-metrics: "on" is no address of an engine'),
+        (["--engine-metrics", "off", "--engine-metrics", "auto"], 'flag --engine-metrics: "off" stands alone'),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named_with_what_would_be_right(argv: Sequence[str], sentence: str) -> None:
