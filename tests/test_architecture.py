@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOTS = [ROOT / "backend", ROOT / "agent", ROOT / "frontend"]
-OURS = {"oomwatch", "oomwatch_agent", "oomwatch_frontend"}
+OURS = {"oomwatch", "oomwatch_agent", "oomwatch_frontend", "oomwatch_probe"}
 
 # The rooms of the house, and what each may import of our own besides itself. A module belongs to the room with the
 # longest name that it starts with; a room that is not here is not in the architecture page either.
@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.up": INSIDE,  # it starts the programs, and is none
     "oomwatch.__main__": WIRED | {"oomwatch.web", "oomwatch.up"},
     "oomwatch_agent": SHARED,
+    "oomwatch_probe": set(),  # it runs inside the trainer
     "oomwatch_frontend": set(),
 }
 
@@ -108,6 +109,8 @@ EACH = _each(MODULES)
 EACH_OF_THE_CORE = _each([module for module in MODULES if _room(module.name) == "oomwatch.core"])
 EACH_ON_A_NODE = _each([module for module in MODULES if _room(module.name) in SHARED | {"oomwatch_agent"}])
 
+EACH_IN_THE_TRAINER = _each([module for module in MODULES if _room(module.name) == "oomwatch_probe"])
+
 
 @EACH
 def test_every_module_has_a_room_in_the_architecture(module: Module) -> None:
@@ -129,6 +132,12 @@ def test_the_agent_needs_only_what_a_trainers_image_is_given(module: Module) -> 
     promised = {"msgspec", "psutil", "pynvml", "websockets", "yaml"}
     others = {name.split(".")[0] for name in module.imports if not _is_ours(name)}
     assert others - set(sys.stdlib_module_names) <= promised
+
+
+@EACH_IN_THE_TRAINER
+def test_the_probe_needs_the_standard_library_alone(module: Module) -> None:
+    others = {name.split(".")[0] for name in module.imports if not _is_ours(name)}
+    assert others - set(sys.stdlib_module_names) - {"__future__"} == set()
 
 
 @EACH
