@@ -1,0 +1,131 @@
+"""The real programs as processes on loopback, for tests that use oomwatch the way people do."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+ROOT = Path(__file__).resolve().parents[2]
+DEADLINE_SECONDS = 60.0
+T = TypeVar("T")
+
+
+def until(what: str, look: Callable[[], T | None], *, seconds: float = DEADLINE_SECONDS) -> T:
+    """What `look` finds, as soon as it finds something. Fails with `what` in words when the time is over."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {seconds:g} s in vain for {what}")
+        time.sleep(0.05)  # between two looks, never instead of one
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+class Program:
+    """One process, its output kept in a file."""
+
+    def __init__(self, name: str, arguments: list[str], folder: Path, environ: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self.log = folder / f"{name}.log"
+        quiet = {name: value for name, value in os.environ.items() if not name.startswith("OOMWATCH_")}
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, *arguments],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                cwd=folder,
+                env={**quiet, "PYTHONUNBUFFERED": "1", **(environ or {})},
+            )
+
+    @property
+    def output(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """Pull the plug: kill -9."""
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self, *, seconds: float = 15.0) -> int:
+        """Ask it to end, and its exit status."""
+        if self.running:
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.name} did not end within {seconds:g} s:\n{self.output}") from None
+
+
+class Server:
+    """`oomwatch serve` with a database, a rule file and a port of its own; may be killed and started again."""
+
+    def __init__(self, folder: Path, rules: Path, *more: str) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._folder = folder
+        self._arguments = [
+            *("-m", "oomwatch", "serve", "--listen", f"127.0.0.1:{self.port}"),
+            *("--db", f"sqlite:///{folder / 'oomwatch.db'}", "--rules", str(rules)),
+            *more,
+        ]
+        self.program = self.start()
+
+    def start(self) -> Program:
+        self.program = Program("server", self._arguments, self._folder)
+        until("the server to be ready", self._is_ready)
+        return self.program
+
+    def _is_ready(self) -> bool:
+        assert self.program.running, self.program.output
+        with contextlib.suppress(OSError):
+            return bool(self.get("/readyz", raw=True))
+        return False
+
+    def get(self, path: str, *, raw: bool = False) -> Any:
+        """The answer to a GET: JSON, or bytes where `raw`."""
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:  # noqa: S310 - loopback
+            body = answer.read()
+        return body if raw else msgspec.json.decode(body)
+
+    def alerts(self, **filters: str) -> list[dict[str, Any]]:
+        query = "&".join(f"{name}={value}" for name, value in filters.items())
+        return list(self.get(f"/api/v1/alerts?{query}"))
+
+
+def agent(folder: Path, server: Server, *arguments: str, node: str = "gpu-07", **environ: str) -> Program:
+    """`oomwatch-agent` reporting to a server."""
+    where = ["--server", f"ws://127.0.0.1:{server.port}", "--node", node]
+    return Program(f"agent-{node}", ["-m", "oomwatch_agent", *where, *arguments], folder, environ)
+
+
+@contextlib.contextmanager
+def ending(*those: Program | Server) -> Iterator[None]:
+    """Whatever happens, no process outlives its test."""
+    try:
+        yield
+    finally:
+        for one in those:
+            program = one.program if isinstance(one, Server) else one
+            if program.running:
+                program.kill()
