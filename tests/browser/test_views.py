@@ -117,8 +117,9 @@ def _last_point(page: Page, trace: int) -> float:
 def test_a_gpus_chart_goes_on_with_what_arrives(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled, "#/gpu/gpu-02/3")
     expect(page.locator(".plot .main-svg").first).to_be_visible()
-    reading = wire.NodeTick(node="gpu-02", at=time.time(), used_mib=(0, 0, 0, 12345, 0, 0, 0, 0))
-    troubled.send(wire.Tick(at=time.time(), nodes=(reading,)))
+    at = time.time() + 5  # a point of its own
+    reading = wire.NodeTick(node="gpu-02", at=at, used_mib=(0, 0, 0, 12345, 0, 0, 0, 0))
+    troubled.send(wire.Tick(at=at, nodes=(reading,)))
     expect(page.locator(".figures")).to_contain_text("12.1 / 79.1 GiB")
     deadline = time.monotonic() + 5
     while abs(_last_point(page, 1) - 12345 / 1024) > 0.01 and time.monotonic() < deadline:

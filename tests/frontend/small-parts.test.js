@@ -90,6 +90,14 @@ test("settings in a text are set as code, and sentences stay sentences", () => {
   assert.deepEqual(splitCode("调低 data.max_response_length。"), ["调低 ", "data.max_response_length", "。"]);
 });
 
+test("live readings that share a point of the history are put together in it", () => {
+  const series = emptySeries();
+  for (const [at, value] of /** @type {[number, number | null][]} */ ([[600, null], [601, 4], [603, 8], [604, 3], [604, 9], [700, 1]])) {
+    extend(series, at, value, 60_000); // points of 100 s
+  }
+  assert.deepEqual([series.at, series.min, series.max, series.mean], [[600, 700], [3, 1], [8, 1], [5, 1]]);
+});
+
 test("a series grows by what is new and lets go of what left the window", () => {
   const series = emptySeries();
   for (const at of [10, 11, 11, 12, 20]) extend(series, at, at, 9);

@@ -279,6 +279,6 @@ function limitLines(row, index) {
 function limitLabels(row, index) {
   return (row.limits ?? []).map(({ y, label, colour: name }) => ({
     xref: "paper", x: 1, xanchor: "left", xshift: 6, yref: yAxis(index), y, yanchor: "middle", showarrow: false,
-    text: escapeMarkup(label), font: { size: 11, color: colour(name) },
+    text: escapeMarkup(label), font: { size: 11, color: colour(`${name}-text`) || colour(name) },
   }));
 }

@@ -6,6 +6,8 @@
  * @property {(number | null)[]} min
  * @property {(number | null)[]} max
  * @property {(number | null)[]} mean
+ * @property {number} readings how many readings the last point was made of, as far as is known
+ * @property {number} newest time of the last reading
  */
 
 /** @typedef {{ series: string, node?: string, gpu?: string, run?: string, from: number, to: number }} Query */
@@ -16,7 +18,7 @@ const POINTS = 600; // about one a pixel or two; more is not seen
 export const stepFor = (spanSeconds) => Math.max(1, Math.ceil(spanSeconds / POINTS));
 
 /** @returns {Series} */
-export const emptySeries = () => ({ at: [], min: [], max: [], mean: [] });
+export const emptySeries = () => ({ at: [], min: [], max: [], mean: [], readings: 1, newest: -Infinity });
 
 /**
  * @param {Query} query @param {AbortSignal} signal @returns {Promise<Series>}
@@ -43,19 +45,44 @@ export function readSeries(body) {
     throw new Error("at, min, max and mean are not lists of one length");
   }
   const [at, min, max, mean] = columns;
-  return { at, min, max, mean };
+  return { at, min, max, mean, readings: 1, newest: at.at(-1) ?? -Infinity };
 }
 
 /**
- * Adds a live reading and lets go of what is older than the window.
+ * Adds a live reading, in points as wide as those of the history: a page that stays open for a day does not choke on
+ * a point a second. What is older than the window goes.
  * @param {Series} series @param {number} at @param {number | null} value @param {number} spanSeconds
  */
 export function extend(series, at, value, spanSeconds) {
-  if (series.at.length > 0 && at <= series.at[series.at.length - 1]) return;
-  series.at.push(at);
-  series.min.push(value);
-  series.max.push(value);
-  series.mean.push(value);
+  const last = series.at.length - 1;
+  if (last >= 0 && at <= series.newest) return;
+  series.newest = at;
+  const step = stepFor(spanSeconds);
+  if (last >= 0 && Math.floor(at / step) === Math.floor(series.at[last] / step)) merge(series, last, value);
+  else append(series, at, value);
   const old = series.at.findIndex((moment) => moment >= at - spanSeconds);
-  if (old > 0) for (const column of Object.values(series)) column.splice(0, old);
+  if (old > 0) for (const column of [series.at, series.min, series.max, series.mean]) column.splice(0, old);
+}
+
+/** @param {Series} series @param {number} at @param {number | null} value */
+function append(series, at, value) {
+  series.at.push(at);
+  for (const column of [series.min, series.max, series.mean]) column.push(value);
+  series.readings = 1;
+}
+
+/** @param {Series} series @param {number} last @param {number | null} value */
+function merge(series, last, value) {
+  const { min, max, mean } = series;
+  const [low, high, middle] = [min[last], max[last], mean[last]];
+  if (value === null) return;
+  series.readings += 1;
+  if (low === null || high === null || middle === null) {
+    min[last] = max[last] = mean[last] = value;
+    series.readings = 1;
+    return;
+  }
+  min[last] = Math.min(low, value);
+  max[last] = Math.max(high, value);
+  mean[last] = middle + (value - middle) / series.readings;
 }

@@ -235,6 +235,6 @@ function joined(before, live) {
   const last = before.at[before.at.length - 1] ?? -Infinity;
   const from = live.at.findIndex((at) => at > last);
   if (from === -1) return before;
-  const after = /** @type {(column: keyof Series) => any[]} */ (column) => [...before[column], ...live[column].slice(from)];
-  return { at: after("at"), min: after("min"), max: after("max"), mean: after("mean") };
+  const after = (/** @type {"at" | "min" | "max" | "mean"} */ column) => [...before[column], ...live[column].slice(from)];
+  return { ...live, at: /** @type {number[]} */ (after("at")), min: after("min"), max: after("max"), mean: after("mean") };
 }
