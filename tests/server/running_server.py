@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +23,8 @@ from oomwatch.web.parts import Parts
 from oomwatch.web.server import Server, bind
 
 DEADLINE_SECONDS = 15.0
+# For programs that are started in another folder: where this one found its modules.
+ENVIRON = os.environ | {"PYTHONPATH": os.pathsep.join(str(Path(place).resolve()) for place in sys.path if place)}
 T = TypeVar("T")
 Self = TypeVar("Self", bound="AgentClient")
 

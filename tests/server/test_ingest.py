@@ -116,7 +116,8 @@ def test_a_frame_of_more_than_eight_megabytes_is_not_read(server: RunningServer)
         agent.greet(now_hello())
         with contextlib.suppress(ConnectionClosed):  # the server may hang up before it has all arrived
             agent.connection.send("x" * (8 * 2**20 + 1))
-        assert agent.close_code() == 1009
+        # Hung up on in the middle of the frame, the client may not get to read why.
+        assert agent.close_code() in {1009, 1006}
 
 
 def test_new_facts_take_the_place_of_the_old_ones(server: RunningServer) -> None:

@@ -1,7 +1,6 @@
 """A server that is killed, and an agent that sends again what was not acknowledged: nothing lost, nothing doubled."""
 
 import contextlib
-import os
 import socket
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 import websockets.sync.client
 from tests.server.house import hello, sample
-from tests.server.running_server import DEADLINE_SECONDS, RULES, until
+from tests.server.running_server import DEADLINE_SECONDS, ENVIRON, RULES, until
 
 from oomwatch import wire
 from oomwatch.store.store import Store
@@ -34,7 +33,7 @@ class Program:
         arguments += ["--rules", str(self._folder / "alerts.yaml"), "--flush-interval", "0.2"]
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "oomwatch", "serve", *arguments], stdout=log, stderr=log, env=os.environ
+                [sys.executable, "-m", "oomwatch", "serve", *arguments], stdout=log, stderr=log, env=ENVIRON
             )
 
     def listens(self) -> bool:

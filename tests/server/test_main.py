@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from tests.replay.make_traces import RULES, TRACES
 from tests.server.receiver import Answer, receiving
+from tests.server.running_server import ENVIRON
 from tests.server.running_server import RULES as GOOD_RULES
 
 from oomwatch import __version__
@@ -103,14 +104,18 @@ def test_a_server_whose_database_is_none_says_what_to_do(capsys: Output) -> None
 def test_help_explains_every_command() -> None:
     for command in ([], ["serve"], ["up"], ["check"], ["replay"], ["test-notify"]):
         shown = subprocess.run(
-            [sys.executable, "-m", "oomwatch", *command, "--help"], capture_output=True, text=True, check=True
+            [sys.executable, "-m", "oomwatch", *command, "--help"],
+            env=ENVIRON,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert len(shown.stdout.splitlines()) > 5
 
 
 def test_version_does_not_wait_for_a_web_server_to_load() -> None:
     code = "import sys, oomwatch.__main__ as m; m.main(['version']); print([x for x in sys.modules if x == 'fastapi'])"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    shown = subprocess.run([sys.executable, "-c", code], env=ENVIRON, capture_output=True, text=True, check=True)
     assert shown.stdout.endswith("[]\n")
 
 

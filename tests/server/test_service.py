@@ -1,5 +1,7 @@
 """The order of judging, storing, telling and acknowledging."""
 
+import asyncio
+
 import msgspec
 from msgspec import Struct
 from tests.server.house import FULL_AFTER_A_WHILE, FULL_AT_ONCE, GIB, START, House, hello, sample
@@ -100,6 +102,21 @@ def test_a_transition_that_could_not_be_stored_is_tried_again_without_further_ne
     assert [transition.state for transition in house.shelf.transitions] == ["firing"]
 
 
+def test_a_flush_beside_the_running_task_tells_nobody_twice() -> None:
+    house = House()
+    session, _ = house.connect()
+
+    async def story() -> None:
+        running = asyncio.create_task(house.journal.run())
+        house.service.take(session, sample(1, 79))
+        await asyncio.sleep(0)  # the task wakes up and begins to write
+        await asyncio.gather(house.journal.flush(), house.journal.flush())
+        running.cancel()
+
+    asyncio.run(story())
+    assert house.log == ["stored firing", "shown firing", "sent firing"]
+
+
 def test_a_message_waits_for_the_transitions_that_were_judged_before_it() -> None:
     house = House()
     session, agent = house.connect()
@@ -195,6 +212,16 @@ def test_a_failure_of_our_own_is_counted_and_stops_nobody_else() -> None:
     house.flush()
     assert house.service.failures_total == 2  # the hello and the sample of gpu-07
     assert [transition.labels["node"] for transition in house.channels.offered] == ["gpu-08"]
+
+
+def test_people_are_told_even_where_the_page_cannot_be() -> None:
+    house = House()
+    session, _ = house.connect()
+    house.service.take(session, sample(1, 79))
+    house.browsers.is_broken = True
+    house.flush()
+    assert [transition.state for transition in house.channels.offered] == ["firing"]
+    assert house.service.failures_total == 1
 
 
 # ---------------------------------------------------------------- what browsers are shown
@@ -328,6 +355,7 @@ def test_other_rules_end_the_alerts_of_those_that_are_gone_in_their_own_words() 
     house.service.take(session, sample(1, 79))
     house.flush()
     house.service.replace_rules(msgspec.structs.replace(FULL_AT_ONCE, rules=()))
+    house.service.report_rules(None)
     house.flush()
     ended = house.channels.offered[-1]
     assert (ended.state, ended.reason) == ("resolved", "rule removed")

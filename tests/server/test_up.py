@@ -1,7 +1,6 @@
 """`oomwatch up`: server and agent as two processes with one fate."""
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from tests.server.running_server import RULES, until
+from tests.server.running_server import ENVIRON, RULES, until
 
 from oomwatch.settings import Address
 from oomwatch.up import has_gpu
@@ -29,12 +28,11 @@ class Up:
         (folder / "alerts.yaml").write_text(RULES, encoding="utf-8")
         self._log = folder / "up.log"
         arguments = ["--listen", f"127.0.0.1:{self.address.port}", "--db", str(folder / "oomwatch.db")]
-        roots = [str(Path(root).resolve()) for root in os.environ.get("PYTHONPATH", "").split(":") if root]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "oomwatch", "up", *arguments, "--simulate", "demo", "--node", "demo"],
                 cwd=folder,
-                env=os.environ | {"PYTHONPATH": ":".join(roots)},
+                env=ENVIRON,
                 stdout=log,
                 stderr=log,
             )

@@ -62,6 +62,7 @@ class Journal:
         self._skipped: dict[Session, None] = {}  # have numbers to acknowledge that nothing is stored of
         self._with_gap: dict[Session, None] = {}
         self._wake = asyncio.Event()
+        self._writing = asyncio.Lock()  # the task and a flush at the end must not take the same news
         self._flush_now = False
         self.is_running = False
         self.problem: str | None = None  # why the store cannot be written; None while it can
@@ -115,11 +116,12 @@ class Journal:
         due_at = loop.time() + self._flush_seconds
         while True:
             await self._sleep_until(due_at)
-            await self._store_news()
-            if self._flush_now or loop.time() >= due_at:
-                self._flush_now = False
-                await self._record()
-                due_at = loop.time() + self._flush_seconds
+            async with self._writing:
+                await self._store_news()
+                if self._flush_now or loop.time() >= due_at:
+                    self._flush_now = False
+                    await self._record()
+                    due_at = loop.time() + self._flush_seconds
 
     async def _sleep_until(self, due_at: float) -> None:
         rest = due_at - asyncio.get_running_loop().time()
@@ -131,8 +133,9 @@ class Journal:
 
     async def flush(self) -> None:
         """Write all there is."""
-        await self._store_news()
-        await self._record()
+        async with self._writing:
+            await self._store_news()
+            await self._record()
 
     async def _store_news(self) -> None:
         news = list(self._news)

@@ -5,9 +5,10 @@ nothing is half done. What waits (the database, the network) is at the other end
 notifier.
 """
 
+import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -144,12 +145,9 @@ class Service:
     def _observe(self, message: wire.AgentMessage, node: str, now: float) -> None:
         if self._recorder is not None:
             self._recorder.observe(message, node, now)
-        try:
+        with self._going_on(f"judging a message of node {node}"):
             self._announce(self.engine.observe(message, node, now))
             self.picture.note(message, node)
-        except Exception:
-            self.failures_total += 1
-            logger.exception("judging a message of node %s failed; it is kept, and the others go on", node)
 
     # ------------------------------------------------------------ time
 
@@ -159,14 +157,21 @@ class Service:
         self._beat_at = now
         if self._recorder is not None:
             self._recorder.advance(now)
-        try:
+        with self._going_on("judging what time changes"):
             self._announce(self.engine.advance(now))
+        with self._going_on("showing what is new"):
+            self._publish_changes(now)
+            alerts = self.board.refresh(self.engine.episodes(), now, except_for=self.journal.in_flight)
+            self._audience.publish([*self.picture.readings(now), *(wire.AlertChanged(alert=alert) for alert in alerts)])
+
+    @contextlib.contextmanager
+    def _going_on(self, doing: str) -> Iterator[None]:
+        """A defect of our own costs what it concerns and nothing else: it is logged and counted."""
+        try:
+            yield
         except Exception:
             self.failures_total += 1
-            logger.exception("judging at %s failed; it goes on with the next second", now)
-        self._publish_changes(now)
-        alerts = self.board.refresh(self.engine.episodes(), now, except_for=self.journal.in_flight)
-        self._audience.publish([*self.picture.readings(now), *(wire.AlertChanged(alert=alert) for alert in alerts)])
+            logger.exception("%s failed; everything else goes on", doing)
 
     def seconds_since_beat(self) -> float:
         return self.clock() - self._beat_at
@@ -174,11 +179,10 @@ class Service:
     # ------------------------------------------------------------ rules and restarts
 
     def replace_rules(self, rules: RuleSet) -> None:
-        """Put other rules in force. What they end is said in the words of the old ones."""
+        """Put other rules in force; `report_rules` shows them. What they end is said in the words of the old ones."""
         old = self.engine.rules
         ended = self.engine.replace_rules(rules, self.clock())
         self.journal.announce([self._in_words(transition, old) for transition in ended])
-        self.report_rules(None)
 
     def report_rules(self, error: str | None) -> None:
         """Show which rules are in force, and what is wrong with their file."""
@@ -225,8 +229,9 @@ class Service:
     def tell(self, transitions: Sequence[wire.Transition]) -> None:
         """The journal has stored these, or could not: either way people are told now."""
         now = self.clock()
-        self._publish_changes(now)
-        self._audience.publish([wire.AlertChanged(alert=self.board.take(one, now)) for one in transitions])
+        with self._going_on("showing alerts"):
+            self._publish_changes(now)
+            self._audience.publish([wire.AlertChanged(alert=self.board.take(one, now)) for one in transitions])
         self._herald.offer(transitions)
 
     # ------------------------------------------------------------ showing
