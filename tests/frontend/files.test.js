@@ -20,7 +20,9 @@ function usedKeys() {
 test("every key has both languages with the same placeholders", () => {
   for (const [key, sentences] of Object.entries(catalogue)) {
     assert.deepEqual(Object.keys(sentences).sort(), ["en", "zh"], key);
-    const names = Object.values(sentences).map((sentence) => [...sentence.matchAll(/\{(\w+)\}/g)].map((match) => match[1]).sort());
+    const names = Object.values(sentences).map((sentence) =>
+      [...sentence.matchAll(/\{(\w+)\}/g)].map((match) => match[1]).sort(),
+    );
     assert.deepEqual(names[0], names[1], key);
   }
 });
@@ -32,7 +34,9 @@ test("every sentence of the page is used, and every one used is there", () => {
   assert.deepEqual(unused, []);
   const spaces = new Set(ours.map((key) => key.split(".")[0]));
   const known = new Set([...Object.keys(catalogue), ...ours.map(stem)]);
-  const missing = [...exact].filter((key) => spaces.has(key.split(".")[0]) && !known.has(key) && !sources.has(`js/${key}`));
+  const missing = [...exact].filter(
+    (key) => spaces.has(key.split(".")[0]) && !known.has(key) && !sources.has(`js/${key}`),
+  );
   assert.deepEqual(missing, []);
 });
 
@@ -48,7 +52,9 @@ test("placeholders are filled once, and numbers in the reader's way", () => {
 });
 
 test("the page preloads each of its scripts, and nothing else", () => {
-  const named = [...pageFile("index.html").matchAll(/(?:modulepreload" href|module" src)="static\/([^"]+)"/g)].map((match) => match[1]);
+  const named = [...pageFile("index.html").matchAll(/(?:modulepreload" href|module" src)="static\/([^"]+)"/g)].map(
+    (match) => match[1],
+  );
   assert.deepEqual(named.sort(), [...sources.keys()].sort());
 });
 
@@ -62,7 +68,9 @@ test("no script sets markup, styles from strings or evaluates text", () => {
 test("the page asks no other host for anything", () => {
   const files = new Map([...sources, ["index.html", pageFile("index.html")], ["style.css", pageFile("style.css")]]);
   for (const [path, source] of files) {
-    const addresses = [...source.matchAll(/https?:\/\/[^\s"'`)]+/g)].map((match) => match[0]).filter((address) => address !== "http://www.w3.org/2000/svg");
+    const addresses = [...source.matchAll(/https?:\/\/[^\s"'`)]+/g)]
+      .map((match) => match[0])
+      .filter((address) => address !== "http://www.w3.org/2000/svg");
     assert.deepEqual(addresses, [], path);
   }
 });

@@ -1,7 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { GIB, age, duration, gib, gibOf, memoryOf, percent, quantity, roughAge, stepSeconds } from "../../frontend/oomwatch_frontend/js/format.js";
+import {
+  GIB,
+  age,
+  duration,
+  gib,
+  gibOf,
+  memoryOf,
+  percent,
+  quantity,
+  roughAge,
+  stepSeconds,
+} from "../../frontend/oomwatch_frontend/js/format.js";
 import { chinese, english } from "./reading.js";
 
 /** Spaces before units do not break; here they are written as usual. @param {string} text */
@@ -18,7 +29,13 @@ test("the sum over a large fleet is TiB", () => {
 });
 
 for (const [ratio, text] of /** @type {[number, string][]} */ ([
-  [0, "0 %"], [0.854, "85 %"], [0.9899, "99 %"], [0.9961, "99.6 %"], [0.99999, "99.9 %"], [1, "100 %"], [1.02, "102 %"],
+  [0, "0 %"],
+  [0.854, "85 %"],
+  [0.9899, "99 %"],
+  [0.9961, "99.6 %"],
+  [0.99999, "99.9 %"],
+  [1, "100 %"],
+  [1.02, "102 %"],
 ])) {
   test(`the share ${ratio} reads ${text}`, () => assert.equal(plain(percent(english, ratio)), text));
 }
@@ -52,13 +69,24 @@ test("the time of a step keeps its seconds", () => {
 });
 
 test("what is not known is a dash, never 0", () => {
-  const unknown = [gib(english, null), percent(english, null), duration(english, null), stepSeconds(english, null), quantity(english, null, "ratio")];
+  const unknown = [
+    gib(english, null),
+    percent(english, null),
+    duration(english, null),
+    stepSeconds(english, null),
+    quantity(english, null, "ratio"),
+  ];
   assert.deepEqual(new Set(unknown), new Set(["–"]));
 });
 
 for (const [value, unit, text] of /** @type {[number, string | null, string][]} */ ([
-  [0.97, "ratio", "97 %"], [76.8 * GIB, "bytes", "76.8 GiB"], [96, "seconds", "1 min"], [7.5, "per_minute", "7.5 per minute"],
-  [3, "count", "3"], [83, "celsius", "83 °C"], [2.25, null, "2.3"],
+  [0.97, "ratio", "97 %"],
+  [76.8 * GIB, "bytes", "76.8 GiB"],
+  [96, "seconds", "1 min"],
+  [7.5, "per_minute", "7.5 per minute"],
+  [3, "count", "3"],
+  [83, "celsius", "83 °C"],
+  [2.25, null, "2.3"],
 ])) {
   test(`an alert's ${value} in ${unit} reads ${text}`, () => assert.equal(plain(quantity(english, value, unit)), text));
 }

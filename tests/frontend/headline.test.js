@@ -36,7 +36,9 @@ test("one open alert is told by its own sentence", () => {
 test("of several alerts the worst is told", () => {
   const { store } = scene({ id: "w", state: "firing", severity: "warning" });
   const critical = JSON.parse(goldenText("alert"));
-  store.receive(JSON.stringify({ ...critical, alert: { ...critical.alert, id: "c", state: "firing", severity: "critical" } }));
+  store.receive(
+    JSON.stringify({ ...critical, alert: { ...critical.alert, id: "c", state: "firing", severity: "critical" } }),
+  );
   const said = headline(store, english);
   assert.deepEqual([said.mark, said.alert], ["critical", "c"]);
   assert.match(said.sentence, /^2 alerts; the worst: GPU 3/);
@@ -51,13 +53,20 @@ test("a condition that waits for its hold time is one to watch", () => {
 test("a GPU above the rule's limit without an alert is not called well", () => {
   const { store } = scene();
   tick(store, [75_000, 10_000]);
-  assert.deepEqual(headline(store, english), { mark: "watch", sentence: "1 GPU is above 85 % of its memory; no alert is open", alert: null });
+  assert.deepEqual(headline(store, english), {
+    mark: "watch",
+    sentence: "1 GPU is above 85 % of its memory; no alert is open",
+    alert: null,
+  });
 });
 
 test("a lost GPU and one without data are told before all is called well", () => {
   const { store } = scene();
   tick(store, [10, null], ["ok", "lost"]);
-  assert.deepEqual([headline(store, english).mark, headline(store, english).sentence], ["lost", "1 GPU was lost by its driver"]);
+  assert.deepEqual(
+    [headline(store, english).mark, headline(store, english).sentence],
+    ["lost", "1 GPU was lost by its driver"],
+  );
   tick(store, [10, null], ["ok", "no_data"]);
   assert.equal(headline(store, english).sentence, "1 GPU gives no data");
 });
@@ -74,7 +83,11 @@ test("a lost connection is told with the age of what is shown, whatever that was
   const { store, clock } = scene({ state: "firing", severity: "critical" });
   store.connectionLost(0);
   clock.now = AT + 12;
-  assert.deepEqual(headline(store, english), { mark: "stale", sentence: "The connection to the server is lost: what is shown is 12 s old", alert: null });
+  assert.deepEqual(headline(store, english), {
+    mark: "stale",
+    sentence: "The connection to the server is lost: what is shown is 12 s old",
+    alert: null,
+  });
 });
 
 test("before the first snapshot nothing is claimed", () => {

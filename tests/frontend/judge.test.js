@@ -1,7 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { fullest, gpuData, gpusOfRun, hostUse, indexAlerts, isDemo, levelOf, memoryLimits, nodeData, runOfGpu, runsByNode } from "../../frontend/oomwatch_frontend/js/judge.js";
+import {
+  fullest,
+  gpuData,
+  gpusOfRun,
+  hostUse,
+  indexAlerts,
+  isDemo,
+  levelOf,
+  memoryLimits,
+  nodeData,
+  runOfGpu,
+  runsByNode,
+} from "../../frontend/oomwatch_frontend/js/judge.js";
 import { byState, passes } from "../../frontend/oomwatch_frontend/js/views/alerts.js";
 import { lastAttempt } from "../../frontend/oomwatch_frontend/js/views/run.js";
 import { AT, golden, goldenStore, goldenText } from "./reading.js";
@@ -39,8 +51,14 @@ test("host memory is held against the container's limit where there is one", () 
 
 test("what is closest to full comes first, hosts among GPUs, and what has no current data is left out", () => {
   const { store, clock } = goldenStore();
-  assert.deepEqual(fullest(store, 10).map((item) => item.key), ["gpu-07/3", "gpu-07"]);
-  assert.deepEqual(fullest(store, 1).map((item) => item.key), ["gpu-07/3"]);
+  assert.deepEqual(
+    fullest(store, 10).map((item) => item.key),
+    ["gpu-07/3", "gpu-07"],
+  );
+  assert.deepEqual(
+    fullest(store, 1).map((item) => item.key),
+    ["gpu-07/3"],
+  );
   clock.now = AT + 60;
   assert.deepEqual(fullest(store, 10), []);
 });
@@ -53,7 +71,10 @@ test("a GPU of a silent node is stale, whatever it last said, and a lost one sta
   assert.ok(view);
   const ofNode = nodeData(view, store.now());
   assert.equal(ofNode, "stale");
-  assert.deepEqual(view.gpus.map((gpu) => gpuData(gpu, ofNode)), ["stale", "lost"]);
+  assert.deepEqual(
+    view.gpus.map((gpu) => gpuData(gpu, ofNode)),
+    ["stale", "lost"],
+  );
 });
 
 test("the limits of the chart are those of the rules on the used share", () => {
@@ -73,7 +94,9 @@ test("a node belongs to the run its agent named and to the runs that name it", (
 /** Two runs on the golden node: its processes say which GPU is whose. */
 function sharedNode() {
   const { store } = goldenStore();
-  store.receive(JSON.stringify({ type: "run", run: { run: "other", nodes: ["gpu-07"], first_seen_at: AT, last_seen_at: AT } }));
+  store.receive(
+    JSON.stringify({ type: "run", run: { run: "other", nodes: ["gpu-07"], first_seen_at: AT, last_seen_at: AT } }),
+  );
   const view = store.nodes.get("gpu-07");
   assert.ok(view);
   return { store, view };
@@ -83,13 +106,19 @@ test("on a node with two runs a GPU is of the run of its processes, and of none 
   const { store, view } = sharedNode();
   const runs = runsByNode(store);
   assert.deepEqual(runs.get("gpu-07"), ["qwen7b_grpo", "other"]);
-  assert.deepEqual(view.gpus.map((gpu) => runOfGpu(gpu, runs)), ["qwen7b_grpo", null]);
+  assert.deepEqual(
+    view.gpus.map((gpu) => runOfGpu(gpu, runs)),
+    ["qwen7b_grpo", null],
+  );
 });
 
 test("a GPU without processes is of the node's run where that has but one", () => {
   const { store } = goldenStore();
   const gpus = store.nodes.get("gpu-07")?.gpus ?? [];
-  assert.deepEqual(gpus.map((gpu) => runOfGpu(gpu, runsByNode(store))), ["qwen7b_grpo", "qwen7b_grpo"]);
+  assert.deepEqual(
+    gpus.map((gpu) => runOfGpu(gpu, runsByNode(store))),
+    ["qwen7b_grpo", "qwen7b_grpo"],
+  );
 });
 
 test("a run has the GPUs that are its own, and no others of its nodes", () => {
@@ -104,10 +133,24 @@ test("a run has the GPUs that are its own, and no others of its nodes", () => {
 });
 
 test("steps that a resumed run does again replace those it did before", () => {
-  const point = (/** @type {number} */ step, /** @type {number} */ at) => ({ at, step: { ...golden("run").run.steps[0].step, step } });
+  const point = (/** @type {number} */ step, /** @type {number} */ at) => ({
+    at,
+    step: { ...golden("run").run.steps[0].step, step },
+  });
   const points = [point(1, 10), point(2, 20), point(3, 30), point(2, 40), point(3, 50), point(4, 60)];
-  assert.deepEqual(lastAttempt(points).map(({ at, step }) => [step.step, at]), [[1, 10], [2, 40], [3, 50], [4, 60]]);
-  assert.deepEqual(lastAttempt([...points, point(1, 70)]).map(({ at }) => at), [70]);
+  assert.deepEqual(
+    lastAttempt(points).map(({ at, step }) => [step.step, at]),
+    [
+      [1, 10],
+      [2, 40],
+      [3, 50],
+      [4, 60],
+    ],
+  );
+  assert.deepEqual(
+    lastAttempt([...points, point(1, 70)]).map(({ at }) => at),
+    [70],
+  );
 });
 
 test("whatever is simulated makes the page a demo", () => {
@@ -135,5 +178,8 @@ test("open alerts come first with the worst on top, then those that ended last",
     alert({ id: "late", ended_at: AT - 10 }),
     alert({ id: "critical", state: "firing", severity: "critical" }),
   ];
-  assert.deepEqual(alerts.sort(byState).map(({ id }) => id), ["critical", "warning", "late", "old"]);
+  assert.deepEqual(
+    alerts.sort(byState).map(({ id }) => id),
+    ["critical", "warning", "late", "old"],
+  );
 });

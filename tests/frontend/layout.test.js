@@ -4,9 +4,15 @@ import { test } from "node:test";
 import { SMALLEST_CELL, cellAt, fit, hit, step } from "../../frontend/oomwatch_frontend/js/fleet-layout.js";
 
 /** @param {number} count @param {number} [gpus] */
-const nodes = (count, gpus = 8) => [{ title: null, nodes: Array.from({ length: count }, (_, index) => ({ name: `gpu-${index}`, gpus })) }];
+const nodes = (count, gpus = 8) => [
+  { title: null, nodes: Array.from({ length: count }, (_, index) => ({ name: `gpu-${index}`, gpus })) },
+];
 
-for (const [count, cells] of [[1, 8], [6, 48], [128, 1024]]) {
+for (const [count, cells] of [
+  [1, 8],
+  [6, 48],
+  [128, 1024],
+]) {
   test(`${cells} GPUs fit on one screen`, () => {
     const layout = fit(nodes(count), 919, 604);
     assert.ok(layout.height <= 604);

@@ -16,7 +16,9 @@ export const pageFile = (path) => readFileSync(new URL(path, FRONTEND), "utf8");
 export function scripts() {
   const folders = ["js/", "js/views/"];
   const paths = folders.flatMap((folder) =>
-    readdirSync(new URL(folder, FRONTEND)).filter((name) => name.endsWith(".js")).map((name) => folder + name),
+    readdirSync(new URL(folder, FRONTEND))
+      .filter((name) => name.endsWith(".js"))
+      .map((name) => folder + name),
   );
   return new Map(paths.map((path) => [path, pageFile(path)]));
 }

@@ -31,8 +31,14 @@ test("the theme goes round", () => {
 });
 
 test("the wait grows to ten seconds, with a quarter at random on top", () => {
-  assert.deepEqual([0, 1, 2, 3, 4, 9].map((tries) => waitBefore(tries, () => 0)), [500, 1000, 2000, 4000, 8000, 10_000]);
-  assert.equal(waitBefore(9, () => 1), 12_500);
+  assert.deepEqual(
+    [0, 1, 2, 3, 4, 9].map((tries) => waitBefore(tries, () => 0)),
+    [500, 1000, 2000, 4000, 8000, 10_000],
+  );
+  assert.equal(
+    waitBefore(9, () => 1),
+    12_500,
+  );
 });
 
 /** A socket that a test opens and closes by hand. */
@@ -53,7 +59,11 @@ test("a closed connection is tried again, sooner once a frame has come", (contex
   const made = [];
   /** @type {string[]} */
   const heard = [];
-  const handlers = { opened: () => void heard.push("opened"), frame: (/** @type {string} */ text) => void heard.push(text), lost: () => void heard.push("lost") };
+  const handlers = {
+    opened: () => void heard.push("opened"),
+    frame: (/** @type {string} */ text) => void heard.push(text),
+    lost: () => void heard.push("lost"),
+  };
   const socket = new LiveSocket("ws://x", handlers, () => {
     made.push(new FakeSocket());
     return /** @type {any} */ (made[made.length - 1]);
@@ -84,18 +94,45 @@ test("a connection that was replaced is closed and says nothing any more", () =>
 });
 
 test("settings in a text are set as code, and sentences stay sentences", () => {
-  assert.deepEqual(splitCode("Lower actor.rollout.n (by 1), or set data.x_y=True."), ["Lower ", "actor.rollout.n", " (by 1), or set ", "data.x_y=True", "."]);
-  assert.deepEqual(splitCode("Start with VERL_LOGGING_LEVEL=DEBUG; see `--ray DIR`."), ["Start with ", "VERL_LOGGING_LEVEL=DEBUG", "; see ", "--ray DIR", "."]);
+  assert.deepEqual(splitCode("Lower actor.rollout.n (by 1), or set data.x_y=True."), [
+    "Lower ",
+    "actor.rollout.n",
+    " (by 1), or set ",
+    "data.x_y=True",
+    ".",
+  ]);
+  assert.deepEqual(splitCode("Start with VERL_LOGGING_LEVEL=DEBUG; see `--ray DIR`."), [
+    "Start with ",
+    "VERL_LOGGING_LEVEL=DEBUG",
+    "; see ",
+    "--ray DIR",
+    ".",
+  ]);
   assert.deepEqual(splitCode("It took 1.5 s. Then it ended."), ["It took 1.5 s. Then it ended."]);
   assert.deepEqual(splitCode("调低 data.max_response_length。"), ["调低 ", "data.max_response_length", "。"]);
 });
 
 test("live readings that share a point of the history are put together in it", () => {
   const series = emptySeries();
-  for (const [at, value] of /** @type {[number, number | null][]} */ ([[600, null], [601, 4], [603, 8], [604, 3], [604, 9], [700, 1]])) {
+  for (const [at, value] of /** @type {[number, number | null][]} */ ([
+    [600, null],
+    [601, 4],
+    [603, 8],
+    [604, 3],
+    [604, 9],
+    [700, 1],
+  ])) {
     extend(series, at, value, 60_000); // points of 100 s
   }
-  assert.deepEqual([series.at, series.min, series.max, series.mean], [[600, 700], [3, 1], [8, 1], [5, 1]]);
+  assert.deepEqual(
+    [series.at, series.min, series.max, series.mean],
+    [
+      [600, 700],
+      [3, 1],
+      [8, 1],
+      [5, 1],
+    ],
+  );
 });
 
 test("a series grows by what is new and lets go of what left the window", () => {

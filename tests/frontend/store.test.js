@@ -27,7 +27,10 @@ test("a tick is laid on the GPUs in the order of the facts, and what is missing 
 test("a GPU without a number in a tick has no data even where no status came", () => {
   const { store } = goldenStore();
   store.receive('{"type":"tick","at":1764430002,"nodes":[{"node":"gpu-07","at":1764430002,"used_mib":[5,null]}]}');
-  assert.deepEqual(store.nodes.get("gpu-07")?.gpus.map((gpu) => gpu.status), ["ok", "no_data"]);
+  assert.deepEqual(
+    store.nodes.get("gpu-07")?.gpus.map((gpu) => gpu.status),
+    ["ok", "no_data"],
+  );
 });
 
 test("a tick of an unknown node is passed over", () => {
@@ -44,7 +47,10 @@ test("new facts keep the readings of the GPUs that stay", () => {
   changed.node.facts.gpus.reverse();
   store.receive(JSON.stringify(changed));
   const gpus = store.nodes.get("gpu-07")?.gpus ?? [];
-  assert.deepEqual(gpus.map((gpu) => gpu.facts.gpu), ["3:1", "3"]);
+  assert.deepEqual(
+    gpus.map((gpu) => gpu.facts.gpu),
+    ["3:1", "3"],
+  );
   assert.equal(gpus[1].usedBytes, 73728 * MIB);
 });
 
@@ -55,7 +61,10 @@ test("a run's new steps are appended to those known", () => {
   message.run.reshard_cycles_total = 13;
   store.receive(JSON.stringify(message));
   const run = store.runs.get("qwen7b_grpo");
-  assert.deepEqual(run?.steps.map((point) => point.step.step), [12, 13]);
+  assert.deepEqual(
+    run?.steps.map((point) => point.step.step),
+    [12, 13],
+  );
   assert.equal(run?.reshard_cycles_total, 13);
 });
 

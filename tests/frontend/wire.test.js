@@ -56,6 +56,9 @@ for (const [frame, place] of [
   ['{"type":"node","node":{"node":"a"}}', /node: state/],
 ]) {
   test(`the frame ${frame} is refused and the error says where`, () => {
-    assert.throws(() => decode(String(frame)), (error) => error instanceof WireError && /** @type {RegExp} */ (place).test(error.message));
+    assert.throws(
+      () => decode(String(frame)),
+      (error) => error instanceof WireError && /** @type {RegExp} */ (place).test(error.message),
+    );
   });
 }

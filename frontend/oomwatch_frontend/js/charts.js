@@ -82,7 +82,8 @@ export class ChartView {
       const plotly = await loadPlotly();
       const chart = this.next;
       if (this.closed || chart === null) return;
-      if (document.hidden) return void document.addEventListener("visibilitychange", () => this.#draw(), { once: true });
+      if (document.hidden)
+        return void document.addEventListener("visibilitychange", () => this.#draw(), { once: true });
       this.drawnAt = performance.now();
       this.timer = null;
       await plotly.react(this.element, traces(chart), layout(chart), { displayModeBar: false, responsive: true });
@@ -120,7 +121,14 @@ function traces(chart) {
 function lineTraces(chart, row, line, index) {
   const x = abscissa(chart, line.x ?? chart.x);
   const ink = colour(line.colour);
-  const base = { x, type: "scatter", xaxis: "x", yaxis: yAxis(index, line.right), connectgaps: false, legendgroup: line.name };
+  const base = {
+    x,
+    type: "scatter",
+    xaxis: "x",
+    yaxis: yAxis(index, line.right),
+    connectgaps: false,
+    legendgroup: line.name,
+  };
   const unit = (line.right ? row.rightUnit : row.unit) ?? "";
   const main = {
     ...base,
@@ -133,7 +141,15 @@ function lineTraces(chart, row, line, index) {
   };
   if (line.low === undefined || line.high === undefined) return [main];
   const shape = bandShape(x, line.low, line.high);
-  const band = { ...base, ...shape, mode: "lines", line: { width: 0 }, fill: "toself", fillcolor: fade(ink, 0.2), hoverinfo: "skip" };
+  const band = {
+    ...base,
+    ...shape,
+    mode: "lines",
+    line: { width: 0 },
+    fill: "toself",
+    fillcolor: fade(ink, 0.2),
+    hoverinfo: "skip",
+  };
   return [band, main];
 }
 
@@ -203,8 +219,15 @@ function layout(chart) {
     const line = { color: colour(flag.colour), width: 1.2, dash: "dot" };
     out.shapes.push({ type: "line", layer: "below", xref: "x", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line });
     out.annotations.push({
-      x, yref: "paper", y: 0, yanchor: "bottom", yshift: -2, showarrow: false, text: flag.glyph,
-      font: { size: 13, color: colour(flag.colour) }, hovertext: escapeMarkup(flag.label),
+      x,
+      yref: "paper",
+      y: 0,
+      yanchor: "bottom",
+      yshift: -2,
+      showarrow: false,
+      text: flag.glyph,
+      font: { size: 13, color: colour(flag.colour) },
+      hovertext: escapeMarkup(flag.label),
     });
   }
   return out;
@@ -222,7 +245,9 @@ function xaxis(chart) {
   return {
     anchor: lowest,
     type: chart.axis === "time" ? "date" : "linear",
-    ...(chart.axis === "time" ? { tickformat: "%H:%M", hoverformat: "%H:%M:%S" } : { hoverformat: ",d", tickformat: ",d" }),
+    ...(chart.axis === "time"
+      ? { tickformat: "%H:%M", hoverformat: "%H:%M:%S" }
+      : { hoverformat: ",d", tickformat: ",d" }),
     title: { text: chart.xTitle, font: { size: 12 }, standoff: 8 },
     ...(chart.range ? { range: chart.range.map((edge) => (chart.axis === "time" ? localStamp(edge) : edge)) } : {}),
     gridcolor: colour("grid"),
@@ -239,14 +264,25 @@ function xaxis(chart) {
 
 /** @param {Row} row @param {number} index @param {number[]} domain */
 function yaxes(row, index, domain) {
-  const highest = Math.max(...(row.limits ?? []).map((limit) => limit.y), ...row.lines.filter((line) => !line.right).flatMap((line) => numbers(line.high ?? line.y)));
+  const highest = Math.max(
+    ...(row.limits ?? []).map((limit) => limit.y),
+    ...row.lines.filter((line) => !line.right).flatMap((line) => numbers(line.high ?? line.y)),
+  );
   const common = { gridcolor: colour("grid"), zeroline: false, fixedrange: true, nticks: 5, tickformat: ",~r" };
   /** @type {Record<string, any>} */
   const axes = {
     [`yaxis${index === 0 ? "" : index + 1}`]: { ...common, domain, range: [0, highest > 0 ? highest * 1.06 : 1] },
   };
   if (row.rightUnit) {
-    const right = { ...common, tickmode: "auto", tickformat: ",d", overlaying: yAxis(index), side: "right", rangemode: "tozero", showgrid: false };
+    const right = {
+      ...common,
+      tickmode: "auto",
+      tickformat: ",d",
+      overlaying: yAxis(index),
+      side: "right",
+      rangemode: "tozero",
+      showgrid: false,
+    };
     axes[`yaxis${index + 101}`] = right;
   }
   return axes;
@@ -258,8 +294,17 @@ const numbers = (values) => values.filter((value) => value !== null);
 /** The row's title, and the names of its lines in their colours: a legend where it is needed. @param {Row} row @param {number} top */
 function titles(row, top) {
   const base = { xref: "paper", yref: "paper", y: top, yanchor: "bottom", showarrow: false, yshift: 4 };
-  const title = { ...base, x: 0, xanchor: "left", text: `<b>${escapeMarkup(row.title)}</b>`, font: { color: colour("text"), size: 13 } };
-  const names = row.lines.map((line) => `<span style="color:${colour(line.colour)}">━ ${escapeMarkup(line.right ? `${line.name} (${row.rightUnit})` : line.name)}</span>`);
+  const title = {
+    ...base,
+    x: 0,
+    xanchor: "left",
+    text: `<b>${escapeMarkup(row.title)}</b>`,
+    font: { color: colour("text"), size: 13 },
+  };
+  const names = row.lines.map(
+    (line) =>
+      `<span style="color:${colour(line.colour)}">━ ${escapeMarkup(line.right ? `${line.name} (${row.rightUnit})` : line.name)}</span>`,
+  );
   const legend = { ...base, x: 1, xanchor: "right", text: names.join("   "), font: { size: 12 } };
   return row.lines.length > 1 ? [title, legend] : [title];
 }
@@ -270,7 +315,13 @@ const escapeMarkup = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&l
 /** @param {Row} row @param {number} index */
 function limitLines(row, index) {
   return (row.limits ?? []).map(({ y, colour: name }) => ({
-    type: "line", xref: "paper", x0: 0, x1: 1, yref: yAxis(index), y0: y, y1: y,
+    type: "line",
+    xref: "paper",
+    x0: 0,
+    x1: 1,
+    yref: yAxis(index),
+    y0: y,
+    y1: y,
     line: { color: colour(name), width: 1.2, dash: "dash" },
   }));
 }
@@ -278,7 +329,15 @@ function limitLines(row, index) {
 /** @param {Row} row @param {number} index */
 function limitLabels(row, index) {
   return (row.limits ?? []).map(({ y, label, colour: name }) => ({
-    xref: "paper", x: 1, xanchor: "left", xshift: 6, yref: yAxis(index), y, yanchor: "middle", showarrow: false,
-    text: escapeMarkup(label), font: { size: 11, color: colour(`${name}-text`) || colour(name) },
+    xref: "paper",
+    x: 1,
+    xanchor: "left",
+    xshift: 6,
+    yref: yAxis(index),
+    y,
+    yanchor: "middle",
+    showarrow: false,
+    text: escapeMarkup(label),
+    font: { size: 11, color: colour(`${name}-text`) || colour(name) },
   }));
 }

@@ -44,7 +44,12 @@ export function wholePercent(words, ratio) {
   return ratio === null ? UNKNOWN : `${words.integer.format(ratio * 100)}\u00a0%`;
 }
 
-const DURATIONS = /** @type {const} */ ([["figure.days", 86400], ["figure.hours", 3600], ["figure.minutes", 60], ["figure.seconds", 1]]);
+const DURATIONS = /** @type {const} */ ([
+  ["figure.days", 86400],
+  ["figure.hours", 3600],
+  ["figure.minutes", 60],
+  ["figure.seconds", 1],
+]);
 
 /**
  * How long something takes or has lasted: two units at most, tenths below ten seconds. As backend/oomwatch/figures.py.

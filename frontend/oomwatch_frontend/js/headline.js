@@ -13,9 +13,7 @@ const say = (mark, sentence, alert = null) => ({ mark, sentence, alert });
 
 /** @param {Store} store @param {Words} words @returns {Headline} */
 export function headline(store, words) {
-  return (
-    ofConnection(store, words) ?? ofAlerts(store, words) ?? ofData(store, words) ?? ofMemory(store, words)
-  );
+  return ofConnection(store, words) ?? ofAlerts(store, words) ?? ofData(store, words) ?? ofMemory(store, words);
 }
 
 /** @param {Store} store @param {Words} words */

@@ -111,7 +111,10 @@ export function runOfGpu(gpu, byNode) {
 export function gpusOfRun(store, run) {
   const byNode = runsByNode(store);
   return new Map(
-    run.nodes.map((node) => [node, (store.nodes.get(node)?.gpus ?? []).filter((gpu) => runOfGpu(gpu, byNode) === run.run)]),
+    run.nodes.map((node) => [
+      node,
+      (store.nodes.get(node)?.gpus ?? []).filter((gpu) => runOfGpu(gpu, byNode) === run.run),
+    ]),
   );
 }
 
@@ -163,8 +166,12 @@ function offer(top, count, item) {
  */
 export function memoryLimits(store) {
   return store.rules
-    .flatMap((rule) => rule.when.map((condition) => ({ ratio: condition.above, metric: condition.metric, severity: rule.severity })))
-    .flatMap(({ ratio, metric, severity }) => (metric === "gpu_used_ratio" && typeof ratio === "number" ? [{ ratio, severity }] : []))
+    .flatMap((rule) =>
+      rule.when.map((condition) => ({ ratio: condition.above, metric: condition.metric, severity: rule.severity })),
+    )
+    .flatMap(({ ratio, metric, severity }) =>
+      metric === "gpu_used_ratio" && typeof ratio === "number" ? [{ ratio, severity }] : [],
+    )
     .sort((a, b) => a.ratio - b.ratio);
 }
 

@@ -46,7 +46,9 @@ const ICON_COLOURS = {
 export function iconUrl(mark) {
   const { path, stroked } = SHAPES[mark];
   const colour = ICON_COLOURS[mark];
-  const paint = stroked ? `fill="none" stroke="${colour}" stroke-width="2.4" stroke-linecap="round"` : `fill="${colour}"`;
+  const paint = stroked
+    ? `fill="none" stroke="${colour}" stroke-width="2.4" stroke-linecap="round"`
+    : `fill="${colour}"`;
   const disc = stroked ? `<rect width="16" height="16" rx="4" fill="#fff"/>` : "";
   const image = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${disc}<path d="${path}" ${paint}/></svg>`;
   return `data:image/svg+xml,${encodeURIComponent(image)}`;

@@ -19,13 +19,19 @@ export const nothing = (text) => h("p", { class: "nothing" }, text);
 
 /** A table; `numeric` columns are right-aligned. @param {string[]} heads @param {number[]} numeric @param {HTMLElement} body */
 export function table(heads, numeric, body) {
-  const cells = heads.map((head, index) => h("th", { scope: "col", class: numeric.includes(index) ? "number" : null }, head));
+  const cells = heads.map((head, index) =>
+    h("th", { scope: "col", class: numeric.includes(index) ? "number" : null }, head),
+  );
   return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...cells)), body));
 }
 
 /** A table's row. @param {import("./dom.js").Child[]} cells @param {number[]} numeric */
 export function row(cells, numeric) {
-  return h("tr", {}, ...cells.map((cell, index) => h("td", { class: numeric.includes(index) ? "number" : null }, cell)));
+  return h(
+    "tr",
+    {},
+    ...cells.map((cell, index) => h("td", { class: numeric.includes(index) ? "number" : null }, cell)),
+  );
 }
 
 /** Names and values side by side. @param {[string, import("./dom.js").Child][]} facts those without a value are left out */
@@ -62,7 +68,12 @@ export function alertLines(words, alerts) {
   const lines = open.map((alert) => {
     const level = levelOf(alert);
     const text = words.pick(alert.texts).summary;
-    return h("li", {}, markIcon(level, words.t(`mark.${level}`)), h("a", { href: link("alerts", [], { id: alert.id }) }, text));
+    return h(
+      "li",
+      {},
+      markIcon(level, words.t(`mark.${level}`)),
+      h("a", { href: link("alerts", [], { id: alert.id }) }, text),
+    );
   });
   return h("ul", { class: "alert-lines" }, ...lines);
 }
@@ -101,7 +112,8 @@ export function crumbs(steps, here) {
 }
 
 /** Names of settings and metrics as trainers write them: a.b_c, a.b=True, LEVEL=DEBUG, timing_s/gen; or what stands in `...`. */
-const CODE = /`([^`]+)`|((?:[a-z][\w]*\.)+[a-z]\w*(?:=[\w-]+(?:\.\d+)?)?|[A-Z][A-Z_]+=\w+|[a-z]+_s\/[\w/]*\w|[a-z]\w*_\w+=[\w.]*\w)/g;
+const CODE =
+  /`([^`]+)`|((?:[a-z][\w]*\.)+[a-z]\w*(?:=[\w-]+(?:\.\d+)?)?|[A-Z][A-Z_]+=\w+|[a-z]+_s\/[\w/]*\w|[a-z]\w*_\w+=[\w.]*\w)/g;
 
 /**
  * A text with its settings set as code, and a button that copies those that can be pasted into a command.

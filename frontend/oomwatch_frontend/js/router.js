@@ -5,7 +5,10 @@
 /** @param {string} hash @returns {Route} */
 export function parseRoute(hash) {
   const [path, search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  const parts = path.split("/").filter((part) => part !== "").map(unescapePart);
+  const parts = path
+    .split("/")
+    .filter((part) => part !== "")
+    .map(unescapePart);
   return {
     view: parts[0] ?? "fleet",
     args: parts.slice(1),

@@ -36,8 +36,10 @@ export class Shell {
     const { language } = words;
     this.#when("lang", [language], () => this.#drawLanguage(words));
     this.#when("nav", [language, route.view, open], () => this.#drawNav(words, route, open));
-    this.#when("tools", [language, theme, isDemo(store), store.connection.phase, store.connection.retryAtMs === null], () =>
-      this.#drawTools(store, words, theme),
+    this.#when(
+      "tools",
+      [language, theme, isDemo(store), store.connection.phase, store.connection.retryAtMs === null],
+      () => this.#drawTools(store, words, theme),
     );
     this.#drawHeadline(store, words);
     const { rules_error: rulesError = null } = store.server ?? {};
@@ -76,12 +78,23 @@ export class Shell {
   #drawTools(store, words, theme) {
     const { phase, retryAtMs } = store.connection;
     const demo = isDemo(store) ? h("span", { class: "demo", title: words.t("demo.why") }, words.t("demo.badge")) : null;
-    const state = h("span", { class: `link link-${phase}`, role: "status" }, h("i", { class: "dot" }), words.t(`link.${phase}`));
-    const retry = retryAtMs === null ? null : h("button", { type: "button", click: this.handlers.retry }, words.t("link.retry"));
+    const state = h(
+      "span",
+      { class: `link link-${phase}`, role: "status" },
+      h("i", { class: "dot" }),
+      words.t(`link.${phase}`),
+    );
+    const retry =
+      retryAtMs === null ? null : h("button", { type: "button", click: this.handlers.retry }, words.t("link.retry"));
     const other = words.language === "en" ? "zh" : "en";
     const language = h(
       "button",
-      { type: "button", class: "language", title: words.t("tools.language"), click: () => this.handlers.language(other) },
+      {
+        type: "button",
+        class: "language",
+        title: words.t("tools.language"),
+        click: () => this.handlers.language(other),
+      },
       h("span", { class: words.language === "en" ? "on" : "", lang: "en" }, "EN"),
       h("span", { class: words.language === "zh" ? "on" : "", lang: "zh-CN" }, "中"),
     );
@@ -99,7 +112,8 @@ export class Shell {
     const { mark, sentence, alert } = headline(store, words);
     this.#when("headline", [mark, sentence, alert, words.language], () => {
       const label = h("strong", {}, words.t(`mark.${mark}`));
-      const text = alert === null ? h("span", {}, sentence) : h("a", { href: link("alerts", [], { id: alert }) }, sentence);
+      const text =
+        alert === null ? h("span", {}, sentence) : h("a", { href: link("alerts", [], { id: alert }) }, sentence);
       byId("headline").className = `headline headline-${mark}`;
       fill(byId("headline"), markIcon(mark), mark === "ok" ? null : label, text);
     });
@@ -132,7 +146,12 @@ export class Shell {
 
 function themeIcon() {
   const half = svg("path", { d: "M8 2a6 6 0 0 1 0 12Z", class: "filled" });
-  return svg("svg", { viewBox: "0 0 16 16", class: "mark", "aria-hidden": "true" }, svg("circle", { cx: 8, cy: 8, r: 6, class: "stroked" }), half);
+  return svg(
+    "svg",
+    { viewBox: "0 0 16 16", class: "mark", "aria-hidden": "true" },
+    svg("circle", { cx: 8, cy: 8, r: 6, class: "stroked" }),
+    half,
+  );
 }
 
 /** @param {string} what @param {string} detail */

@@ -198,7 +198,10 @@ export class Store extends EventTarget {
   /** @param {Run} run with new steps only */
   #putRun(run) {
     const old = this.runs.get(run.run);
-    this.runs.set(run.run, old === undefined ? run : { ...run, steps: [...old.steps, ...run.steps].slice(-STEPS_KEPT) });
+    this.runs.set(
+      run.run,
+      old === undefined ? run : { ...run, steps: [...old.steps, ...run.steps].slice(-STEPS_KEPT) },
+    );
   }
 }
 

@@ -36,7 +36,8 @@ const text = (value) => (typeof value === "string" ? value : refuse("text", valu
 /** @type {Reader<number>} */
 const number = (value) => (typeof value === "number" && Number.isFinite(value) ? value : refuse("a number", value));
 /** @type {Reader<boolean>} */
-const flag = (value) => (value === undefined ? false : typeof value === "boolean" ? value : refuse("true or false", value));
+const flag = (value) =>
+  value === undefined ? false : typeof value === "boolean" ? value : refuse("true or false", value);
 /** @type {Reader<unknown>} */
 const anything = (value) => value;
 /** @type {Reader<string | number>} */
@@ -49,10 +50,12 @@ const maybe = (read) => (value) => (value === undefined || value === null ? null
 const or = (read, fallback) => (value) => (value === undefined ? fallback : read(value));
 
 /** @template {string} T @param {...T} names @returns {Reader<T>} */
-const oneOf = (...names) => (value) => {
-  const found = names.find((name) => name === value);
-  return found ?? refuse(names.join(" or "), value);
-};
+const oneOf =
+  (...names) =>
+  (value) => {
+    const found = names.find((name) => name === value);
+    return found ?? refuse(names.join(" or "), value);
+  };
 
 /** @template T @param {Reader<T>} read @returns {Reader<T[]>} */
 const list = (read) => (value) => {

@@ -41,15 +41,31 @@ export function alertsView(root, app, route) {
   const update = () => {
     const alerts = [...store.alerts.values()].filter((alert) => passes(alert, filter)).sort(byState);
     fill(filters, ...filterBar(app, filter));
-    const opened = new Set(alerts.filter((alert) => alert.state !== "resolved").slice(0, OPENED).map((alert) => alert.id)).add(only);
-    keyed(list, alerts, (alert) => alert.id, (alert) => article(alert, opened.has(alert.id)), (element, alert) => drawAlert(app, element, alert));
+    const opened = new Set(
+      alerts
+        .filter((alert) => alert.state !== "resolved")
+        .slice(0, OPENED)
+        .map((alert) => alert.id),
+    ).add(only);
+    keyed(
+      list,
+      alerts,
+      (alert) => alert.id,
+      (alert) => article(alert, opened.has(alert.id)),
+      (element, alert) => drawAlert(app, element, alert),
+    );
     const filtered = store.alerts.size > 0;
     none.hidden = alerts.length > 0;
-    none.textContent = words.t(store.connection.phase === "connecting" ? "state.connecting" : filtered ? "alerts.none_match" : "alerts.none");
+    none.textContent = words.t(
+      store.connection.phase === "connecting" ? "state.connecting" : filtered ? "alerts.none_match" : "alerts.none",
+    );
   };
   update();
   document.getElementById(`alert-${only}`)?.scrollIntoView({ block: "start" });
-  return { update: (topics) => (topics.has("alerts") || topics.has("connection") ? update() : undefined), close: () => undefined };
+  return {
+    update: (topics) => (topics.has("alerts") || topics.has("connection") ? update() : undefined),
+    close: () => undefined,
+  };
 }
 
 /** @param {App} app @param {Filter} filter */
@@ -57,7 +73,14 @@ function filterBar(app, filter) {
   const { words, store } = app;
   const states = STATES.map((state) => {
     const current = (filter.state ?? "all") === state;
-    return h("a", { href: link("alerts", [], { ...filter, state: state === "all" ? "" : state }), "aria-current": current ? "true" : null }, words.t(`alerts.${state}`));
+    return h(
+      "a",
+      {
+        href: link("alerts", [], { ...filter, state: state === "all" ? "" : state }),
+        "aria-current": current ? "true" : null,
+      },
+      words.t(`alerts.${state}`),
+    );
   });
   return [
     h("div", { class: "choice", role: "group", "aria-label": words.t("alerts.filter") }, ...states),
@@ -97,10 +120,25 @@ function drawAlert(app, element, alert) {
   element.className = `alert alert-${level}${ended ? " alert-ended" : ""}`;
   fill(
     element,
-    h("summary", {}, markIcon(level), h("span", { class: "severity" }, words.t(`severity.${alert.severity}`)), h("span", { class: "summary" }, text.summary), ...tags(app, alert)),
-    h("div", { class: "alert-body" },
-      h("div", { class: "alert-what" }, text.description === "" ? null : h("p", {}, prose(words, text.description)), ...advice(app, text.advice)),
-      h("dl", {}, ...figures(app, alert).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]))),
+    h(
+      "summary",
+      {},
+      markIcon(level),
+      h("span", { class: "severity" }, words.t(`severity.${alert.severity}`)),
+      h("span", { class: "summary" }, text.summary),
+      ...tags(app, alert),
+    ),
+    h(
+      "div",
+      { class: "alert-body" },
+      h(
+        "div",
+        { class: "alert-what" },
+        text.description === "" ? null : h("p", {}, prose(words, text.description)),
+        ...advice(app, text.advice),
+      ),
+      h("dl", {}, ...figures(app, alert).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+    ),
   );
 }
 
@@ -109,7 +147,10 @@ function tags(app, alert) {
   const { words } = app;
   const tags = [];
   if (alert.simulated) tags.push(h("span", { class: "demo" }, words.t("demo.badge")));
-  if (alert.stale && alert.state !== "resolved") tags.push(h("span", { class: "tag", title: words.t("alerts.stale_why") }, markIcon("stale"), words.t("alerts.stale")));
+  if (alert.stale && alert.state !== "resolved")
+    tags.push(
+      h("span", { class: "tag", title: words.t("alerts.stale_why") }, markIcon("stale"), words.t("alerts.stale")),
+    );
   if (alert.state === "pending") tags.push(h("span", { class: "tag" }, words.t("alerts.pending")));
   const moved = alert.state === "resolved" ? alert.ended_at : alert.started_at;
   if (moved !== null) tags.push(aged(words, alert.state === "resolved" ? "alerts.ended_ago" : "alerts.since", moved));
@@ -119,7 +160,10 @@ function tags(app, alert) {
 /** @param {App} app @param {string[]} lines */
 function advice(app, lines) {
   if (lines.length === 0) return [];
-  return [h("h3", {}, app.words.t("alerts.advice")), h("ol", {}, ...lines.map((line) => h("li", {}, prose(app.words, line))))];
+  return [
+    h("h3", {}, app.words.t("alerts.advice")),
+    h("ol", {}, ...lines.map((line) => h("li", {}, prose(app.words, line)))),
+  ];
 }
 
 /** @param {App} app @param {Alert} alert @returns {[string, import("../dom.js").Child][]} */
@@ -128,7 +172,8 @@ function figures(app, alert) {
   /** @type {[string, import("../dom.js").Child][]} */
   const known = [[words.t("alerts.where"), places(words, alert.labels)]];
   const counted = alert.unit === "count" && alert.limit === null; // something happened: that it was once says nothing
-  if (alert.value !== null && !counted) known.push([words.t("alerts.value"), h("b", { class: "figure-value" }, quantity(words, alert.value, alert.unit))]);
+  if (alert.value !== null && !counted)
+    known.push([words.t("alerts.value"), h("b", { class: "figure-value" }, quantity(words, alert.value, alert.unit))]);
   if (alert.limit !== null) known.push([words.t("alerts.limit"), quantity(words, alert.limit, alert.unit)]);
   known.push([words.t("alerts.began"), moment(words, alert.started_at)]);
   if (alert.fired_at !== null) known.push([words.t("alerts.raised"), moment(words, alert.fired_at)]);

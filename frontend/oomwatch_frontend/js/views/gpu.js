@@ -7,7 +7,7 @@ import { emptySeries, extend, fetchHistory } from "../history.js";
 import { gpuData, gpuRatio, memoryLimits, nodeData } from "../judge.js";
 import { aged, alertLines, crumbs, facts, nothing, row, section, sensors, table } from "../parts.js";
 import { link } from "../router.js";
-import { stateText } from "./fleet.js";
+import { stateText } from "./nodes-table.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../store.js").NodeView} NodeView */
@@ -49,21 +49,54 @@ class Gpu {
     const { words } = this.app;
     const { figures, note, alerts, processes, plot } = this.parts;
     const spans = SPANS.map((span) =>
-      h("a", { href: link("gpu", [this.node, this.gpu], { span: String(span) }), "aria-current": span === this.span ? "true" : null }, duration(words, span)),
+      h(
+        "a",
+        {
+          href: link("gpu", [this.node, this.gpu], { span: String(span) }),
+          "aria-current": span === this.span ? "true" : null,
+        },
+        duration(words, span),
+      ),
     );
     return h(
       "div",
       { class: "detail-page" },
-      crumbs([[words.t("nav.fleet"), link("fleet")], [this.node, link("node", [this.node])]], words.t("name.gpu", { gpu: this.gpu })),
+      crumbs(
+        [
+          [words.t("nav.fleet"), link("fleet")],
+          [this.node, link("node", [this.node])],
+        ],
+        words.t("name.gpu", { gpu: this.gpu }),
+      ),
       figures,
-      h("div", { class: "columns" },
-        h("div", { class: "wide" },
-          h("section", {}, h("div", { class: "toolbar" }, h("h2", {}, words.t("gpu.memory")), h("div", { class: "choice", role: "group", "aria-label": words.t("chart.span") }, ...spans)), note, plot),
-          section(words.t("gpu.processes"), processes)),
-        h("div", { class: "narrow" },
+      h(
+        "div",
+        { class: "columns" },
+        h(
+          "div",
+          { class: "wide" },
+          h(
+            "section",
+            {},
+            h(
+              "div",
+              { class: "toolbar" },
+              h("h2", {}, words.t("gpu.memory")),
+              h("div", { class: "choice", role: "group", "aria-label": words.t("chart.span") }, ...spans),
+            ),
+            note,
+            plot,
+          ),
+          section(words.t("gpu.processes"), processes),
+        ),
+        h(
+          "div",
+          { class: "narrow" },
           section(words.t("nav.alerts"), alerts),
           section(words.t("gpu.facts"), this.parts.facts),
-          section(words.t("sensors.title"), this.parts.sensors))),
+          section(words.t("sensors.title"), this.parts.sensors),
+        ),
+      ),
     );
   }
 
@@ -76,15 +109,25 @@ class Gpu {
   update(topics) {
     const { node, card } = this.#view();
     if (node === undefined || card === undefined) {
-      fill(this.parts.figures, nothing(this.app.words.t(this.app.store.connection.phase === "connecting" ? "state.connecting" : "gpu.unknown", { node: this.node, gpu: this.gpu })));
+      fill(
+        this.parts.figures,
+        nothing(
+          this.app.words.t(this.app.store.connection.phase === "connecting" ? "state.connecting" : "gpu.unknown", {
+            node: this.node,
+            gpu: this.gpu,
+          }),
+        ),
+      );
       return;
     }
     this.#drawFigures(node, card);
     if (topics.has("alerts")) this.#drawAlerts();
     if (topics.has("nodes")) this.#drawNode(node, card);
-    if (topics.has("tick") && this.app.store.ticked.includes(this.node)) extend(this.used, node.heardAt, card.usedBytes, this.span);
+    if (topics.has("tick") && this.app.store.ticked.includes(this.node))
+      extend(this.used, node.heardAt, card.usedBytes, this.span);
     if (topics.has("torch")) this.#takeTorch();
-    if (["tick", "rules", "nodes", "torch"].some((topic) => topics.has(/** @type {any} */ (topic)))) this.#drawChart(card);
+    if (["tick", "rules", "nodes", "torch"].some((topic) => topics.has(/** @type {any} */ (topic))))
+      this.#drawChart(card);
   }
 
   close() {
@@ -135,23 +178,36 @@ class Gpu {
     const detail = data === "ok" ? "" : stateText(words, node, store.now());
     if (this.#unchanged("figures", [shown, state, detail])) return;
     const figures = shown.map(([name, value, beside]) =>
-      h("div", { class: beside === "" ? "figure" : "figure large" }, h("span", {}, name), h("div", {}, h("b", {}, value), beside)),
+      h(
+        "div",
+        { class: beside === "" ? "figure" : "figure large" },
+        h("span", {}, name),
+        h("div", {}, h("b", {}, value), beside),
+      ),
     );
-    if (data !== "ok") figures.push(h("div", { class: `figure state-${data}` }, h("b", {}, state), h("span", {}, detail)));
+    if (data !== "ok")
+      figures.push(h("div", { class: `figure state-${data}` }, h("b", {}, state), h("span", {}, detail)));
     fill(this.parts.figures, ...figures);
   }
 
   #drawAlerts() {
     const { words, store } = this.app;
-    const here = [...store.alerts.values()].filter((alert) => alert.labels.node === this.node && (alert.labels.gpu ?? this.gpu) === this.gpu);
-    fill(this.parts.alerts, alertLines(words, here), h("p", {}, h("a", { href: link("alerts", [], { node: this.node }) }, words.t("alerts.of_node"))));
+    const here = [...store.alerts.values()].filter(
+      (alert) => alert.labels.node === this.node && (alert.labels.gpu ?? this.gpu) === this.gpu,
+    );
+    fill(
+      this.parts.alerts,
+      alertLines(words, here),
+      h("p", {}, h("a", { href: link("alerts", [], { node: this.node }) }, words.t("alerts.of_node"))),
+    );
   }
 
   /** @param {NodeView} node @param {GpuView} card */
   #drawNode(node, card) {
     const { words } = this.app;
     if (!this.#unchanged("facts", card.facts)) fill(this.parts.facts, this.#facts(card));
-    if (!this.#unchanged("sensors", node.info.facts.sources)) fill(this.parts.sensors, sensors(words, node.info.facts.sources));
+    if (!this.#unchanged("sensors", node.info.facts.sources))
+      fill(this.parts.sensors, sensors(words, node.info.facts.sources));
     const processes = card.sample?.processes ?? null;
     const at = node.info.sample?.at ?? null;
     if (!this.#unchanged("processes", [processes, at])) fill(this.parts.processes, ...this.#processes(processes, at));
@@ -167,10 +223,16 @@ class Gpu {
       [words.t("gpu.driver_reserved"), fixed.reserved_bytes === 0 ? null : gib(words, fixed.reserved_bytes)],
       [words.t("gpu.usable"), gib(words, card.usableBytes)],
       [words.t("gpu.driver"), fixed.driver_version],
-      [words.t("gpu.power_limit"), fixed.power_limit_watts === null ? null : `${words.integer.format(fixed.power_limit_watts)} W`],
+      [
+        words.t("gpu.power_limit"),
+        fixed.power_limit_watts === null ? null : `${words.integer.format(fixed.power_limit_watts)} W`,
+      ],
       [words.t("gpu.pci"), fixed.pci_bus_id],
       ["UUID", fixed.uuid],
-      [words.t("gpu.ecc"), card.sample?.ecc_uncorrected_total == null ? null : words.integer.format(card.sample.ecc_uncorrected_total)],
+      [
+        words.t("gpu.ecc"),
+        card.sample?.ecc_uncorrected_total == null ? null : words.integer.format(card.sample.ecc_uncorrected_total),
+      ],
     ]);
   }
 
@@ -194,16 +256,34 @@ class Gpu {
     const { words, store } = this.app;
     const now = store.now();
     const usable = card.usableBytes / GIB;
-    const inGib = (/** @type {(number | null)[]} */ column) => column.map((bytes) => (bytes === null ? null : bytes / GIB));
+    const inGib = (/** @type {(number | null)[]} */ column) =>
+      column.map((bytes) => (bytes === null ? null : bytes / GIB));
     const limits = memoryLimits(store).map(({ ratio, severity }) => ({
       y: ratio * usable,
       label: words.t("chart.limit", { percent: percent(words, ratio), severity: words.t(`severity.${severity}`) }),
       colour: severity === "info" ? "watch" : severity,
     }));
     const title = words.t("gpu.used");
-    const lines = [{ name: title, y: inGib(this.used.mean), low: inGib(this.used.min), high: inGib(this.used.max), colour: "accent" }];
+    const lines = [
+      {
+        name: title,
+        y: inGib(this.used.mean),
+        low: inGib(this.used.min),
+        high: inGib(this.used.max),
+        colour: "accent",
+      },
+    ];
     if (this.torch.at.length > 0) {
-      lines.push(/** @type {any} */ ({ name: words.t("torch.reserved"), x: this.torch.at, y: inGib(this.torch.mean), colour: "second", dash: "dot", points: true }));
+      lines.push(
+        /** @type {any} */ ({
+          name: words.t("torch.reserved"),
+          x: this.torch.at,
+          y: inGib(this.torch.mean),
+          colour: "second",
+          dash: "dot",
+          points: true,
+        }),
+      );
     }
     this.chart.draw({
       axis: "time",
@@ -211,7 +291,21 @@ class Gpu {
       xTitle: "",
       range: [now - this.span, now],
       rowHeight: 300,
-      rows: [{ title: "GiB", unit: "GiB", lines, limits: [...limits, { y: usable, label: words.t("chart.usable", { amount: gibNumber(words, card.usableBytes) }), colour: "muted" }] }],
+      rows: [
+        {
+          title: "GiB",
+          unit: "GiB",
+          lines,
+          limits: [
+            ...limits,
+            {
+              y: usable,
+              label: words.t("chart.usable", { amount: gibNumber(words, card.usableBytes) }),
+              colour: "muted",
+            },
+          ],
+        },
+      ],
     });
   }
 }
@@ -225,8 +319,10 @@ function currentFigures(words, card) {
     [words.t("gpu.free"), gib(words, card.usableBytes - (card.usedBytes ?? 0)), ""],
     [words.t("gpu.utilization"), wholePercent(words, card.utilizationRatio), ""],
   ];
-  if (sample?.power_watts != null) figures.push([words.t("gpu.power"), `${words.integer.format(sample.power_watts)} W`, ""]);
-  if (sample?.temperature_celsius != null) figures.push([words.t("gpu.temperature"), `${words.integer.format(sample.temperature_celsius)} °C`, ""]);
+  if (sample?.power_watts != null)
+    figures.push([words.t("gpu.power"), `${words.integer.format(sample.power_watts)} W`, ""]);
+  if (sample?.temperature_celsius != null)
+    figures.push([words.t("gpu.temperature"), `${words.integer.format(sample.temperature_celsius)} °C`, ""]);
   return figures;
 }
 
@@ -235,6 +331,15 @@ function joined(before, live) {
   const last = before.at[before.at.length - 1] ?? -Infinity;
   const from = live.at.findIndex((at) => at > last);
   if (from === -1) return before;
-  const after = (/** @type {"at" | "min" | "max" | "mean"} */ column) => [...before[column], ...live[column].slice(from)];
-  return { ...live, at: /** @type {number[]} */ (after("at")), min: after("min"), max: after("max"), mean: after("mean") };
+  const after = (/** @type {"at" | "min" | "max" | "mean"} */ column) => [
+    ...before[column],
+    ...live[column].slice(from),
+  ];
+  return {
+    ...live,
+    at: /** @type {number[]} */ (after("at")),
+    min: after("min"),
+    max: after("max"),
+    mean: after("mean"),
+  };
 }

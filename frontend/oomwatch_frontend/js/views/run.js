@@ -24,18 +24,36 @@ class RunPage {
     this.app = app;
     this.name = name;
     const { words } = app;
-    this.parts = { note: h("p", { class: "note", role: "status" }), plot: h("div", { class: "plot" }), alerts: h("div"), reshard: h("div"), facts: h("div"), where: h("div") };
-    this.chart = new ChartView(this.parts.plot, (error) => setText(this.parts.note, words.t("chart.failed", { reason: error.message })));
+    this.parts = {
+      note: h("p", { class: "note", role: "status" }),
+      plot: h("div", { class: "plot" }),
+      alerts: h("div"),
+      reshard: h("div"),
+      facts: h("div"),
+      where: h("div"),
+    };
+    this.chart = new ChartView(this.parts.plot, (error) =>
+      setText(this.parts.note, words.t("chart.failed", { reason: error.message })),
+    );
     root.append(
-      h("div", { class: "detail-page" },
+      h(
+        "div",
+        { class: "detail-page" },
         crumbs([[words.t("nav.runs"), link("runs")]], name),
-        h("div", { class: "columns" },
+        h(
+          "div",
+          { class: "columns" },
           h("div", { class: "wide" }, h("section", {}, this.parts.note, this.parts.plot)),
-          h("div", { class: "narrow" },
+          h(
+            "div",
+            { class: "narrow" },
             section(words.t("nav.alerts"), this.parts.alerts),
             section(words.t("reshard.title"), this.parts.reshard),
             section(words.t("run.facts"), this.parts.facts),
-            section(words.t("run.where"), this.parts.where)))),
+            section(words.t("run.where"), this.parts.where),
+          ),
+        ),
+      ),
     );
     this.update(new Set(["runs", "alerts", "nodes"]));
   }
@@ -45,7 +63,10 @@ class RunPage {
     const { store, words } = this.app;
     const run = store.runs.get(this.name);
     if (run === undefined) {
-      setText(this.parts.note, words.t(store.connection.phase === "connecting" ? "state.connecting" : "run.unknown", { run: this.name }));
+      setText(
+        this.parts.note,
+        words.t(store.connection.phase === "connecting" ? "state.connecting" : "run.unknown", { run: this.name }),
+      );
       return;
     }
     if (topics.has("alerts")) fill(this.parts.alerts, alertLines(words, this.#alerts()));
@@ -61,7 +82,9 @@ class RunPage {
   #alerts() {
     const nodes = this.app.store.runs.get(this.name)?.nodes ?? [];
     // An alert on a whole node names no run: it concerns every run there.
-    return [...this.app.store.alerts.values()].filter(({ labels }) => (labels.run === undefined ? nodes.includes(labels.node) : labels.run === this.name));
+    return [...this.app.store.alerts.values()].filter(({ labels }) =>
+      labels.run === undefined ? nodes.includes(labels.node) : labels.run === this.name,
+    );
   }
 
   /** @param {Run} run */
@@ -89,7 +112,10 @@ class RunPage {
       return [h("p", {}, words.count("reshard.cycles", run.reshard_cycles_total, { marker: run.reshard_marker }))];
     }
     const timed = run.steps.some(({ step }) => step.reshard_seconds !== null);
-    return [h("p", {}, words.t("reshard.no_marker")), timed ? h("p", { class: "muted" }, words.t("reshard.by_time")) : null].filter((part) => part !== null);
+    return [
+      h("p", {}, words.t("reshard.no_marker")),
+      timed ? h("p", { class: "muted" }, words.t("reshard.by_time")) : null,
+    ].filter((part) => part !== null);
   }
 
   /** @param {Run} run */
@@ -97,7 +123,16 @@ class RunPage {
     const { store, words } = this.app;
     if (run.nodes.length === 0) return nothing(words.t("run.no_nodes"));
     const items = [...gpusOfRun(store, run)].map(([name, gpus]) => {
-      const cards = gpus.map((gpu) => h("a", { href: link("gpu", [name, gpu.facts.gpu]), "aria-label": `${name} ${words.t("name.gpu", { gpu: gpu.facts.gpu })}` }, gpu.facts.gpu));
+      const cards = gpus.map((gpu) =>
+        h(
+          "a",
+          {
+            href: link("gpu", [name, gpu.facts.gpu]),
+            "aria-label": `${name} ${words.t("name.gpu", { gpu: gpu.facts.gpu })}`,
+          },
+          gpu.facts.gpu,
+        ),
+      );
       return h("li", {}, h("a", { href: link("node", [name]) }, name), h("span", { class: "cards" }, ...cards));
     });
     return h("ul", { class: "where-list" }, ...items);
@@ -128,14 +163,49 @@ class RunPage {
     /** @param {(step: Step) => number | null} of */
     const column = (of) => points.map(({ step }) => of(step));
     /** @param {(step: Step) => number | null} of */
-    const memory = (of) => column((step) => { const bytes = of(step); return bytes === null ? null : bytes / GIB; });
-    const rollout = { name: words.t("run.rollout"), y: column((step) => step.rollout_seconds), colour: "accent", points: true };
-    const length = { name: words.t("run.response"), y: column((step) => step.response_length_mean_tokens), colour: "second", right: true, dash: /** @type {const} */ ("dot") };
-    const reserved = { name: words.t("torch.reserved_peak"), y: memory((step) => step.torch_reserved_peak_bytes), colour: "accent", points: true };
-    const allocated = { name: words.t("torch.allocated_peak"), y: memory((step) => step.torch_allocated_peak_bytes), colour: "second", points: true };
+    const memory = (of) =>
+      column((step) => {
+        const bytes = of(step);
+        return bytes === null ? null : bytes / GIB;
+      });
+    const rollout = {
+      name: words.t("run.rollout"),
+      y: column((step) => step.rollout_seconds),
+      colour: "accent",
+      points: true,
+    };
+    const length = {
+      name: words.t("run.response"),
+      y: column((step) => step.response_length_mean_tokens),
+      colour: "second",
+      right: true,
+      dash: /** @type {const} */ ("dot"),
+    };
+    const reserved = {
+      name: words.t("torch.reserved_peak"),
+      y: memory((step) => step.torch_reserved_peak_bytes),
+      colour: "accent",
+      points: true,
+    };
+    const allocated = {
+      name: words.t("torch.allocated_peak"),
+      y: memory((step) => step.torch_allocated_peak_bytes),
+      colour: "second",
+      points: true,
+    };
     const step = { name: words.t("run.step_time"), y: column((of) => of.step_seconds), colour: "accent", points: true };
-    const reshard = { name: words.t("run.reshard"), y: column((of) => of.reshard_seconds), colour: "accent", points: true };
-    const host = { name: words.t("host.memory"), y: memory((of) => of.host_used_bytes), colour: "accent", points: true };
+    const reshard = {
+      name: words.t("run.reshard"),
+      y: column((of) => of.reshard_seconds),
+      colour: "accent",
+      points: true,
+    };
+    const host = {
+      name: words.t("host.memory"),
+      y: memory((of) => of.host_used_bytes),
+      colour: "accent",
+      points: true,
+    };
     /** @type {Row[]} */
     const all = [
       { title: rollout.name, unit: "s", lines: [rollout, length], rightUnit: words.t("unit.tokens") },
@@ -144,7 +214,10 @@ class RunPage {
       { title: reshard.name, unit: "s", lines: [reshard] },
       { title: host.name, unit: "GiB", lines: [host] },
     ];
-    return all.map(known).filter((row) => row.lines.length > 0).map((row) => ({ ...row, title: `${row.title} (${row.unit})` }));
+    return all
+      .map(known)
+      .filter((row) => row.lines.length > 0)
+      .map((row) => ({ ...row, title: `${row.title} (${row.unit})` }));
   }
 
   /** What a card of this run can hold, where all its cards are alike. */
@@ -155,17 +228,28 @@ class RunPage {
     const sizes = new Set(gpus.map((gpu) => gpu.usableBytes));
     if (sizes.size !== 1) return {};
     const [usable] = sizes;
-    return { limits: [{ y: usable / GIB, label: words.t("chart.usable", { amount: gibNumber(words, usable) }), colour: "muted" }] };
+    return {
+      limits: [
+        { y: usable / GIB, label: words.t("chart.usable", { amount: gibNumber(words, usable) }), colour: "muted" },
+      ],
+    };
   }
 
   /** Alerts at the step that was running when they began. @param {StepPoint[]} points */
   #flags(points) {
-    const told = this.#alerts().filter((alert) => alert.state !== "pending").sort(byState);
+    const told = this.#alerts()
+      .filter((alert) => alert.state !== "pending")
+      .sort(byState);
     const flags = told.map((alert) => {
       const next = points.find((point) => point.at >= alert.started_at) ?? points[points.length - 1];
       const level = levelOf({ ...alert, state: "firing" });
       const colour = alert.state === "resolved" ? "muted" : level;
-      return { x: next.step.step, label: this.app.words.pick(alert.texts).summary, glyph: GLYPHS[level].trim(), colour };
+      return {
+        x: next.step.step,
+        label: this.app.words.pick(alert.texts).summary,
+        glyph: GLYPHS[level].trim(),
+        colour,
+      };
     });
     return flags.filter((flag, index) => flags.findIndex((other) => other.x === flag.x) === index); // the worst of a step
   }

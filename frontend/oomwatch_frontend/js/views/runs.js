@@ -16,7 +16,9 @@ const NUMERIC = [1, 2, 3, 4, 5];
 export function runsView(root, app) {
   const { words, store } = app;
   const body = h("tbody", {});
-  const heads = ["name", "step", "step_time", "rollout", "nodes", "gpus", "seen"].map((name) => words.t(`runs.${name}`));
+  const heads = ["name", "step", "step_time", "rollout", "nodes", "gpus", "seen"].map((name) =>
+    words.t(`runs.${name}`),
+  );
   const listed = table(heads, NUMERIC, body);
   const none = nothing(words.t("runs.none"));
   root.append(h("div", { class: "detail-page" }, h("h1", {}, words.t("nav.runs")), listed, none));
@@ -29,7 +31,10 @@ export function runsView(root, app) {
     fill(body, ...runs.map((run) => runRow(app, run, levels.get(run.run) ?? null)));
   };
   update();
-  return { update: (topics) => (topics.has("runs") || topics.has("alerts") || topics.has("nodes") ? update() : undefined), close: () => undefined };
+  return {
+    update: (topics) => (topics.has("runs") || topics.has("alerts") || topics.has("nodes") ? update() : undefined),
+    close: () => undefined,
+  };
 }
 
 /** @param {App} app @param {Run} run @param {import("../judge.js").Level | null} level */
