@@ -53,6 +53,12 @@ test("the middle of every cell is hit as that cell, and the name as the node", (
   assert.equal(hit(layout, -1, -1), null);
 });
 
+test("the room after the last cell of a node is the node's and no GPU's", () => {
+  const layout = fit(nodes(1, 12), 800, 500);
+  const { x, y } = cellAt(layout, layout.blocks[0], 12);
+  assert.deepEqual(hit(layout, x + 1, y + 1), { block: 0, gpu: null });
+});
+
 test("right and left lead through all GPUs in order and stop at the ends", () => {
   const layout = fit(nodes(2), 300, 600);
   let at = { block: 0, gpu: 0 };

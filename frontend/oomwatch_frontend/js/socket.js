@@ -45,12 +45,10 @@ export class LiveSocket {
       this.tries = 0; // only a server that talks counts as reached: a proxy may accept and close
       this.handlers.frame(String(event.data));
     };
-    socket.onclose = () => this.#retry(socket);
+    socket.onclose = () => this.#retry();
   }
 
-  /** @param {WebSocket} socket */
-  #retry(socket) {
-    if (socket !== this.socket) return;
+  #retry() {
     this.socket = null;
     const wait = waitBefore(this.tries, Math.random);
     this.tries += 1;
