@@ -266,7 +266,7 @@ class Step(_Body, frozen=True, kw_only=True, tag="step"):
 class TorchMemory(_Body, frozen=True, kw_only=True, tag="torch_memory"):
     """torch's allocator at one point of the program. `at_point` is a head that the parser knows, else None."""
 
-    reserved_bytes: Bytes
+    reserved_bytes: Bytes | None = None
     allocated_bytes: Bytes | None = None
     device_used_bytes: Bytes | None = None
     device_total_bytes: Bytes | None = None
@@ -550,6 +550,37 @@ class StepPoint(_Value, frozen=True, kw_only=True):
     step: Step
 
 
+PhaseKnownBy: TypeAlias = Literal["mark", "step line"]
+
+
+class PhaseSpan(_Value, frozen=True, kw_only=True):
+    """A time during which a run was in one phase. `mark`: exact; `step line`: cut afterwards, good to 1.5 s.
+
+    A span that has only begun has no end.
+    """
+
+    start_at: UnixSeconds
+    end_at: UnixSeconds | None = None
+    phase: Text  # one of PHASES
+    step: Count | None = None
+    known_by: PhaseKnownBy
+
+
+class Sensor(_Value, frozen=True, kw_only=True):
+    """One signal of a run or node: where it comes from, or why it is missing and how to switch it on.
+
+    `problem` is a key of the catalogue (`sensor.problem.KEY`), filled with `step` where it is said since when.
+    """
+
+    signal: Text
+    source: Text | None = None
+    last_seen_at: UnixSeconds | None = None
+    count: Count = 0
+    problem: Text | None = None
+    step: Count | None = None
+    texts: dict[str, str] = {}  # the problem in words, by language
+
+
 class Run(_Value, frozen=True, kw_only=True):
     """A training run as a person sees it. `reshard_cycles_total` counts from the server's first sight of the run."""
 
@@ -560,6 +591,9 @@ class Run(_Value, frozen=True, kw_only=True):
     steps: tuple[StepPoint, ...] = ()
     reshard_cycles_total: Count = 0
     reshard_marker: str | None = None  # what the cycles are counted by; None: no marker was seen yet
+    phases: tuple[PhaseSpan, ...] = ()  # of the steps in `steps`, and what is known since
+    sensors: tuple[Sensor, ...] = ()
+    config: dict[str, ConfigValue] = {}
     simulated: bool = False
 
 

@@ -79,11 +79,13 @@ class Story:
         self,
         *gpus: wire.GpuSample,
         host: wire.HostSample | None = None,
+        torch: tuple[wire.TorchSample, ...] = (),
         node: str = "n",
         at: float | None = None,
     ) -> "Story":
         self._seq += 1
-        self._observe(wire.Sample(seq=self._seq, at=self.now if at is None else at, gpus=gpus, host=host), node)
+        moment = self.now if at is None else at
+        self._observe(wire.Sample(seq=self._seq, at=moment, gpus=gpus, host=host, torch=torch), node)
         return self
 
     def event(

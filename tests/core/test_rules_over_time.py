@@ -87,6 +87,27 @@ def test_the_peak_of_the_step_line_is_measured_against_the_device_peak_of_that_s
     assert story.heard == []
 
 
+def probed(story: Story, gib: float, *, gpu: str = "0", pids: tuple[int, ...] = (7,)) -> None:
+    readings = tuple(wire.TorchSample(pid=pid, gpu=gpu, reserved_bytes=int(gib * GIB / len(pids))) for pid in pids)
+    story.sample(wire.GpuSample(gpu=gpu, used_bytes=79 * GIB), torch=readings)
+
+
+@pytest.mark.parametrize("pids", [(7,), (7, 8)])
+def test_the_probes_readings_fire_like_the_logs_and_processes_of_one_gpu_add_up(pids: tuple[int, ...]) -> None:
+    story = Story(shipped("torch_reserved_high"), run="r")
+    for second in range(120):
+        story.wait(1, lambda s, second=second: probed(s, 60 + second / 8, pids=pids))  # type: ignore[misc]
+    assert [one.labels for one in story.heard] == [{"node": "n", "gpu": "0", "run": "r"}]
+
+
+def test_while_the_probe_tells_log_lines_are_not_mixed_in() -> None:
+    story = Story(shipped("torch_reserved_high"), run="r")
+    for gib in (60, 66, 70, 74):
+        story.wait(10, lambda s: probed(s, 30))
+        torch(story, gib, device_gib=79)
+    assert story.heard == []
+
+
 # ---------------------------------------------------------------- rollout_time_jump
 
 

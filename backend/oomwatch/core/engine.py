@@ -54,8 +54,7 @@ class Engine:
             return []
         record.heard_at = now
         if isinstance(message, wire.Sample):
-            record.observe(message)
-            return list(self.fleet.subjects_of(record))
+            return self.fleet.observe_sample(message, record)
         if isinstance(message, wire.Event):
             return self.fleet.observe(message, record)
         record.stopped = True

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from oomwatch import wire
+from oomwatch.core.phases import Timeline
+from oomwatch.core.sensors import PROBE, Sights
 from oomwatch.core.steps import StepHistory, StepRecord
 from oomwatch.core.window import PeakWindow, Window
 
@@ -17,6 +19,8 @@ Scope = Literal["gpu", "node", "run"]
 TORCH_KEEP_SECONDS = 1800.0  # half an hour: several steps of all but the slowest runs
 PEAK_SLICE_SECONDS = 10.0
 PEAK_KEEP_SECONDS = 1800.0
+TORCH_SLICE_SECONDS = 5.0  # the probe reads at 1-2 Hz; a trend needs no more than its peaks
+PROBE_FRESH_SECONDS = 60.0  # while a probe tells, log lines of the same GPU are not mixed in
 NOTABLE_KEPT = 64
 CYCLE_MARKS_KEPT = 2000
 RUN_QUIET_SECONDS = 1800.0  # another run's events, and none of this one's for so long: this one has left the node
@@ -56,6 +60,7 @@ class GpuRecord:
         self.run: str | None = None
         self.used_peaks = PeakWindow(PEAK_SLICE_SECONDS, PEAK_KEEP_SECONDS)
         self.torch_reserved = Window(TORCH_KEEP_SECONDS)
+        self.probed_at = float("-inf")
         self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)
 
     @property
@@ -85,6 +90,8 @@ class NodeRecord:
         self.host: wire.HostSample | None = None
         self.host_at = 0.0
         self.host_processes: tuple[wire.HostProcess, ...] = ()
+        self.torch: tuple[wire.TorchSample, ...] = ()
+        self.engines: tuple[wire.EngineSample, ...] = ()
         self.runs: dict[str, float] = {}  # run -> time of its last event here
         self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)
         self.greet(hello, now)
@@ -118,6 +125,8 @@ class NodeRecord:
             self.host, self.host_at = sample.host, sample.at
             if sample.host.processes is not None:
                 self.host_processes = sample.host.processes
+        self.torch = sample.torch
+        self.engines = sample.engines or self.engines
 
     def hear_of(self, run: str, at: float) -> None:
         """Note an event of a run; runs that have long been quiet while this one is not have left the node."""
@@ -141,6 +150,9 @@ class RunRecord:
         self.nodes: dict[str, None] = {}  # in order of first sight
         self.simulated = False
         self.steps = StepHistory()
+        self.timeline = Timeline()
+        self.sights = Sights()
+        self.config: dict[str, wire.ConfigValue] = {}
         self.torch_reserved = Window(TORCH_KEEP_SECONDS)  # of processes that could not be mapped to a GPU
         self.torch_subject: Subject | None = None  # where the trainer's rank 0 was last seen
         self.cycle_marks: dict[str, deque[CycleMark]] = {}
@@ -236,6 +248,22 @@ class Fleet:
             run not in node.runs and bool(node.runs) for name in record.nodes if (node := self.nodes.get(name))
         )
 
+    def observe_sample(self, sample: wire.Sample, node: NodeRecord) -> list[Subject]:
+        """Take the readings of a node in; returns the subjects that they concern."""
+        node.observe(sample)
+        by_gpu: dict[str, int] = {}
+        for reading in sample.torch:
+            if reading.gpu is not None and reading.reserved_bytes is not None:
+                by_gpu[reading.gpu] = by_gpu.get(reading.gpu, 0) + reading.reserved_bytes
+            run = self.runs.get(reading.run or node.sole_run() or "")
+            if run is not None:
+                run.sights.see(PROBE, PROBE, sample.at)
+        for label, reserved_bytes in by_gpu.items():
+            if (gpu := node.gpus.get(label)) is not None:
+                gpu.probed_at = sample.at
+                self._add_torch(gpu, gpu.torch_reserved, sample.at, reserved_bytes, None)
+        return list(self.subjects_of(node))
+
     def observe(self, event: wire.Event, node: NodeRecord) -> list[Subject]:
         """Put an event where it belongs; returns the subjects that it concerns."""
         run = self._run(event, node)
@@ -266,10 +294,19 @@ class Fleet:
 
     def _observe_run(self, event: wire.Event, run: RunRecord, gpu: GpuRecord | None) -> list[Subject]:
         body, pid = event.body, event.origin.pid if event.origin else None
+        run.sights.observe(event)
+        if isinstance(body, wire.Config):
+            run.config = body.values
         if isinstance(body, wire.Step):
             record = run.steps.add(event.at, body, pid=pid, backlog=event.backlog)
-            return self._observe_step_peak(record, run) if record else []
-        if isinstance(body, wire.Reshard) and not event.backlog:
+            if record is None or event.backlog:
+                return []
+            run.timeline.observe(event.at, body)
+            return self._observe_step_peak(record, run)
+        if event.backlog:
+            return []
+        run.timeline.observe(event.at, body)
+        if isinstance(body, wire.Reshard):
             run.mark_cycle(body.marker, event.at, pid)
         if isinstance(body, wire.TorchMemory):
             self._observe_torch(event.at, body, run, gpu)
@@ -277,24 +314,24 @@ class Fleet:
 
     def _observe_torch(self, at: float, memory: wire.TorchMemory, run: RunRecord, gpu: GpuRecord | None) -> None:
         run.torch_subject = gpu.subject if gpu else run.subject
+        if memory.reserved_bytes is None or (gpu is not None and at - gpu.probed_at < PROBE_FRESH_SECONDS):
+            return
+        window = gpu.torch_reserved if gpu else run.torch_reserved
         capacity = gpu.usable_bytes if gpu else memory.device_total_bytes or self._smallest_card(run)
-        in_use = memory.device_used_bytes
-        if in_use is None and gpu is not None and gpu.sample is not None:
-            in_use = gpu.sample.used_bytes
-        self._add_torch(gpu.torch_reserved if gpu else run.torch_reserved, at, memory.reserved_bytes, in_use, capacity)
+        self._add_torch(gpu, window, at, memory.reserved_bytes, memory.device_used_bytes, capacity)
 
     def _observe_step_peak(self, record: StepRecord, run: RunRecord) -> list[Subject]:
         """The step line's lifetime peak belongs to the process whose memory lines the run prints: rank 0."""
         peak_bytes = record.step.torch_reserved_peak_bytes
-        if peak_bytes is None or record.backlog:
-            return []
         gpu = self.gpu(run.torch_subject) if run.torch_subject and run.torch_subject.scope == "gpu" else None
+        if peak_bytes is None or (gpu is not None and record.at - gpu.probed_at < PROBE_FRESH_SECONDS):
+            return []
         start = record.at - (record.step.step_seconds or 0.0) - PEAK_SLICE_SECONDS
         cards = [gpu] if gpu else list(self.gpus_of_run(run))
         peaks = [peak for card in cards if (peak := card.used_peaks.peak(start, record.at)) is not None]
         window = gpu.torch_reserved if gpu else run.torch_reserved
         capacity = gpu.usable_bytes if gpu else self._smallest_card(run)
-        self._add_torch(window, record.at, peak_bytes, max(peaks, default=None), capacity)
+        self._add_torch(gpu, window, record.at, peak_bytes, max(peaks, default=None), capacity)
         return [gpu.subject] if gpu else []
 
     def _smallest_card(self, run: RunRecord) -> int | None:
@@ -302,15 +339,24 @@ class Fleet:
 
     @staticmethod
     def _add_torch(
-        window: Window, at: float, reserved_bytes: int, in_use_bytes: float | None, capacity_bytes: int | None
+        gpu: GpuRecord | None,
+        window: Window,
+        at: float,
+        reserved_bytes: int,
+        in_use_bytes: float | None,
+        capacity_bytes: int | None = None,
     ) -> None:
         """Keep torch's figure as a share of the card, believing the device where the two disagree.
 
         A sleeping engine's pool in the same process stays counted by torch though its pages are gone, so the counter
         can exceed the memory in use, and even the card.
         """
+        if in_use_bytes is None and gpu is not None and gpu.sample is not None:
+            in_use_bytes = gpu.sample.used_bytes
+        capacity_bytes = capacity_bytes or (gpu.usable_bytes if gpu else None)
         if not capacity_bytes:
             return
         believed = reserved_bytes if in_use_bytes is None else min(reserved_bytes, in_use_bytes)
         if believed <= capacity_bytes:
-            window.add(at, believed / capacity_bytes)
+            probed = gpu is not None and gpu.probed_at == at
+            window.add_peak(at, believed / capacity_bytes, TORCH_SLICE_SECONDS if probed else 0.0)

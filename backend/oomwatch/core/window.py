@@ -27,6 +27,14 @@ class Window:
         if self._points[0].at < oldest:
             del self._points[: bisect_left(self._points, Point(oldest, float("-inf")))]
 
+    def add_peak(self, at: float, value: float, slice_seconds: float) -> None:
+        """Like add, but of the points within a slice of time only the highest is kept."""
+        last = self.latest()
+        if last is None or at - last.at >= slice_seconds:
+            self.add(at, value)
+        elif value > last.value and at >= last.at:
+            self._points[-1] = Point(last.at, value)
+
     def latest(self) -> Point | None:
         return self._points[-1] if self._points else None
 

@@ -1,0 +1,170 @@
+"""Which phase of a step a run was in, and since when: a timeline of spans, each with how it is known.
+
+Two sources, of different worth:
+
+- Marks, live and exact: a memory line or a sleep or wake line says which phase begins at this moment. Only runs that
+  log at DEBUG level print them, and only some boundaries have one.
+- The step line, afterwards: it gives the duration of every phase, in the order they ran. When it arrives, the step is
+  cut: laid out from the moment its rollout was marked to begin, else back from the step's end. It arrives a second or
+  so late (Ray, the file, the tail), so a cut is good to UNCERTAIN_SECONDS.
+
+Until a step line comes, the marks alone tell; what they told is then replaced by the cut, but for spans that marks
+bound on both sides.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from oomwatch import wire
+
+UNCERTAIN_SECONDS = 1.5
+LATE_SECONDS = 2 * UNCERTAIN_SECONDS  # between a mark and a step line that tell of the same moment
+SPANS_KEPT = 4000  # 400 steps of ten phases
+How = Literal["mark", "step line"]
+
+# Points of verl's memory lines that name no phase, but only occur once the rollout is over.
+_ROLLOUT_IS_OVER = ("load_fsdp_model_to_gpu", "load_fsdp_optimizer", "load_megatron_model_to_gpu")
+
+
+class Span(NamedTuple):
+    start: float
+    end: float
+    phase: str
+    step: int | None
+    how: How
+
+
+class _Open(NamedTuple):
+    start: float
+    phase: str
+
+
+class Timeline:
+    """The phases of one run. All its colocated GPUs go through them together: rank 0 speaks for all."""
+
+    def __init__(self) -> None:
+        self._spans: deque[Span] = deque(maxlen=SPANS_KEPT)  # cut: final, in order of time
+        self._marked: list[Span] = []  # bounded by marks on both sides, since the last cut
+        self._open: _Open | None = None
+        self._cut_until: float | None = None
+
+    # ------------------------------------------------------------ reading
+
+    def spans(self, start: float = 0.0, end: float = float("inf")) -> Iterator[Span]:
+        """Spans that overlap [start, end], oldest first; the last may still be open and then ends at its start."""
+        for span in (*self._spans, *self._marked):
+            if span.end > start and span.start < end:
+                yield span
+        if self._open is not None and self._open.start < end:
+            yield Span(self._open.start, self._open.start, self._open.phase, None, "mark")
+
+    def current(self) -> str | None:
+        """The phase that the run is in, where a mark told."""
+        return self._open.phase if self._open else None
+
+    # ------------------------------------------------------------ feeding
+
+    def observe(self, at: float, body: wire.EventBody) -> None:
+        """Take in an event of the run, if it says anything about phases."""
+        if isinstance(body, wire.Step):
+            self._cut(at, body)
+        elif isinstance(body, wire.TorchMemory):
+            if body.phase is not None:
+                self._mark(at, body.phase)
+            elif any(point in (body.at_point or "").lower().replace("offload", "") for point in _ROLLOUT_IS_OVER):
+                self._leave(at, "rollout")
+        elif isinstance(body, wire.EngineWake):
+            self._mark(at, "rollout" if "kv_cache" in body.tags or not body.tags else "update_weights")
+        elif isinstance(body, wire.EngineSleep):
+            self._leave(at, "rollout")
+
+    def _mark(self, at: float, phase: str) -> None:
+        """A phase begins, unless it already runs."""
+        if self._open is not None and self._open.phase == phase:
+            return
+        self._close(at)
+        self._open = _Open(at, phase)
+
+    def _leave(self, at: float, phase: str) -> None:
+        if self._open is not None and self._open.phase == phase:
+            self._close(at)
+
+    def _close(self, at: float) -> None:
+        if self._open is not None and at > self._open.start:
+            self._marked.append(Span(self._open.start, at, self._open.phase, None, "mark"))
+        self._open = None
+
+    # ------------------------------------------------------------ cutting
+
+    def _cut(self, at: float, step: wire.Step) -> None:
+        """Replace what marks told of this step by what its line says of all of it."""
+        phases = {name: seconds for name, seconds in step.phase_seconds.items() if seconds > 0 and name != "validation"}
+        validation_seconds = step.phase_seconds.get("validation", 0.0)
+        ended_at = self._end_of_step(at, validation_seconds)
+        took_seconds = max(step.step_seconds or 0.0, sum(phases.values()))
+        marked_at = self._rollout_marked_at(ended_at, took_seconds)
+        began_at = marked_at if marked_at is not None else self._beginning(ended_at, took_seconds)
+        laid_out = _laid_out(phases, began_at, ended_at, step.step, anchored=marked_at is not None)
+        marked = [span._replace(step=step.step) for span in self._marked if began_at <= span.start and span.end <= at]
+        self._spans.extend(_fitted(laid_out, marked))
+        if validation_seconds > 0:
+            self._spans.append(Span(ended_at, at, "validation", step.step, "step line"))
+        self._marked = []
+        self._cut_until = at if validation_seconds > 0 else ended_at
+        if self._open is not None:
+            self._open = self._open._replace(start=max(self._open.start, self._cut_until))
+
+    def _end_of_step(self, at: float, validation_seconds: float) -> float:
+        """When the step's last phase ended: where the next rollout was marked to begin, else by the step line."""
+        earliest = self._cut_until if self._cut_until is not None else float("-inf")
+        marked_at = self._open.start if self._open is not None and self._open.phase == "rollout" else None
+        late_seconds = validation_seconds + LATE_SECONDS
+        if marked_at is not None and earliest < marked_at and at - late_seconds <= marked_at <= at:
+            return marked_at
+        return max(earliest, at - validation_seconds)
+
+    def _beginning(self, ended_at: float, took_seconds: float) -> float:
+        """When the step began: where the one before ended, unless there was a pause (or no one before)."""
+        if self._cut_until is None:
+            return ended_at - took_seconds
+        return max(self._cut_until, ended_at - took_seconds - LATE_SECONDS)
+
+    def _rollout_marked_at(self, ended_at: float, took_seconds: float) -> float | None:
+        """When this step's rollout began, where a mark says so and the step's duration bears it out."""
+        earliest = max(self._cut_until or 0.0, ended_at - took_seconds - LATE_SECONDS)
+        return next(
+            (span.start for span in self._marked if span.phase == "rollout" and earliest <= span.start < ended_at), None
+        )
+
+
+def _laid_out(phases: dict[str, float], began_at: float, ended_at: float, step: int, *, anchored: bool) -> list[Span]:
+    """The phases one after the other: forwards from an exact beginning, else backwards from the end.
+
+    A log that is replayed faster than it was written claims more time than has passed: then the phases share what there
+    was, in proportion.
+    """
+    total = sum(phases.values())
+    room = max(0.0, ended_at - began_at)
+    scale = min(1.0, room / total) if total else 0.0
+    at = began_at if anchored else ended_at - total * scale
+    spans: list[Span] = []
+    for phase, seconds in phases.items():
+        spans.append(Span(at, at + seconds * scale, phase, step, "step line"))
+        at = spans[-1].end
+    return spans
+
+
+def _fitted(laid_out: list[Span], marked: list[Span]) -> list[Span]:
+    """The spans of a step in order: marked ones as they are, cut ones with what is left, gaps of seconds as idle."""
+    exact = {span.phase: span for span in marked}
+    fitted: list[Span] = []
+    for span in laid_out:
+        chosen = exact.get(span.phase, span)
+        start = max(chosen.start, fitted[-1].end) if fitted else chosen.start
+        if fitted and start - fitted[-1].end > UNCERTAIN_SECONDS:
+            fitted.append(Span(fitted[-1].end, start, "idle", span.step, "step line"))
+        end = min(chosen.end, *(other.start for other in marked if other.start > start), float("inf"))
+        if end > start:
+            fitted.append(Span(start, end, chosen.phase, span.step, chosen.how))
+    return fitted
