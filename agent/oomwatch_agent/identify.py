@@ -72,10 +72,29 @@ class Identifier:
         pid = found.origin.pid
         if pid is not None and found.run is not None:
             self._runs[pid] = (now, found.run)
+        if isinstance(found.body, wire.Probe):
+            return msgspec.structs.replace(found, body=self._labelled(found.body, pid))
         gpu = self._gpu_of(found, environment)
         return (
             found if gpu is None else msgspec.structs.replace(found, body=msgspec.structs.replace(found.body, gpu=gpu))
         )
+
+    def place_torch(self, sample: wire.TorchSample) -> wire.TorchSample:
+        """The same sample with its GPU's label for what the process calls the device, where that can be known."""
+        return msgspec.structs.replace(sample, gpu=self._gpu_of_device(sample.gpu, sample.pid))
+
+    def _labelled(self, probe: wire.Probe, pid: int | None) -> wire.Probe:
+        labels = (self._gpu_of_device(device, pid) for device in probe.gpus)
+        return msgspec.structs.replace(probe, gpus=tuple(label for label in labels if label is not None))
+
+    def _gpu_of_device(self, device: str | None, pid: int | None) -> str | None:
+        """A UUID is certain. An index may be a container's own, so that the driver's process table is better."""
+        seen = self._processes.get(pid) if pid is not None else None
+        in_table = next(iter(seen.used_bytes)) if seen is not None and len(seen.used_bytes) == 1 else None
+        named = self._gpu_named(device) if device is not None else None
+        if device is not None and device.isdigit():
+            return in_table or named or self._only_gpu()
+        return named or in_table or (self._only_gpu() if device is None else None)
 
     def name_runs(self, sample: wire.GpuSample) -> wire.GpuSample:
         """The same sample with the run of every process that an event has named."""
@@ -128,10 +147,12 @@ class Identifier:
         return tuple(self._gpu_named(entry) for entry in entries)
 
     def _gpu_named(self, entry: str) -> str | None:
-        """The label of one entry of CUDA_VISIBLE_DEVICES: an index, a UUID or the beginning of one, or a MIG id."""
+        """The label of one entry of CUDA_VISIBLE_DEVICES: an index, a UUID or the beginning of one, or a MIG id.
+
+        Or of a UUID as torch writes it, without the driver's "GPU-" or "MIG-"."""
         if entry.isdigit():
             return next((gpu.gpu for gpu in self._gpus if gpu.gpu == entry), None)
-        matching = [gpu.gpu for gpu in self._gpus if gpu.uuid == entry or gpu.uuid.startswith(entry)]
+        matching = [gpu.gpu for gpu in self._gpus if entry == _bare(gpu.uuid) or gpu.uuid.startswith(entry)]
         return matching[0] if len(matching) == 1 else self._mig_in_old_form(entry)
 
     def _mig_in_old_form(self, entry: str) -> str | None:
@@ -158,3 +179,7 @@ class Identifier:
 
 def _no_environment(_: int) -> None:
     return None
+
+
+def _bare(uuid: str) -> str:
+    return uuid.partition("-")[2]

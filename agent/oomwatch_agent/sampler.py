@@ -1,6 +1,6 @@
 """Asks every source once an interval and makes wire messages of what they answer.
 
-    ask all -> wait a moment -> one Sample (GPUs, host, engines) and the Events that logs and counters gave
+    ask all -> wait a moment -> one Sample (GPUs, host, engines, torch) and the Events that logs and counters gave
 
 A source that does not answer in time is left alone until it does: its reading comes with a later sample, and if it
 takes very long the source is called hung and its GPUs `no_data`. A source that is missing or fails is tried again,
@@ -28,6 +28,7 @@ HUNG_AFTER_SECONDS = 5.0  # NVML answers within milliseconds; nvidia-smi on a bu
 OPEN_HUNG_AFTER_SECONDS = 30.0  # without persistence mode the driver takes seconds a card to start
 _MAX_TEXT = 2000  # wire.Text
 _MAX_ENGINES = 1024  # wire.Sample.engines
+_MAX_TORCH = 4096  # wire.Sample.torch
 _MAX_SOURCES = 1000  # wire.NodeFacts.sources
 
 _log = logging.getLogger(__name__)
@@ -109,8 +110,9 @@ class Sampler:
         gpus = tuple(self._gpus(readings, now))
         host = next((reading.host for reading in reversed(readings) if reading.host is not None), None)
         engines = tuple(engine for reading in readings for engine in reading.engines)[:_MAX_ENGINES]
+        torch = tuple(self._torch(readings))[:_MAX_TORCH]
         events = tuple(self._events(readings, at, now))
-        return Collected(wire.Sample(seq=0, at=at, gpus=gpus, host=host, engines=engines), events)
+        return Collected(wire.Sample(seq=0, at=at, gpus=gpus, host=host, engines=engines, torch=torch), events)
 
     def close(self, within_seconds: float = 1.0) -> None:
         """Close every source that is not stuck."""
@@ -201,6 +203,10 @@ class Sampler:
                 yield self._identifier.name_runs(read[gpu.gpu])
             elif gpu.gpu in silent:
                 yield wire.GpuSample(gpu=gpu.gpu, status="no_data")
+
+    def _torch(self, readings: Iterable[Reading]) -> Iterator[wire.TorchSample]:
+        for sample in (sample for reading in readings for sample in reading.torch):
+            yield self._identifier.place_torch(msgspec.structs.replace(sample, run=sample.run or self._run))
 
     def _events(self, readings: Iterable[Reading], at: float, now: float) -> Iterator[wire.Event]:
         for found in (found for reading in readings for found in reading.found):

@@ -1,9 +1,9 @@
 """The seam between the agent and everything it reads from.
 
 A source is anything that can be opened and read: NVML, a vendor's tool, the host's memory, a log file, Ray's session
-folder, an engine's metrics, a simulation. Sources block as they please; the sampler gives each a worker thread and a
-time limit, so that a hung driver costs its own reading and nothing else. Whatever schema a source reads stops in its
-own file: only wire types come out.
+folder, an engine's metrics, the probes within the trainer's processes, a simulation. Sources block as they please; the
+sampler gives each a worker thread and a time limit, so that a hung driver costs its own reading and nothing else.
+Whatever schema a source reads stops in its own file: only wire types come out.
 """
 
 from typing import Protocol
@@ -28,11 +28,16 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What one read of one source gave. `facts` is set at the first read and whenever the facts have changed."""
+    """What one read of one source gave. `facts` is set at the first read and whenever the facts have changed.
+
+    A source that cannot know a GPU's label gives, in `torch` and in a wire.Probe, what the process calls the device:
+    its UUID, or an entry of CUDA_VISIBLE_DEVICES. The sampler makes labels of them.
+    """
 
     gpus: tuple[wire.GpuSample, ...] = ()
     host: wire.HostSample | None = None
     engines: tuple[wire.EngineSample, ...] = ()
+    torch: tuple[wire.TorchSample, ...] = ()
     found: tuple[Found, ...] = ()
     facts: wire.NodeFacts | None = None
 
