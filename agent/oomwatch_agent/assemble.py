@@ -1,10 +1,12 @@
 """Which sources this agent has: the only place that knows them all. Each is imported when it is wanted."""
 
+import functools
 from collections.abc import Callable, Sequence
 
 import msgspec
 
 from oomwatch import wire
+from oomwatch_agent import makers
 from oomwatch_agent.settings import AgentSettings
 from oomwatch_agent.source import Reading, Source, SourceMissingError
 
@@ -14,7 +16,7 @@ def sources(settings: AgentSettings) -> list[Source]:
     if settings.simulate is not None:
         return [_simulation(settings, settings.simulate)]
     # Ray's own files before the driver's log, which repeats them with less in it (dedup.py keeps what comes first).
-    return [_gpus(), _host(), *_engines(settings), *_ray(settings), *_logs(settings)]
+    return [*_accelerators(), _host(), *_engines(settings), *_probe(settings), *_ray(settings), *_logs(settings)]
 
 
 def _simulation(settings: AgentSettings, scenario: str) -> Source:
@@ -29,8 +31,20 @@ def _simulation(settings: AgentSettings, scenario: str) -> Source:
     )
 
 
-def _gpus() -> Source:
-    return FirstThatWorks([_nvml, _nvidia_smi])
+def _accelerators() -> list[Source]:
+    """Each maker's in a source of its own, so that one driver that hangs is not the others' trouble.
+
+    NVIDIA's are looked for wherever no other is: they say what is missing. On a node with several makers' cards those
+    of the second and third have labels of their own ("amd-0"), since every driver counts from 0.
+    """
+    others = makers.others()
+    sources: list[Source] = []
+    if makers.nvidia_is_here() or not others:
+        sources.append(FirstThatWorks([_nvml, _nvidia_smi], "NVIDIA GPU" if others else "GPU"))
+    for maker in others:
+        prefix = maker.prefix if sources else ""
+        sources.append(FirstThatWorks([functools.partial(way, prefix) for way in maker.ways], maker.what))
+    return sources
 
 
 def _nvml() -> Source:
@@ -59,6 +73,14 @@ def _engines(settings: AgentSettings) -> list[Source]:
     return [EngineMetricsSource(settings.engine_metrics, settings.run)]
 
 
+def _probe(settings: AgentSettings) -> list[Source]:
+    if settings.probe == "off":
+        return []
+    from oomwatch_agent.probe_source import ProbeSource  # noqa: PLC0415
+
+    return [ProbeSource(settings.probe)]
+
+
 def _logs(settings: AgentSettings) -> list[Source]:
     if not settings.log:
         return []
@@ -78,8 +100,9 @@ def _ray(settings: AgentSettings) -> list[Source]:
 class FirstThatWorks:
     """Several ways to read the same thing, best first: it is the first that can be opened; no other is made."""
 
-    def __init__(self, ways: Sequence[Callable[[], Source]]) -> None:
+    def __init__(self, ways: Sequence[Callable[[], Source]], what: str = "GPU") -> None:
         self._ways = ways
+        self._what = what
         self._chosen = ways[0]()
         self._missing: tuple[wire.SourceFacts, ...] = ()
 
@@ -98,7 +121,7 @@ class FirstThatWorks:
                 self._missing += (wire.SourceFacts(name=self.name, state="missing", detail=str(error)[:2000]),)
         self._chosen = self._ways[0]()
         reasons = "; ".join(f"{source.name}: {source.detail}" for source in self._missing)
-        raise SourceMissingError(f"no GPU is watched on this node, only the rest ({reasons})")
+        raise SourceMissingError(f"no {self._what} is watched on this node, only the rest ({reasons})")
 
     def read(self, *, slow: bool) -> Reading:
         reading = self._chosen.read(slow=slow)

@@ -39,6 +39,8 @@ examples:
       also follow a training log (verl's console output), as the run "qwen7b-grpo"
   python train.py 2>&1 | tee train.log | oomwatch-agent --log -
       the same, from a pipe
+  oomwatch-agent run -- python3 -m verl.trainer.main_ppo ...
+      start a training that tells this node's agent what torch holds in each of its processes
   oomwatch-agent --simulate demo
       no GPU at hand: send a simulated node, marked as simulated everywhere
 
@@ -71,6 +73,10 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
             metavar="auto|off|HOST:PORT",
         ),
     ] = ("auto",)
+    probe: Annotated[
+        str,
+        option("socket that probes within the trainer send to: auto, off, or a path", metavar="auto|off|PATH"),
+    ] = "auto"
     simulate: Annotated[
         str | None,
         option(f"send a simulated node instead of this one: {', '.join(SCENARIOS)}", metavar="SCENARIO"),

@@ -47,19 +47,23 @@ def _names(*argv: str) -> list[str]:
 
 
 def test_an_agent_reads_gpus_and_host_and_engines_and_the_logs_of_ray() -> None:
-    assert _names() == ["nvml", "host", "engine", "ray"]
+    assert _names() == ["nvml", "host", "engine", "probe", "ray"]
 
 
 def test_logs_that_are_named_are_followed_after_rays_own() -> None:
-    assert _names("--log", "a.log", "--log", "b.log") == ["nvml", "host", "engine", "ray", "log", "log"]
+    assert _names("--log", "a.log", "--log", "b.log") == ["nvml", "host", "engine", "probe", "ray", "log", "log"]
 
 
 def test_ray_can_be_left_out() -> None:
-    assert _names("--ray", "off") == ["nvml", "host", "engine"]
+    assert _names("--ray", "off") == ["nvml", "host", "engine", "probe"]
 
 
 def test_engines_metrics_can_be_left_out() -> None:
-    assert _names("--engine-metrics", "off") == ["nvml", "host", "ray"]
+    assert _names("--engine-metrics", "off") == ["nvml", "host", "probe", "ray"]
+
+
+def test_probes_can_be_left_out() -> None:
+    assert _names("--probe", "off") == ["nvml", "host", "engine", "ray"]
 
 
 def test_a_simulation_replaces_every_other_source() -> None:
