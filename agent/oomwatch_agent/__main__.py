@@ -30,7 +30,15 @@ _log = logging.getLogger("oomwatch_agent")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the agent. 0: stopped as asked; 1: --check found the server wanting; 2: a setting cannot be used."""
+    """Run the agent. 0: stopped as asked; 1: --check found the server wanting; 2: a setting cannot be used.
+
+    `oomwatch-agent run -- COMMAND` is another program: it starts a training with the probe inside.
+    """
+    arguments = sys.argv[1:] if argv is None else argv
+    if list(arguments[:1]) == ["run"]:
+        from oomwatch_agent import launch  # noqa: PLC0415 - the agent itself never launches anything
+
+        return launch.main(arguments[1:])
     try:
         invocation = load(argv, os.environ)
     except SettingError as error:
