@@ -1,0 +1,201 @@
+"""`CardSource`: accelerators of makers other than NVIDIA, whatever tells of them.
+
+A reader knows one library or one program and gives cards; what is the same for all of them is here: which cards there
+are, that one which is not told of has no data, what their processes are called, and that a program which is slow to
+answer is not run all the time.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from oomwatch import wire
+from oomwatch_agent.processes import Processes
+from oomwatch_agent.source import Reading, SourceMissingError
+
+_MAX_PROCESSES = 4096  # wire.GpuSample.processes
+_MAX_NAME = 253  # wire.Name
+_MAX_PROCESS_NAME = 100
+_MAX_BYTES = 2**53  # wire.Bytes
+_MAX_WATTS = 1e5  # wire.GpuSample.power_watts
+_MAX_CELSIUS = 1000.0
+# How long to leave a program alone, in multiples of the time that it ran. The makers' programs start an interpreter or
+# ask every card in turn, and take a large part of a second of CPU time.
+_REST_RATIO = 4.0
+
+
+class Card(NamedTuple):
+    """One accelerator as a reader found it. `facts` is None where they were not told this time."""
+
+    sample: wire.GpuSample
+    facts: wire.GpuFacts | None = None
+
+
+class CardReader(Protocol):
+    """One way to read accelerators. Labels are those of its maker: "0", "1"; its names may be of any length."""
+
+    @property
+    def name(self) -> str:
+        """Its name in SourceFacts: "amdsmi", "npu-smi"."""
+        ...
+
+    @property
+    def is_program(self) -> bool:
+        """Whether every look starts a program."""
+        ...
+
+    def open(self) -> None:
+        """Raises SourceMissingError where this way leads nowhere on this machine."""
+        ...
+
+    def look(self, *, slow: bool) -> Iterable[Card]:
+        """The cards that answer now. With facts at the first look; with processes at slow ones."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what was opened; must not raise."""
+        ...
+
+
+class CardSource:
+    """The cards of one reader. `prefix` goes before their labels, on a node that has cards of several makers."""
+
+    def __init__(
+        self,
+        reader: CardReader,
+        prefix: str = "",
+        *,
+        root: Path = Path("/"),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reader = reader
+        self._prefix = prefix
+        self._processes = Processes(root)
+        self._clock = clock
+        self._facts: dict[str, wire.GpuFacts] = {}
+        self._first_look: list[Card] | None = None  # what open saw, which the first reading tells
+        self._rest_until = 0.0
+        self._slow_is_due = False
+
+    @property
+    def name(self) -> str:
+        return self._reader.name
+
+    def open(self) -> wire.NodeFacts:
+        """Raises SourceMissingError where there is no card."""
+        self._facts = {}
+        self._reader.open()
+        self._first_look = self._look(slow=True)
+        self._learn(self._first_look)
+        if not self._facts:
+            raise SourceMissingError(f"{self.name} tells of no card whose memory can be read")
+        return self._node_facts()
+
+    def read(self, *, slow: bool) -> Reading:
+        """Look at the cards; an empty reading while the program rests."""
+        if self._first_look is not None:
+            cards, self._first_look = self._first_look, None
+            return self._reading(cards, slow=True)
+        self._slow_is_due = self._slow_is_due or slow
+        if self._clock() < self._rest_until:
+            return Reading()
+        slow, self._slow_is_due = self._slow_is_due, False
+        return self._reading(self._look(slow=slow), slow=slow)
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def _reading(self, cards: list[Card], *, slow: bool) -> Reading:
+        before = dict(self._facts)
+        self._learn(cards)
+        told = {card.sample.gpu: card.sample for card in cards}
+        samples = tuple(told.get(label) or wire.GpuSample(gpu=label, status="no_data") for label in self._facts)
+        return Reading(
+            gpus=self._processes.named(samples) if slow else samples,
+            facts=self._node_facts() if self._facts != before else None,
+        )
+
+    def _look(self, *, slow: bool) -> list[Card]:
+        started_at = self._clock()
+        cards = [self._labelled(card) for card in self._reader.look(slow=slow)]
+        if self._reader.is_program:
+            ended_at = self._clock()
+            self._rest_until = ended_at + (ended_at - started_at) * _REST_RATIO
+        return cards
+
+    def _labelled(self, card: Card) -> Card:
+        label = self._prefix + card.sample.gpu
+        sample = msgspec.structs.replace(card.sample, gpu=label)
+        return Card(sample, None if card.facts is None else msgspec.structs.replace(card.facts, gpu=label))
+
+    def _learn(self, cards: Iterable[Card]) -> None:
+        self._facts.update({card.facts.gpu: card.facts for card in cards if card.facts is not None})
+
+    def _node_facts(self) -> wire.NodeFacts:
+        return wire.NodeFacts(gpus=tuple(self._facts.values())[: wire.MAX_GPUS_PER_NODE])
+
+
+def facts(
+    gpu: str,
+    uuid: str | None,
+    name: str | None,
+    total_bytes: int | None,
+    *,
+    maker: str,
+    pci_bus_id: str | None = None,
+    power_limit_watts: float | None = None,
+    driver_version: str | None = None,
+) -> wire.GpuFacts | None:
+    """Facts within the wire's bounds, or None without a size: of such a card nothing can be said."""
+    if not _within(total_bytes, 1, _MAX_BYTES):
+        return None
+    return wire.GpuFacts(
+        gpu=gpu,
+        uuid=(uuid or f"{maker}-{pci_bus_id or gpu}")[:_MAX_NAME],
+        name=(name or f"{maker} accelerator")[:_MAX_NAME],
+        total_bytes=total_bytes or 0,
+        pci_bus_id=pci_bus_id,
+        power_limit_watts=power_limit_watts if _within(power_limit_watts, 1, _MAX_WATTS) else None,
+        driver_version=driver_version,
+    )
+
+
+def sample(
+    gpu: str,
+    *,
+    used_bytes: int | None,
+    percent: float | None = None,
+    watts: float | None = None,
+    celsius: float | None = None,
+    ecc: int | None = None,
+    processes: Iterable[wire.GpuProcess] | None = None,
+) -> wire.GpuSample:
+    """A sample within the wire's bounds: what is beyond them was no measurement, and is None."""
+    used = used_bytes if _within(used_bytes, 0, _MAX_BYTES) else None
+    return wire.GpuSample(
+        gpu=gpu,
+        status="no_data" if used is None else "ok",
+        used_bytes=used,
+        utilization_ratio=percent / 100 if percent is not None and _within(percent, 0, 100) else None,
+        power_watts=watts if _within(watts, 0, _MAX_WATTS) else None,
+        temperature_celsius=celsius if _within(celsius, -100, _MAX_CELSIUS) else None,
+        ecc_uncorrected_total=ecc if _within(ecc, 0, _MAX_BYTES) else None,
+        processes=None if processes is None else tuple(processes)[:_MAX_PROCESSES],
+    )
+
+
+def process(pid: int | None, used_bytes: int | None, name: str | None) -> wire.GpuProcess | None:
+    """A process, by its program's name without the folder; None where the id is none."""
+    if not _within(pid, 0, _MAX_BYTES):
+        return None
+    used = used_bytes if _within(used_bytes, 0, _MAX_BYTES) else None
+    return wire.GpuProcess(
+        pid=pid or 0, used_bytes=used, name=name.rpartition("/")[2][:_MAX_PROCESS_NAME] if name else None
+    )
+
+
+def _within(value: float | None, least: float, most: float) -> bool:
+    return value is not None and least <= value <= most
