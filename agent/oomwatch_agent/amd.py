@@ -25,6 +25,7 @@ from oomwatch_agent.source import SourceMissingError
 Untyped: TypeAlias = Any
 
 _MICROWATTS_FROM = 100_000  # no card is limited to 100 kW: a larger limit is in microwatts
+_NOT_TOLD = frozenset({2**16 - 1, 2**32 - 1, 2**64 - 1})  # the C library's; the binding turns most into "N/A"
 _LIMIT_SECONDS = 2.0
 _INIT_LIMIT_SECONDS = 20.0
 _INIT = -1  # the key of the guard for what concerns no single card
@@ -165,7 +166,9 @@ def _first(table: Mapping[str, Untyped], *keys: str) -> float | None:
 
 
 def _number(value: Untyped) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value in _NOT_TOLD:
+        return None
+    return float(value)
 
 
 def _whole(value: Untyped) -> int | None:

@@ -73,18 +73,19 @@ def _refusal(response: http.client.HTTPResponse) -> str:
 
 def _body(response: http.client.HTTPResponse, channel: socket.socket, deadline: float) -> bytes:
     """All of it, within the deadline and MAX_PAGE_BYTES."""
+    length = response.length  # as it was told: some releases of Python count it down in read1, others do not
     body = bytearray()
-    while True:
+    while length is None or len(body) < length:
         left_seconds = deadline - time.monotonic()
         if left_seconds <= 0:
             raise TimeoutError
         channel.settimeout(left_seconds)
         chunk = response.read1(_CHUNK_BYTES)
+        if not chunk and length is not None:
+            raise EngineUnreachableError("its answer breaks off")
         if not chunk:
             break
         body += chunk
         if len(body) > MAX_PAGE_BYTES:
             raise EngineUnreachableError(f"its page is longer than {MAX_PAGE_BYTES >> 20} MiB")
-    if response.length:
-        raise EngineUnreachableError("its answer breaks off")
     return bytes(body)

@@ -162,6 +162,17 @@ def test_what_a_gpu_does_not_tell_is_none(library: FakeAmdSmi) -> None:
     assert card.sample == wire.GpuSample(gpu="0", used_bytes=GIB)
 
 
+def test_the_c_librarys_mark_for_nothing_is_none(library: FakeAmdSmi) -> None:
+    library.gpus[0]["power_info"] = {
+        "current_socket_power": 2**32 - 1,
+        "average_socket_power": 99,
+        "power_limit": 65535,
+    }
+    card = _card(library)
+    assert card.facts is not None
+    assert (card.sample.power_watts, card.facts.power_limit_watts) == (99.0, None)
+
+
 def test_the_older_list_of_process_handles_tells_no_process(library: FakeAmdSmi) -> None:
     library.gpus[0]["gpu_process_list"] = [object()]
     assert _card(library).sample.processes == ()

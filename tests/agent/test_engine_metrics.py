@@ -165,6 +165,15 @@ def test_an_answer_in_pieces_is_put_together(engine: Engine, clock: FakeClock) -
     assert sample.requests_running == 3
 
 
+def test_an_engine_that_leaves_the_connection_open_is_not_waited_for(engine: Engine, clock: FakeClock) -> None:
+    def left_open(handler: Handler) -> None:
+        handler.page()
+        handler.server.over.wait(DEADLINE_SECONDS)
+
+    engine.answer = left_open
+    assert len(_source(engine.address, clock=clock).read(slow=True).engines) == 1
+
+
 # ------------------------------------------------------------ bad answers
 
 

@@ -1,6 +1,9 @@
 """The parser of Prometheus' text format: what it takes, what it leaves out, what it refuses."""
 
+import prometheus_client
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from oomwatch_agent.exposition import MalformedMetricsError, Metric, parse
 
@@ -68,3 +71,29 @@ def test_a_wanted_line_that_is_malformed_is_refused_and_shown(line: str) -> None
 def test_a_long_line_of_quotes_is_refused_at_once() -> None:
     with pytest.raises(MalformedMetricsError):
         _parsed("up{" + 'a="\\",' * 100_000)
+
+
+@given(
+    value=st.floats(allow_nan=False, allow_infinity=False),
+    labels=st.tuples(
+        st.text(st.characters(exclude_categories=["Cs"])), st.text(st.characters(exclude_categories=["Cs"]))
+    ),
+)
+def test_whatever_prometheus_own_client_writes_is_read_as_it_was_meant(value: float, labels: tuple[str, str]) -> None:
+    registry = prometheus_client.CollectorRegistry()
+    gauge = prometheus_client.Gauge(
+        "vllm:num_requests_running", "A gauge.", ("model_name", "engine"), registry=registry
+    )
+    gauge.labels(*labels).set(value)
+    page = prometheus_client.generate_latest(registry).decode()
+    expected = Metric("vllm:num_requests_running", {"model_name": labels[0], "engine": labels[1]}, value)
+    assert _parsed(page) == [expected]
+
+
+@given(st.text())
+def test_no_page_whatever_ends_in_another_error(text: str) -> None:
+    try:
+        metrics = _parsed("up" + text)
+    except MalformedMetricsError:
+        return
+    assert all(metric.name in WANTED for metric in metrics)
