@@ -8,7 +8,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch_agent.link import Link, LinkError
-from oomwatch_agent.sampler import Collected, Sampler
+from oomwatch_agent.sampler import Sampler
 from oomwatch_agent.settings import AgentSettings
 
 FIRST_ANSWERS_SECONDS = 15.0  # a GPU driver that was not running takes seconds to start
@@ -17,7 +17,7 @@ _GIB = 1024**3
 
 def check(settings: AgentSettings, sampler: Sampler, hello: Callable[[], wire.Hello]) -> Iterator[str]:
     """The report, line by line. Raises LinkError where the server cannot be reached or refuses."""
-    collected = _first_answers(sampler)
+    collected = sampler.collect(time.time(), slow=True, within_seconds=FIRST_ANSWERS_SECONDS)
     yield "Sources"
     for source in sampler.facts.sources:
         yield f"  {source.name:<14} {source.state:<8} {source.detail or ''}".rstrip()
@@ -27,16 +27,6 @@ def check(settings: AgentSettings, sampler: Sampler, hello: Callable[[], wire.He
     yield f"Events in the logs so far: {len(collected.events)}"
     welcome = asyncio.run(_ask_server(settings, hello()))
     yield f"Server {settings.server} (oomwatch {welcome.server_version}) takes this agent as node {settings.node}"
-
-
-def _first_answers(sampler: Sampler) -> Collected:
-    """One round in which every source has answered, or has had its time."""
-    deadline = time.monotonic() + FIRST_ANSWERS_SECONDS
-    collected = sampler.collect(time.time(), slow=True)
-    while any(source.state == "waiting" for source in sampler.facts.sources) and time.monotonic() < deadline:
-        later = sampler.collect(time.time(), slow=True)
-        collected = Collected(later.sample, collected.events + later.events)
-    return collected
 
 
 def _facts(facts: wire.NodeFacts) -> Iterator[str]:

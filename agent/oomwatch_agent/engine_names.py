@@ -2,14 +2,14 @@
 
 vLLM
     vllm/v1/metrics/loggers.py, PrometheusStatLogger (labels model_name, engine; one `engine` for every data-parallel
-    replica). `kv_cache_usage_perc` (1 is full) replaced `gpu_cache_usage_perc`, which vLLM 0.6 to 0.10 had; releases
-    in between have both. vLLM 0 labelled model_name only.
+    replica). `kv_cache_usage_perc` (1 is full) replaced `gpu_cache_usage_perc`; releases in between have both. The
+    engine of vLLM 0 (vllm/engine/metrics.py) labelled model_name only.
 SGLang
     python/sglang/srt/metrics/collector.py, since moved to srt/observability/metrics_collector.py,
     SchedulerMetricsCollector (labels model_name, engine_type, tp_rank, pp_rank and, where there are several replicas,
-    dp_rank). With --enable-metrics-for-all-schedulers every rank of one replica tells the same. The counter
-    `num_retracted_requests_total` is there since the end of 2025; the older gauge `num_retracted_reqs` tells of the
-    last batch only and is no total, so that it is not taken.
+    dp_rank). With --enable-metrics-for-all-schedulers every rank of one replica tells the same, and with priorities
+    there is a line for each beside the sum. The counter `num_retracted_requests_total` is in newer releases; the gauge
+    `num_retracted_reqs` tells of the last batch only and is no total, so that it is not taken.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.agent.fake_server import FakeServer, refusing, welcoming
 
 from oomwatch import __version__, wire
 from oomwatch_agent.__main__ import main
+from oomwatch_agent.check import FIRST_ANSWERS_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_SECONDS = 30.0
@@ -173,6 +175,14 @@ def test_check_fails_with_the_servers_own_sentence_when_it_is_refused() -> None:
         assert 'refuses this agent (node_taken): another agent is "n1"; if two agents share the name' in log
 
     _with_server(server, story)
+
+
+def test_check_does_not_wait_for_what_may_never_come(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    started_at = time.monotonic()
+    argv = ["--server", "127.0.0.1:1", "--check", "--ray", "off", "--log", str(tmp_path / "later.log")]
+    assert main(argv) == 1
+    assert time.monotonic() - started_at < FIRST_ANSWERS_SECONDS
+    assert "waiting" in capsys.readouterr().out
 
 
 def test_check_fails_when_there_is_no_server(capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,6 +90,11 @@ def test_what_a_page_lacks_is_none_and_not_zero() -> None:
     assert sample == wire.EngineSample(engine="vllm", address="127.0.0.1:8000", requests_running=0)
 
 
+def test_requests_that_are_listed_by_priority_too_are_counted_once() -> None:
+    page = 'sglang:num_queue_reqs{priority=""} 7\nsglang:num_queue_reqs{priority="0"} 4\nsglang:num_queue_reqs{priority="1"} 3\n'
+    assert _sample(page).requests_waiting == 7
+
+
 def test_the_older_gauge_of_retractions_is_no_total() -> None:
     assert _sample("sglang:token_usage 0.5\nsglang:num_retracted_reqs 9\n").preemptions_total is None
 
