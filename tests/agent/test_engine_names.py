@@ -91,8 +91,8 @@ def test_what_a_page_lacks_is_none_and_not_zero() -> None:
 
 
 def test_requests_that_are_listed_by_priority_too_are_counted_once() -> None:
-    page = 'sglang:num_queue_reqs{priority=""} 7\nsglang:num_queue_reqs{priority="0"} 4\nsglang:num_queue_reqs{priority="1"} 3\n'
-    assert _sample(page).requests_waiting == 7
+    lines = (f'sglang:num_queue_reqs{{priority="{priority}"}} {count}' for priority, count in (("", 7), (0, 4), (1, 3)))
+    assert _sample("\n".join(lines)).requests_waiting == 7
 
 
 def test_the_older_gauge_of_retractions_is_no_total() -> None:
