@@ -60,6 +60,8 @@ def _key(found: Found) -> _Key | None:
         return (msgspec.structs.replace(body, phase=None, gpu=None), pid)
     if isinstance(body, wire.HostOom | wire.DiskFull | wire.GpuLost):
         return (body,)  # told by daemons: one and the same line comes with and without a pid
+    if isinstance(body, wire.Config):
+        return (wire.Config, *sorted(body.values.items()))
     return (body, pid)
 
 

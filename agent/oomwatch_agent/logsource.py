@@ -17,7 +17,7 @@ from oomwatch import wire
 from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logs.reader import LineReader, Recognised
 from oomwatch_agent.source import Found, Reading
-from oomwatch_agent.tail import Begin, StdinTail, Tail
+from oomwatch_agent.tail import Begin, Stage, StdinTail, Tail
 
 LogFrom: TypeAlias = Literal["auto", "start", "now"]
 
@@ -48,20 +48,23 @@ class Follower:
     def poll(self, budget_bytes: int) -> list[Found]:
         """What the new lines say. The run in each finding is the one that the log has named, or None."""
         found: list[Found] = []
+        stage: Stage = "live"
         for part in self.tail.poll(budget_bytes):
-            for text, number in part.lines:
-                recognised = self.reader.feed(text, number)
-                if recognised and part.stage != "head":
-                    found += self._findings(recognised, backlog=part.stage == "backlog")
+            stage = part.stage
+            found += self._findings(self.reader.read(part.chunk), stage)
+        if not self.tail.behind_bytes:
+            found += self._findings(self.reader.flush(), stage)
         if not self.tail.in_backlog and self._last_words:
             # The log ended with these: nothing was trained since.
             found += [msgspec.structs.replace(finding, backlog=False) for finding in self._last_words]
             self._last_words.clear()
         return found
 
-    def _findings(self, recognised: tuple[Recognised, ...], *, backlog: bool) -> Iterator[Found]:
+    def _findings(self, recognised: Iterator[Recognised], stage: Stage) -> Iterator[Found]:
         for one in recognised:
-            finding = found_of(one, self.tail.path.name, backlog=backlog)
+            if stage == "head" and not isinstance(one.body, wire.Config):
+                continue
+            finding = found_of(one, self.tail.path.name, backlog=stage != "live")
             if not finding.backlog or not self._recent:
                 yield finding
             elif isinstance(finding.body, wire.DeviceOom | wire.HostOom):
@@ -173,8 +176,9 @@ class LogSource:
         )
 
     def _read_stdin(self, tail: StdinTail) -> Iterator[Recognised]:
-        for text, number in tail.poll(BUDGET_BYTES):
-            yield from self._stdin_reader.feed(text, number)
+        for chunk in tail.poll(BUDGET_BYTES):
+            yield from self._stdin_reader.read(chunk)
+        yield from self._stdin_reader.end() if tail.ended else self._stdin_reader.flush()
 
     def _named(self, finding: Found, fallback: str) -> Found:
         run = self._run or finding.run or fallback

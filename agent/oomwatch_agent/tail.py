@@ -10,7 +10,8 @@ import select
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-MAX_LINE_BYTES = 64 * 1024
+from oomwatch_agent.logs.scan import MAX_LINE_BYTES, Chunk
+
 HEAD_BYTES = 512 * 1024  # enough for a driver's printed configuration (75 KB in verl 0.9)
 _BLOCK_BYTES = 256 * 1024
 _FINGERPRINT_BYTES = 64
@@ -20,20 +21,22 @@ Begin: TypeAlias = Literal["backlog", "live", "end"]
 
 
 Stage: TypeAlias = Literal["head", "backlog", "live"]
-Lines: TypeAlias = list[tuple[str, int]]  # text without its end, and its number from 1; 0 where that is not known
 
 
 class Part(NamedTuple):
-    """Lines that were read together. "head": for names only; "backlog": there at first sight; "live": came since."""
+    """Whole lines that were read together, undecoded: most of them are never looked at (`logs.scan`).
+
+    "head": for names only; "backlog": there at first sight; "live": came since.
+    """
 
     stage: Stage
-    lines: Lines
+    chunk: Chunk
 
 
 class LineSplitter:
-    """Pieces of a byte stream to lines: split at LF and at CR (progress bars), NUL bytes left out, bad UTF-8 replaced.
+    """Pieces of a byte stream to chunks of whole lines, without NUL bytes.
 
-    A line beyond MAX_LINE_BYTES is cut there; the rest of it is dropped.
+    A line ends at LF or, as progress bars do, at CR. One beyond MAX_LINE_BYTES is cut; the rest of it is dropped.
     """
 
     def __init__(self) -> None:
@@ -41,44 +44,33 @@ class LineSplitter:
         self._cutting = False
         self._number = 1
 
-    def feed(self, block: bytes) -> Lines:
-        """The lines that `block` completes, each with its number."""
+    def feed(self, block: bytes) -> Chunk:
+        """The lines that `block` completes."""
         if b"\0" in block:
             block = block.replace(b"\0", b"")
         data = self._partial + block
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         self._partial = data[end:]
-        lines = self._whole(data[:end]) if end else []
+        number, whole = self._number, self._whole(data[:end])
+        self._number += whole.count(b"\n")
         if len(self._partial) > MAX_LINE_BYTES:
             if not self._cutting:
-                lines.append((_text(self._partial), self._number))
+                whole += self._partial[:MAX_LINE_BYTES] + b"\n"
             self._partial, self._cutting = b"", True
-        return lines
+        return Chunk(whole, number)
 
-    def flush(self) -> Lines:
+    def flush(self) -> Chunk:
         """The last line of a stream that ended without an end of line."""
-        text = "" if self._cutting else _text(self._partial)
+        data = b"" if self._cutting else self._partial
         self._partial, self._cutting = b"", False
-        return [(text, self._number)] if text else []
+        return Chunk(data + b"\n" if data else b"", self._number)
 
-    def _whole(self, data: bytes) -> Lines:
-        """Lines of data that ends where a line does. An editor counts line feeds only, so this does too."""
-        if self._cutting:
+    def _whole(self, data: bytes) -> bytes:
+        """Data that ends where a line does, without the rest of a line that was cut."""
+        if self._cutting and data:
             data = data[min(at for at in (data.find(b"\n"), data.find(b"\r")) if at >= 0) :]
             self._cutting = False
-        rows = _text(data, len(data)).split("\n")
-        lines: Lines = []
-        for number, row in enumerate(rows, self._number):
-            if "\r" in row:
-                lines += ((bar[:MAX_LINE_BYTES], number) for bar in row.split("\r") if bar)
-            elif row:
-                lines.append((row[:MAX_LINE_BYTES], number))
-        self._number += len(rows) - 1
-        return lines
-
-
-def _text(data: bytes, most_bytes: int = MAX_LINE_BYTES) -> str:
-    return data[:most_bytes].decode("utf-8", "replace")
+        return data
 
 
 class Tail:
@@ -189,10 +181,10 @@ class Tail:
         head = os.pread(self._fd, min(HEAD_BYTES, self._size), 0)
         self._offset = self._size
         self._numbered = len(head) == self._size
-        lines = self._splitter.feed(head)
+        chunk = self._splitter.feed(head)
         if not self._numbered:
             self._splitter = LineSplitter()
-        return [Part("head", lines)]
+        return [Part("head", chunk)]
 
     def _read(self, budget_bytes: int) -> list[Part]:
         parts: list[Part] = []
@@ -200,11 +192,11 @@ class Tail:
         while budget_bytes > 0 and (block := self._next_block(budget_bytes)):
             budget_bytes -= len(block)
             stage: Stage = "backlog" if self._offset <= self._backlog_end else "live"
-            parts.append(Part(stage, self._numbers(self._splitter.feed(block))))
+            parts.append(Part(stage, self._numbered_or_not(self._splitter.feed(block))))
         return parts
 
-    def _numbers(self, lines: Lines) -> Lines:
-        return lines if self._numbered else [(text, 0) for text, _ in lines]
+    def _numbered_or_not(self, chunk: Chunk) -> Chunk:
+        return chunk if self._numbered else chunk._replace(number=0)
 
     def _next_block(self, most: int) -> bytes:
         """The next bytes; a block never holds both backlog and live ones."""
@@ -230,7 +222,7 @@ class Tail:
 
     def _switch(self, budget_bytes: int) -> list[Part]:
         """The old file was renamed or deleted and is read to its end: on to the new one."""
-        parts = [Part("live", self._numbers(self._splitter.flush()))]
+        parts = [Part("live", self._numbered_or_not(self._splitter.flush()))]
         self.close()
         if self._open(self._stat()):
             parts += self._read(budget_bytes)
@@ -260,9 +252,9 @@ class StdinTail:
         self._fd = fd
         self._splitter = LineSplitter()
 
-    def poll(self, budget_bytes: int) -> Lines:
+    def poll(self, budget_bytes: int) -> list[Chunk]:
         """What has come since. At the end of the input, the last line too, whole or not."""
-        found: Lines = []
+        found: list[Chunk] = []
         while budget_bytes > 0 and not self.ended and select.select([self._fd], [], [], 0)[0]:
             try:
                 block = os.read(self._fd, min(budget_bytes, _BLOCK_BYTES))
@@ -270,5 +262,5 @@ class StdinTail:
                 break
             self.ended = not block
             budget_bytes -= len(block)
-            found += self._splitter.feed(block) if block else self._splitter.flush()
+            found.append(self._splitter.feed(block) if block else self._splitter.flush())
         return found

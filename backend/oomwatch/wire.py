@@ -270,6 +270,7 @@ class TorchMemory(_Body, frozen=True, kw_only=True, tag="torch_memory"):
     allocated_bytes: Bytes | None = None
     device_used_bytes: Bytes | None = None
     device_total_bytes: Bytes | None = None
+    device_free_bytes: Bytes | None = None  # where a program prints that alone (SGLang's "avail mem")
     at_point: Text | None = None
     phase: Text | None = None
     step: Count | None = None
@@ -537,10 +538,11 @@ class Node(_Value, frozen=True, kw_only=True):
     agent_version: str
     interval_seconds: float
     facts: NodeFacts
-    run: str | None = None
+    run: str | None = None  # the one that its agent was told, or the only one here
+    gpu_runs: tuple[str | None, ...] = ()  # which run is on each GPU, in the order of facts.gpus; empty: not known
     simulated: bool = False
     skew_seconds: float = 0.0  # agent's clock minus the server's, as corrected for
-    sample: Sample | None = None  # the latest; processes are the last ones read
+    sample: Sample | None = None  # the latest, with the processes, probes and engines that were read last
 
 
 class StepPoint(_Value, frozen=True, kw_only=True):
@@ -582,7 +584,10 @@ class Sensor(_Value, frozen=True, kw_only=True):
 
 
 class Run(_Value, frozen=True, kw_only=True):
-    """A training run as a person sees it. `reshard_cycles_total` counts from the server's first sight of the run."""
+    """A training run as a person sees it. `reshard_cycles_total` counts from the server's first sight of the run.
+
+    `phases` are those of the last ten minutes, or of the last two steps where those are longer.
+    """
 
     run: Name
     nodes: tuple[str, ...]
@@ -591,7 +596,7 @@ class Run(_Value, frozen=True, kw_only=True):
     steps: tuple[StepPoint, ...] = ()
     reshard_cycles_total: Count = 0
     reshard_marker: str | None = None  # what the cycles are counted by; None: no marker was seen yet
-    phases: tuple[PhaseSpan, ...] = ()  # of the steps in `steps`, and what is known since
+    phases: tuple[PhaseSpan, ...] = ()
     sensors: tuple[Sensor, ...] = ()
     config: dict[str, ConfigValue] = {}
     simulated: bool = False
@@ -629,7 +634,7 @@ class Snapshot(_Message, frozen=True, kw_only=True, tag="snapshot"):
 class NodeTick(_Value, frozen=True, kw_only=True):
     """The latest reading of one node, lean: columns in the order of the node's facts. None: no data for that GPU.
 
-    `status` is left out while every GPU answers.
+    `status` is left out while every GPU answers, `torch_reserved_mib` while no process with a probe is on any of them.
     """
 
     node: Name
@@ -637,6 +642,7 @@ class NodeTick(_Value, frozen=True, kw_only=True):
     used_mib: tuple[int | None, ...] = ()
     utilization_percent: tuple[int | None, ...] = ()
     status: tuple[GpuStatus, ...] | None = None
+    torch_reserved_mib: tuple[int | None, ...] | None = None  # of all processes on the GPU; None: no probe there
     host_used_mib: int | None = None
     cgroup_used_mib: int | None = None
 
@@ -655,7 +661,11 @@ class NodeChanged(_Message, frozen=True, kw_only=True, tag="node"):
 
 
 class RunChanged(_Message, frozen=True, kw_only=True, tag="run"):
-    """A run is new or changed. `run.steps` holds only the new steps: append them."""
+    """A run is new or changed. `run.steps` holds only the new steps: append them.
+
+    `run.phases` holds what may have changed, the last two steps: it replaces what was told from the first one's start
+    on, for a step line tells anew what marks had told of its step. Where it is empty, what was told stays.
+    """
 
     run: Run
 

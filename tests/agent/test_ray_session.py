@@ -85,6 +85,7 @@ def test_a_real_sessions_events_are_all_found(make: Make) -> None:
         ("Reshard", 25520, "WorkerDict"): 18,
         ("Step", 25521, "TaskRunnerV1"): 8,
         ("DeviceOom", 25520, "WorkerDict"): 1,  # printed by the TaskRunner of its worker
+        ("Config", 25521, "TaskRunnerV1"): 1,
     }
     assert {one.run for one in found} == {"demo/qwen7b_grpo"}
 
@@ -103,7 +104,7 @@ def test_a_copy_of_the_files_in_any_folder_will_do(tmp_path: Path, make: Make) -
     shutil.copytree(REAL, tmp_path / "copy")
     source = make(tmp_path / "copy")
     source.open()
-    assert len(read(source)) == 88
+    assert len(read(source)) == 89
 
 
 def test_a_folder_without_ray_logs_says_what_is_wanted(tmp_path: Path, make: Make) -> None:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oomwatch_agent.tail import MAX_LINE_BYTES, Begin, LineSplitter, StdinTail, Tail
+from oomwatch_agent.logs.scan import MAX_LINE_BYTES, every
+from oomwatch_agent.tail import Begin, LineSplitter, StdinTail, Tail
 
 MUCH = 1 << 24
 
@@ -36,7 +37,7 @@ class Followed:
 
     def lines(self, budget_bytes: int = MUCH) -> list[Line]:
         parts = self.tail.poll(budget_bytes)
-        return [Line(text, number, part.stage) for part in parts for text, number in part.lines]
+        return [Line(row.text, row.number, part.stage) for part in parts for row in every(part.chunk)]
 
     def texts(self, budget_bytes: int = MUCH) -> list[str]:
         return [line.text for line in self.lines(budget_bytes)]
@@ -241,16 +242,17 @@ def test_from_now_on_in_a_long_file_line_numbers_are_not_known(log: Followed) ->
 
 def test_an_endless_line_is_cut_and_what_follows_is_read() -> None:
     splitter = LineSplitter()
-    lines = [line for _ in range(5) for line in splitter.feed(b"x" * MAX_LINE_BYTES)]
-    lines += splitter.feed(b"rest\nnext\n")
-    assert [(len(text), number) for text, number in lines] == [(MAX_LINE_BYTES, 1), (4, 2)]
+    lines = [row for _ in range(5) for row in every(splitter.feed(b"x" * MAX_LINE_BYTES))]
+    lines += every(splitter.feed(b"rest\nnext\n"))
+    assert [(len(row.text), row.number) for row in lines] == [(MAX_LINE_BYTES, 1), (4, 2)]
 
 
 @given(st.lists(st.binary(max_size=40), max_size=20))
 def test_how_bytes_are_dealt_makes_no_difference(blocks: list[bytes]) -> None:
     dealt, whole = LineSplitter(), LineSplitter()
-    lines = [line for block in blocks for line in dealt.feed(block)] + dealt.flush()
-    assert lines == whole.feed(b"".join(blocks)) + whole.flush()
+    chunks = [*(dealt.feed(block) for block in blocks), dealt.flush()]
+    expected = [*every(whole.feed(b"".join(blocks))), *every(whole.flush())]
+    assert [row for chunk in chunks for row in every(chunk)] == expected
 
 
 def test_standard_input_is_read_as_it_comes_and_to_its_end() -> None:
@@ -259,10 +261,10 @@ def test_standard_input_is_read_as_it_comes_and_to_its_end() -> None:
     try:
         assert tail.poll(MUCH) == []
         os.write(writing, b"one\ntw")
-        assert [text for text, _ in tail.poll(MUCH)] == ["one"]
+        assert [row.text for chunk in tail.poll(MUCH) for row in every(chunk)] == ["one"]
         os.write(writing, b"o\nlast")
         os.close(writing)
-        assert [text for text, _ in tail.poll(MUCH)] == ["two", "last"]
+        assert [row.text for chunk in tail.poll(MUCH) for row in every(chunk)] == ["two", "last"]
         assert tail.ended
         assert tail.poll(MUCH) == []
     finally:

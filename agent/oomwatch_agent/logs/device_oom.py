@@ -31,6 +31,11 @@ _BARE = re.compile(
 # Without figures only where a class says that it is an error (vLLM: "... occurred when warming up sampler with ...").
 _CLASSED = re.compile(rf"{_GROUP}{_CLASS}(?P<family>CUDA|HIP|XPU|NPU|MUSA|MLU) out of memory\b")
 # vLLM's wake-up allocates below torch: cumem_allocator.cpp prints it and raises RuntimeError with the same words.
+# Intel's XPU where the driver and not torch runs out: 39 and 40 are its device and its host memory.
+_LEVEL_ZERO = re.compile(
+    rf"{_START}(?:level_zero|UR) backend failed(?: with error|\. UR backend returns): ?\d{{1,4}} "
+    r"\(UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY\)"
+)
 _CUMEM = re.compile(rf"{_START}CUDA Error: out of memory at \S{{0,200}}cumem_allocator\.cpp:\d+")
 # SGLang's torch_memory_saver; 2 is CUDA_ERROR_OUT_OF_MEMORY.
 _SAVER = re.compile(
@@ -95,6 +100,10 @@ def _read_bare(match: re.Match[str]) -> Bodies:
 def _read_cumem(_: re.Match[str]) -> Bodies:
     # Always by its family: that it is a wake-up says more than "RuntimeError" does.
     return (wire.DeviceOom(error="cumem_allocator"),)
+
+
+def _read_level_zero(_: re.Match[str]) -> Bodies:
+    return (wire.DeviceOom(error="Level Zero"),)
 
 
 def _read_saver(_: re.Match[str]) -> Bodies:
@@ -185,6 +194,79 @@ PATTERNS = (
         regex=_NVML,
         read=_read_nvml,
         example='RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "../c10/cuda/CUDACachingAllocator.cpp":838',
+        expect=("DeviceOom",),
+    ),
+    Pattern(
+        name="NPU",
+        gate="NPU out of memory",
+        regex=_TORCH,
+        read=_read_torch,
+        example=(
+            "RuntimeError: NPU out of memory. Tried to allocate 5.03 GiB (NPU 3; 60.96 GiB total capacity; 49.47 GiB "
+            "already allocated; 49.47 GiB current active; 1.32 GiB free; 57.55 GiB reserved in total by PyTorch) If "
+            "reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation."
+        ),
+        expect=("DeviceOom",),
+        seen_in="xingchensong/TouchNet issue 100",
+    ),
+    Pattern(
+        name="XPU",
+        gate="XPU out of memory",
+        regex=_TORCH,
+        read=_read_torch,
+        example=(
+            "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 4.66 GiB. GPU 0 has a total capacity of "
+            "5.65 GiB of which 5.65 GiB is free. Of the allocated memory 195.50 KiB is allocated by PyTorch, and "
+            "1.81 MiB is reserved by PyTorch but unallocated. Please "
+            "use `empty_cache` to release all unoccupied cached memory."
+        ),
+        expect=("DeviceOom",),
+        seen_in="intel/torch-xpu-ops issue 3011",
+    ),
+    Pattern(
+        name="PyTorch before 2.1",
+        gate="total capacity",
+        regex=_TORCH,
+        read=_read_torch,
+        example=(
+            "RuntimeError: CUDA out of memory. Tried to allocate 2.87 GiB (GPU 0; 14.76 GiB total capacity; 8.77 GiB "
+            "already allocated; 19.75 MiB free; 13.71 GiB reserved in total by PyTorch)"
+        ),
+        expect=("DeviceOom",),
+        seen_in="rshaojimmy/MADDoG issue 11",
+    ),
+    Pattern(
+        name="PyTorch 2.1, misspelt",
+        gate="total capacty",
+        regex=_TORCH,
+        read=_read_torch,
+        example=(
+            "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.70 GiB. GPU 0 has a total capacty of "
+            "6.00 GiB of which 0 bytes is free. Of the allocated memory 2.93 GiB is allocated by PyTorch, and 2.30 GiB "
+            "is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+            "max_split_size_mb to avoid fragmentation."
+        ),
+        expect=("DeviceOom",),
+        seen_in="carolchenyx/MGFN issue 35",
+    ),
+    Pattern(
+        name="HIP",
+        gate="HIP out of memory",
+        regex=_TORCH,
+        read=_read_torch,
+        example=(
+            "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.32 GiB. GPU 0 has a total capacity of "
+            "191.98 GiB of which 1.02 GiB is free. Of the allocated memory 180.02 GiB is allocated by PyTorch, and "
+            "5.11 GiB is reserved by PyTorch but unallocated."
+        ),
+        expect=("DeviceOom",),
+    ),
+    Pattern(
+        name="Level Zero",
+        gate="OUT_OF_DEVICE_MEMORY",
+        regex=_LEVEL_ZERO,
+        read=_read_level_zero,
+        example="RuntimeError: level_zero backend failed with error: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)",
         expect=("DeviceOom",),
     ),
 )

@@ -23,6 +23,7 @@ _KV_USAGE = re.compile(
 )
 _KV_POOL = re.compile(rf"KV Cache is allocated\. .{{0,120}}?K size: (?P<k>{NUMBER}) ?GB, V size: (?P<v>{NUMBER}) ?GB")
 _TOKEN_USAGE = re.compile(rf"(?:Decode|Prefill) batch\b.{{0,300}}?\btoken usage: (?P<ratio>{NUMBER})")
+_AVAILABLE = re.compile(rf"[A-Z][^=]{{0,200}}?(?:=[^=]{{0,80}}){{0,6}}\bavail mem=(?P<free>{NUMBER}) GB\.?")
 _LONGEST_SECONDS = 1e6  # eleven days: no engine takes longer to wake
 
 
@@ -78,29 +79,37 @@ def _read_token_usage(match: re.Match[str]) -> Bodies:
     return _read_ratio(number_of(match["ratio"]))
 
 
+def _read_available(match: re.Match[str]) -> Bodies:
+    """What is free of the whole card, as SGLang sees it around loading, its pools and its graphs."""
+    free = byte_count(match["free"])
+    return (wire.TorchMemory(device_free_bytes=free),) if free is not None else ()
+
+
 PATTERNS = (
     Pattern(
         name="vLLM sleep",
-        gate="still in use",
+        gate="Sleep mode freed",
         regex=_FREED,
         read=_read_freed,
         example=(
-            "(WorkerDict pid=7) INFO 01-22 09:42:00 [gpu_worker.py:104] Sleep mode freed 58.62 GiB memory, "
-            "7.87 GiB memory is still in use."
+            "INFO 09-15 14:42:36 [gpu_worker.py:115] Sleep mode freed 51.57 GiB memory, 67.88 GiB memory is "
+            "still in use."
         ),
         expect=("EngineSleep",),
+        seen_in="huggingface/trl issue 4086",
     ),
     Pattern(
         name="vLLM asleep",
-        gate="fall asleep",
+        gate="It took",
         regex=_ASLEEP,
         read=_read_asleep,
-        example="INFO 01-22 09:42:00 [executor_base.py:211] It took 1.525000 seconds to fall asleep.",
+        example="INFO 09-15 14:42:36 [executor_base.py:188] It took 1.503160 seconds to fall asleep.",
         expect=("EngineSleep",),
+        seen_in="huggingface/trl issue 4086",
     ),
     Pattern(
         name="vLLM wake-up",
-        gate="to wake up",
+        gate="It took",
         regex=_AWAKE,
         read=_read_awake,
         example="INFO 01-22 09:42:00 [executor_base.py:227] It took 0.510000 seconds to wake up tags ['weights'].",
@@ -116,7 +125,7 @@ PATTERNS = (
     ),
     Pattern(
         name="vLLM KV usage",
-        gate="cache usage",
+        gate="KV cache usage",
         regex=_KV_USAGE,
         read=_read_kv_usage,
         example=(
@@ -136,7 +145,7 @@ PATTERNS = (
     ),
     Pattern(
         name="SGLang token usage",
-        gate="token usage",
+        gate="#token",
         regex=_TOKEN_USAGE,
         read=_read_token_usage,
         example=(
@@ -144,5 +153,13 @@ PATTERNS = (
             "gen throughput (token/s): 912.1, #queue-req: 0"
         ),
         expect=("EngineMemory",),
+    ),
+    Pattern(
+        name="SGLang available memory",
+        gate="avail mem=",
+        regex=_AVAILABLE,
+        read=_read_available,
+        example="[2026-05-01 10:00:00 TP0] Memory pool end. avail mem=74.01 GB",
+        expect=("TorchMemory",),
     ),
 )

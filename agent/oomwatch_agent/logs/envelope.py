@@ -46,12 +46,15 @@ _IN_BRACKETS = _compiled(
     r"\[\d+,\d+\]<std(?:out|err)>: ?",  # mpirun --tag-output
     r"\[pod/[^\]]{1,200}\] ",  # kubectl logs --prefix
     r"\[" + _LEVEL + r"\]:? ?",
+    # c10's errors: [E321 02:07:08.408271257 ProcessGroupNCCL.cpp:607]. Its warnings stay, so that they are none.
+    r"\[[EF](?:\d{1,4} \d\d:\d\d:\d\d\.\d{1,9})? [\w./]{1,80}:\d{1,6}\] ?",
     # [2026-.. E 12 34] of Ray, [2026-.. TP0] of SGLang, [2026-..][module][INFO] - of Hydra
     r"\[" + _TIME + r"[^\]]{0,60}\](?:\[[\w.]+\]\[" + _LEVEL + r"\] - )? ?",
     r"\[ *\d+\.\d+\] ",  # the kernel's ring buffer
 )
 _AFTER_A_DIGIT = _compiled(
     r"\d{1,5}: (?=\S)",  # srun --label
+    r"\d{8}-\d\d:\d\d:\d\d(?:\.\d{1,9})? (?:[\w.\-]{1,60} ){0,2}" + _LEVEL + r": ",  # AReaL
     # a collector's or a logger's time, with what may follow it
     _TIME + r"(?: std(?:out|err) [FP])?\s+"
     r"(?:(?:- )?[\w.]+ - " + _LEVEL + r" - |[|\-]? ?" + _LEVEL + r"\s*(?:[\w./]+:\d+ --|\||-|:)? )?",
@@ -64,7 +67,7 @@ _AFTER_A_CAPITAL = _compiled(
     r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.\-]+ [\w.\-/]+(?:\[\d+\])?: ",  # syslog
 )
 _AFTER_A_SMALL_LETTER = _compiled(
-    r"[\w/]{1,60}\.(?:cc|cpp|py|h):\d+: ",  # what stands after the time in a raylet's log
+    r"[\w/]{1,60}\.(?:cc|cpp|py|h):\d+(?:: | - )",  # what stands after the time in a raylet's log, and in slime's
     r"[\w.]{1,80}:[\w<>]{1,60}:\d+ - ",  # and in loguru's
 )
 
@@ -97,7 +100,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 def unwrap(line: str) -> Record:
     """The record in `line`. Never raises; a line without envelopes comes back as it is."""
-    text, repeated = _without_repetition(_without_colours(_from_json(line[:MAX_LINE_CHARS])))
+    text, repeated = _without_repetition(without_colours(_from_json(line[:MAX_LINE_CHARS])))
     found: dict[str, str] = {}
     at = 0
     for _ in range(_MOST_ENVELOPES):
@@ -115,7 +118,8 @@ def unwrap(line: str) -> Record:
     )
 
 
-def _without_colours(text: str) -> str:
+def without_colours(text: str) -> str:
+    """The text without colour codes, whole or damaged."""
     if "[" not in text:
         return text
     text = _COLOUR.sub("", text)

@@ -1,4 +1,4 @@
-"""The host out of memory (or disk), and GPUs that the driver gave up: Ray, the kernel, Slurm, exit codes, Xid.
+"""The host out of memory, and GPUs that the driver gave up: Ray, the kernel, Slurm, Kubernetes, exit codes, Xid.
 
 Anchored like the rest: what Ray *guesses* ("the process is killed by SIGKILL by OOM killer" is the first of three
 guesses in every SYSTEM_ERROR text) gives nothing, and neither does the kernel's chatter around a kill: one line a kill
@@ -9,7 +9,7 @@ import re
 
 from oomwatch import wire
 from oomwatch_agent.logs.pattern import Bodies, Pattern
-from oomwatch_agent.logs.units import NUMBER, SIZE_UNIT, byte_count, count_of, number_of
+from oomwatch_agent.logs.units import NUMBER, SIZE_UNIT, byte_count, count_of
 
 # Ray 2.2 to 2.60. The sentence before it may be on the same line or on the one above; the part about the task is
 # optional, and newer ones name the lease.
@@ -25,11 +25,6 @@ _RAY_TASK_PID = re.compile(r"\bpid=(?P<pid>\d{1,10})\b")
 _RAY_SUMMARY = re.compile(
     r"(?P<kills>\d{1,6}) Workers? \(tasks / actors\) killed due to memory pressure \(OOM\)", re.IGNORECASE
 )
-_RAY_DISK = re.compile(
-    rf"\S{{1,300}} is over (?P<percent>{NUMBER})% full"
-    rf"(?:, available space: (?P<free>{NUMBER}) ?(?P<free_unit>{SIZE_UNIT}); "
-    rf"capacity: (?P<size>{NUMBER}) ?(?P<size_unit>{SIZE_UNIT}))?"
-)
 _KERNEL = re.compile(
     r"(?:Memory cgroup out of memory|Out of memory(?: \([^)]*\))?): Killed process (?P<pid>\d{1,10}),? "
     r"\((?P<process>[^)]{0,64})\)(?P<rest>.{0,1000})"
@@ -39,8 +34,13 @@ _SLURM = re.compile(
     r"(?:[\w.\-]{1,80}: ){0,3}Detected (?P<kills>\d{1,6}) oom[-_]kill event(?:s|\(s\))? in (?:StepId=|step )\S+",
     re.IGNORECASE,
 )
+_SLURM_TASK = re.compile(
+    r"srun: error: \S{1,80}: tasks? [\d,\-]{1,60}: Out Of Memory"
+    r"|(?:[\w.\-]{1,80}: ){0,3}Exceeded (?:job|step) memory limit\b"
+)
+_KUBERNETES = re.compile(r"(?:\s{0,40}(?:Last State|State): {1,20}Terminated)?\s{0,40}Reason: {1,20}OOMKilled\b")
 _EXIT = re.compile(
-    r"(?:srun: error: \S{1,80}: tasks? [\d,\-]{1,60}: Exited with exit code"
+    r"\s{0,20}(?:srun: error: \S{1,80}: tasks? [\d,\-]{1,60}: Exited with exit code"
     r"|[Pp]rocess finished with exit code|[Cc]ommand terminated with (?:non-zero )?exit code"
     r"|(?:\S{1,80} )?exited with (?:exit )?code|[Ee]xit [Cc]ode:|exitcode *:|returned exit code) *137\b"
 )
@@ -71,15 +71,6 @@ def _read_ray_summary(match: re.Match[str]) -> Bodies:
     return (wire.HostOom(reporter="ray", kills=kills),) if kills else ()
 
 
-def _read_disk(match: re.Match[str]) -> Bodies:
-    free, size = number_of(match["free"]), number_of(match["size"])
-    percent = number_of(match["percent"])
-    ratio = None if percent is None else percent / 100
-    if free is not None and size and match["free_unit"] == match["size_unit"] and 0 <= free <= size:
-        ratio = 1 - free / size
-    return (wire.DiskFull(reporter="ray", used_ratio=ratio),) if ratio is None or 0 <= ratio <= 1 else ()
-
-
 def _read_kernel(match: re.Match[str]) -> Bodies:
     resident_kib = sum(int(part) for part in _KERNEL_RSS.findall(match["rest"]))
     return (
@@ -95,6 +86,14 @@ def _read_kernel(match: re.Match[str]) -> Bodies:
 def _read_slurm(match: re.Match[str]) -> Bodies:
     kills = count_of(match["kills"])
     return (wire.HostOom(reporter="slurm", kills=kills),) if kills else ()
+
+
+def _read_slurm_task(_: re.Match[str]) -> Bodies:
+    return (wire.HostOom(reporter="slurm"),)
+
+
+def _read_kubernetes(_: re.Match[str]) -> Bodies:
+    return (wire.HostOom(reporter="kubernetes"),)
 
 
 def _read_exit(_: re.Match[str]) -> Bodies:
@@ -131,17 +130,6 @@ PATTERNS = (
         expect=("HostOom",),
     ),
     Pattern(
-        name="Ray disk",
-        gate="% full",
-        regex=_RAY_DISK,
-        read=_read_disk,
-        example=(
-            "(raylet) [2026-07-24 16:31:15,298 E 211 211] (raylet) file_system_monitor.cc:116: /tmp/ray/session_2026 "
-            "is over 95% full, available space: 147.493 GB; capacity: 3519.75 GB. Object creation will fail"
-        ),
-        expect=("DiskFull",),
-    ),
-    Pattern(
         name="kernel",
         gate="Killed process",
         regex=_KERNEL,
@@ -154,19 +142,44 @@ PATTERNS = (
     ),
     Pattern(
         name="Slurm",
-        gate="kill event",
+        gate="Detected ",
         regex=_SLURM,
         read=_read_slurm,
         example="slurmstepd: error: Detected 1 oom_kill event in StepId=1813.0. Some of the step tasks have been ...",
         expect=("HostOom",),
     ),
     Pattern(
-        name="exit code 137",
-        gate="137",
-        regex=_EXIT,
-        read=_read_exit,
-        example="command terminated with exit code 137",
+        name="Slurm task",
+        gate="Out Of Memory",
+        regex=_SLURM_TASK,
+        read=_read_slurm_task,
+        example="srun: error: node7: task 0: Out Of Memory",
         expect=("HostOom",),
+    ),
+    Pattern(
+        name="Slurm before 19",
+        gate="memory limit",
+        regex=_SLURM_TASK,
+        read=_read_slurm_task,
+        example="slurmstepd: error: Exceeded step memory limit at some point.",
+        expect=("HostOom",),
+    ),
+    Pattern(
+        name="Kubernetes",
+        gate="OOMKilled",
+        regex=_KUBERNETES,
+        read=_read_kubernetes,
+        example="      Reason:       OOMKilled",
+        expect=("HostOom",),
+    ),
+    *(
+        Pattern(name=name, gate=gate, regex=_EXIT, read=_read_exit, example=example, expect=("HostOom",))
+        for name, gate, example in (
+            ("exit code 137", "xit code", "command terminated with exit code 137"),
+            ("exit code 137, kubectl", "xit Code:", "      Exit Code:    137"),
+            ("exit code 137, torchrun", "exitcode", "  exitcode  : 137 (pid: 4127)"),
+            ("exit code 137, docker", "exited with code", "trainer-1 exited with code 137"),
+        )
     ),
     Pattern(
         name="Xid",

@@ -26,6 +26,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True):
     read: Callable[[re.Match[str]], Bodies]
     example: str
     expect: tuple[str, ...]  # the kinds of the events that `example` gives
+    seen_in: str = "composed"  # where the example was found; "composed": from the program's own code or several lines
 
 
 def first_match(patterns: tuple[Pattern, ...], text: str) -> Bodies:

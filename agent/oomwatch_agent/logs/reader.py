@@ -11,12 +11,13 @@ How text of a model never becomes an alert
 Cost: a line is first searched for a few literals (`Pattern.gate`), and most lines end there.
 """
 
-import re
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.logs import device_oom, engines, host_oom, verl
+from oomwatch_agent.logs import config_text, device_oom, engines, host_oom, shortage, trainers, verl
 from oomwatch_agent.logs.context import (
     CONFIG_GATES,
     HEADER_GATES,
@@ -30,18 +31,47 @@ from oomwatch_agent.logs.context import (
     header_of,
 )
 from oomwatch_agent.logs.envelope import Record, unwrap
-from oomwatch_agent.logs.pattern import Pattern, first_match
+from oomwatch_agent.logs.gates import any_of
+from oomwatch_agent.logs.pattern import Bodies, Pattern, first_match
+from oomwatch_agent.logs.scan import Chunk, Row, wanted
+from oomwatch_agent.logs.wrapped import Rejoiner
 
-PATTERNS: tuple[Pattern, ...] = (*verl.PATTERNS, *engines.PATTERNS, *device_oom.PATTERNS, *host_oom.PATTERNS)
+PATTERNS: tuple[Pattern, ...] = (
+    *verl.PATTERNS,
+    *engines.PATTERNS,
+    *device_oom.PATTERNS,
+    *host_oom.PATTERNS,
+    *shortage.PATTERNS,
+)
 
 _CONTEXT_GATES = frozenset((*TRACEBACK_GATES, *SAMPLE_GATES, *CONFIG_GATES, *HEADER_GATES))
-_GATES = tuple(dict.fromkeys((*(pattern.gate for pattern in PATTERNS), *sorted(_CONTEXT_GATES))))
-# One pass over the line for all of them; a gate that contains another one needs no pass of its own.
-_ANY_GATE = re.compile(
-    "|".join(re.escape(gate) for gate in _GATES if not any(other != gate and other in gate for other in _GATES))
+_GATES = tuple(
+    dict.fromkeys(
+        (*(pattern.gate for pattern in PATTERNS), *sorted(_CONTEXT_GATES), *trainers.GATES, config_text.BEGINS)
+    )
 )
+# Literals that ordinary text is full of, and what is looked for in bulk instead.
+_INSTEAD = {
+    "step:": rb"-(?<=\d -)(?= [\w./@()\-]{1,120}:)",  # step:12 - actor/lr:
+    "Step ": rb"S(?=tep \d{1,15}\s{0,4}[\r\n])",  # alone in its line
+}
+_LITERALS = tuple(gate for gate in _GATES if gate not in _INSTEAD)
+_ANY_GATE = any_of(_LITERALS, _INSTEAD.values())
 _SAME_OOM_LINES = 2000  # one error is printed by the worker, by whoever waited for it, and at the end of the driver
 _REMEMBERED_OOMS = 256
+
+
+class OwnPatterns(Protocol):
+    """Patterns that a person brought (`oomwatch_agent.own_patterns`): they may need more than purity allows."""
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """A literal for each of them, that stands in every line that it may match."""
+        ...
+
+    def bodies_of(self, line: str, text: str) -> Bodies:
+        """The events of a raw line with the record `text` in it."""
+        ...
 
 
 class Recognised(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,9 +92,14 @@ class Recognised(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LineReader:
-    """Reads one log in order. `pid` is the process whose own file it is; `phases` is shared by the logs of one run."""
+    """Reads one log in order. `pid` is the process whose own file it is; `phases` is shared by the logs of one run.
 
-    def __init__(self, *, pid: int | None = None, phases: PhaseMemory | None = None) -> None:
+    `read` takes a log as it lies in a file, chunk by chunk; `feed` takes one whole record at a time.
+    """
+
+    def __init__(
+        self, *, pid: int | None = None, phases: PhaseMemory | None = None, own: OwnPatterns | None = None
+    ) -> None:
         self._pid = pid
         self._phases = phases or PhaseMemory()
         self._streams = Streams()
@@ -72,6 +107,12 @@ class LineReader:
         self._headers: dict[str, str] = {}
         self._ooms: Bounded[int] = Bounded(_REMEMBERED_OOMS)
         self._fed = 0
+        self._config = config_text.PrintedConfig()
+        self._steps = trainers.TrainerSteps()
+        self._own = own
+        self._own_gates = own.gates if own else ()
+        self._any_gate = any_of((*_LITERALS, *self._own_gates), _INSTEAD.values()) if own else _ANY_GATE
+        self._rejoiner = Rejoiner(_bodies_of)
 
     @property
     def run(self) -> str | None:
@@ -83,18 +124,55 @@ class LineReader:
         """The Ray job that the file's first line names."""
         return self._headers.get("job_id")
 
+    def read(self, chunk: Chunk) -> Iterator[Recognised]:
+        """The events of a chunk. A row that may go on in the next one is held back: `flush` when there is no more."""
+        for row in wanted(chunk, self._any_gate, self._is_attentive):
+            for whole in self._rejoiner.feed(row):
+                yield from self._feed_row(whole)
+
+    def flush(self) -> Iterator[Recognised]:
+        """The events of what was held back: nothing more has come for now."""
+        for row in self._rejoiner.flush():
+            yield from self._feed_row(row)
+
     def feed(self, line: str, number: int) -> tuple[Recognised, ...]:
         """The events of one line. `number` is its number in the file, 0 where it is not known. Never raises."""
         self._fed += 1
-        if _ANY_GATE.search(line) is None:
-            return ()
         gates = [gate for gate in _GATES if gate in line]
+        if not gates and not self._follows_block and not any(gate in line for gate in self._own_gates):
+            return ()
         record = unwrap(line)
         self._note(record, gates)
         if self._streams.in_sample(record, self._fed):
             return ()
-        bodies = first_match(_patterns_of(gates), record.text)
+        bodies = first_match(_patterns_of(gates), record.text) or tuple(self._of_several_lines(record, gates))
+        if self._own:
+            bodies += self._own.bodies_of(line, record.text)
         return tuple(self._recognised(body, record, number) for body in bodies if self._is_new(body, record))
+
+    def end(self) -> Iterator[Recognised]:
+        """What the log's last lines meant, when none will follow."""
+        yield from self.flush()
+        for step in self._steps.flush():
+            yield self._recognised(step, Record(text=""), 0)
+
+    @property
+    def _follows_block(self) -> bool:
+        return self._config.open or self._steps.open
+
+    def _is_attentive(self) -> bool:
+        """Whether the next line matters whatever is in it."""
+        return self._rejoiner.waiting or self._follows_block
+
+    def _feed_row(self, row: Row) -> Sequence[Recognised]:
+        self._fed += row.passed
+        return self.feed(row.text, row.number)
+
+    def _of_several_lines(self, record: Record, gates: list[str]) -> Iterator[wire.EventBody]:
+        """What this line completes: a printed configuration, or a step told over several lines."""
+        if (self._config.open or config_text.BEGINS in gates) and (config := self._config.note(record, self._fed)):
+            yield config
+        yield from self._steps.note(record, gates)
 
     def _note(self, record: Record, gates: list[str]) -> None:
         """What this line says about those to come."""
@@ -105,10 +183,10 @@ class LineReader:
                 self._headers.setdefault(*header)
 
     def _is_new(self, body: wire.EventBody, record: Record) -> bool:
-        """False for an OOM text that this log has already shown of the same process."""
-        if not isinstance(body, wire.DeviceOom):
+        """False for an error that this log has already shown of the same process."""
+        if not isinstance(body, wire.DeviceOom | wire.NcclError | wire.ShmSmall):
             return True
-        key = (self._writer(record).pid, body)
+        key = (self._writer(record).pid, record.rank, body)
         seen = self._ooms.pop(key, None)
         self._ooms[key] = self._fed
         return seen is None or self._fed - seen > _SAME_OOM_LINES
@@ -118,6 +196,8 @@ class LineReader:
         if isinstance(body, wire.DeviceOom):
             body = msgspec.structs.replace(body, phase=writer.phase or self._phases.of(writer.pid))
         else:
+            if isinstance(body, wire.HostOom) and record.repeated > 1:
+                body = msgspec.structs.replace(body, kills=body.kills * record.repeated)
             writer = Writer(record.pid or self._pid, record.actor or self._headers.get("actor_name"), record.ip)
             self._follow_phase(body, record, writer.pid)
         return Recognised(
@@ -146,6 +226,12 @@ class LineReader:
             return told
         actor = record.actor or self._headers.get("actor_name")
         return Writer(record.pid or self._pid, actor, record.ip, told.phase)
+
+
+def _bodies_of(text: str) -> Bodies:
+    """What a raw text says on its own, remembered by nobody."""
+    gates = [gate for gate in _GATES if gate in text]
+    return first_match(_patterns_of(gates), unwrap(text).text) if gates else ()
 
 
 _BY_GATES: dict[tuple[str, ...], tuple[Pattern, ...]] = {}

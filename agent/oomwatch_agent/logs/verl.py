@@ -19,7 +19,9 @@ _MEMORY = re.compile(
     rf"memory reserved \(GB\): (?P<reserved>{NUMBER})"
     rf"(?:, device memory used/total \(GB\): (?P<used>{NUMBER})/(?P<total>{NUMBER}))?"
 )
-_DEVICE_ONLY = re.compile(rf"(?P<head>.{{0,300}}? in sharding manager(?: memory)?): {NUMBER} GB / {NUMBER} GB\.?")
+_DEVICE_ONLY = re.compile(
+    rf"(?P<head>.{{0,300}}? in sharding manager(?: memory)?): (?P<used>{NUMBER}) GB / (?P<total>{NUMBER}) GB\.?"
+)
 
 
 def _amount(name: str) -> str:
@@ -57,9 +59,18 @@ def _read_memory(match: re.Match[str]) -> Bodies:
 
 
 def _read_device_only(match: re.Match[str]) -> Bodies:
-    """EasyR1 prints the device's memory and not torch's: only the marker can be told from it."""
+    """EasyR1 prints the device's memory, and not torch's."""
+    used, total = byte_count(match["used"]), byte_count(match["total"])
+    if used is None or total is None:
+        return ()
     head = head_of(match["head"])
-    return (wire.Reshard(marker=head.marker),) if head and head.marker else ()
+    memory = wire.TorchMemory(
+        device_used_bytes=used,
+        device_total_bytes=total,
+        at_point=head.at_point if head else None,
+        phase=head.phase if head else None,
+    )
+    return (memory, wire.Reshard(marker=head.marker)) if head and head.marker else (memory,)
 
 
 def _read_amounts(match: re.Match[str]) -> Bodies:
@@ -132,11 +143,11 @@ PATTERNS = (
     ),
     Pattern(
         name="EasyR1 memory line",
-        gate="sharding",
+        gate="GB / ",
         regex=_DEVICE_ONLY,
         read=_read_device_only,
         example="After sync model weights in sharding manager: 58.32 GB / 79.19 GB.",
-        expect=("Reshard",),
+        expect=("TorchMemory", "Reshard"),
     ),
     Pattern(
         name="own print",
@@ -151,8 +162,12 @@ PATTERNS = (
         gate="Max_CA",
         regex=_DEEPSPEED,
         read=_read_amounts,
-        example="MA 41.54 GB         Max_MA 46.18 GB         CA 50.92 GB         Max_CA 51 GB",
+        example=(
+            "[2023-11-17 11:03:46,601] [INFO] [utils.py:803:see_memory_usage] MA 26.38 GB         Max_MA 26.38 GB"
+            "         CA 26.71 GB         Max_CA 27 GB "
+        ),
         expect=("TorchMemory",),
+        seen_in="deepspeedai/DeepSpeed issue 4700",
     ),
     Pattern(
         name="re-sharding",

@@ -276,7 +276,7 @@ const nodeTick = struct({
 /** @typedef {ReturnType<typeof nodeTick>} NodeTick */
 
 const torchMemory = struct({
-  reserved_bytes: number,
+  reserved_bytes: maybe(number),
   allocated_bytes: maybe(number),
   device_used_bytes: maybe(number),
   device_total_bytes: maybe(number),

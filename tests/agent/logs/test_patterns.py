@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from oomwatch import wire
+from oomwatch_agent.logs.gathering import Trainer
 from oomwatch_agent.logs.pattern import Pattern
 from oomwatch_agent.logs.phases import RESHARD_MARKERS
 from oomwatch_agent.logs.reader import PATTERNS, LineReader
+from oomwatch_agent.logs.scan import Chunk
+from oomwatch_agent.logs.trainers import TRAINERS
 
 NEGATIVE = Path(__file__).parent / "fixtures" / "negative.log"
 NEGATIVE_LINES = NEGATIVE.read_text(encoding="utf-8").splitlines()
@@ -27,8 +31,33 @@ def test_every_example_is_matched_by_its_own_pattern(pattern: Pattern) -> None:
     assert tuple(type(one.body).__name__ for one in found) == pattern.expect
 
 
-def test_pattern_names_are_unique() -> None:
-    names = [pattern.name for pattern in PATTERNS]
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+def test_every_example_is_found_in_the_midst_of_a_log(pattern: Pattern) -> None:
+    chunk = Chunk(f"A quiet line.\n{pattern.example}\n(WorkerDict pid=7) Another.\n".encode(), 1)
+    reader = LineReader()
+    found = [*reader.read(chunk), *reader.end()]
+    assert tuple(type(one.body).__name__ for one in found) == pattern.expect
+    assert {one.line for one in found} == {2}
+
+
+@pytest.mark.parametrize("trainer", TRAINERS, ids=lambda trainer: trainer.name)
+def test_every_trainers_example_is_found_in_the_midst_of_a_log(trainer: Trainer) -> None:
+    lines = "\n".join(trainer.example)
+    reader = LineReader()
+    found = [*reader.read(Chunk(f"A quiet line.\n{lines}\nAnother.\n".encode(), 1)), *reader.end()]
+    assert [type(one.body) for one in found] == [wire.Step]
+
+
+@pytest.mark.parametrize("trainer", TRAINERS, ids=lambda trainer: trainer.name)
+def test_every_trainers_example_is_one_step(trainer: Trainer) -> None:
+    assert any(gate in trainer.example[0] for gate in trainer.gates)
+    reader = LineReader()
+    found = [*(one for line in trainer.example for one in reader.feed(line, 1)), *reader.end()]
+    assert [type(one.body) for one in found] == [wire.Step]
+
+
+def test_names_are_unique() -> None:
+    names = [*(pattern.name for pattern in PATTERNS), *(trainer.name for trainer in TRAINERS)]
     assert len(set(names)) == len(names)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from oomwatch import wire
 from oomwatch_agent.logs.reader import LineReader, Recognised
+from oomwatch_agent.tail import LineSplitter
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 EXCERPT = Path(__file__).parent / "fixtures" / "verl-0.9.1-excerpt.log"
@@ -14,18 +15,18 @@ GIB = 1024**3
 
 
 def read(path: Path) -> list[Recognised]:
-    reader = LineReader()
-    lines = path.read_bytes().replace(b"\r", b"\n").decode("utf-8", "replace").split("\n")
-    return [found for number, line in enumerate(lines, 1) for found in reader.feed(line, number)]
+    reader, splitter = LineReader(), LineSplitter()
+    found = [one for chunk in (splitter.feed(path.read_bytes()), splitter.flush()) for one in reader.read(chunk)]
+    return [*found, *reader.end()]
 
 
 @pytest.mark.parametrize(
     ("scenario", "counts"),
     [
-        ("healthy", {"TorchMemory": 98, "Reshard": 28, "Step": 14}),
-        ("slow-rollout", {"TorchMemory": 98, "Reshard": 28, "Step": 14}),
-        ("leak", {"TorchMemory": 61, "Reshard": 18, "Step": 8, "DeviceOom": 2}),
-        ("sleep-residue", {"TorchMemory": 42, "Reshard": 12, "Step": 5, "DeviceOom": 2}),
+        ("healthy", {"Config": 1, "TorchMemory": 98, "Reshard": 28, "Step": 14}),
+        ("slow-rollout", {"Config": 1, "TorchMemory": 98, "Reshard": 28, "Step": 14}),
+        ("leak", {"Config": 1, "TorchMemory": 61, "Reshard": 18, "Step": 8, "DeviceOom": 2}),
+        ("sleep-residue", {"Config": 1, "TorchMemory": 42, "Reshard": 12, "Step": 5, "DeviceOom": 2}),
     ],
 )
 def test_a_drivers_log_gives_its_events_and_no_more(scenario: str, counts: dict[str, int]) -> None:

@@ -112,9 +112,16 @@ def step(line: str) -> wire.Step:
         ),
         (
             "After sync model weights in sharding manager: 58.32 GB / 79.19 GB.",
-            [wire.Reshard(marker="sync_weights")],
+            [
+                wire.TorchMemory(
+                    device_used_bytes=round(58.32 * GIB),
+                    device_total_bytes=round(79.19 * GIB),
+                    at_point="After sync model weights in sharding manager",
+                    phase="update_weights",
+                ),
+                wire.Reshard(marker="sync_weights"),
+            ],
         ),
-        ("Before vllm offload in sharding manager: 58.32 GB / 79.19 GB.", []),
         ("[INFO] re-sharding parameters for actor model", [wire.Reshard(marker="resharding_parameters")]),
         ("After x, memory allocated (GB): nan, memory reserved (GB): nan", []),
         ("After x, memory allocated (GB): 1, memory reserved (GB): -2", []),

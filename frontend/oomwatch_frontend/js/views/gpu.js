@@ -158,7 +158,7 @@ class Gpu {
   #takeTorch() {
     const { torch } = this.app.store;
     if (torch === null || torch.node !== this.node || torch.memory.gpu !== this.gpu) return;
-    extend(this.torch, torch.at, torch.memory.reserved_bytes, this.span);
+    if (torch.memory.reserved_bytes !== null) extend(this.torch, torch.at, torch.memory.reserved_bytes, this.span);
   }
 
   /** @param {string} part @param {unknown} state */
