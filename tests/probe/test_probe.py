@@ -298,6 +298,9 @@ for group in ("verl.plugins", "vllm.general_plugins"):
 
 # ---------------------------------------------------------------- forks
 
+# From 3.12 on Python warns of a fork beside threads. It does so of torch without the probe, too: numpy has threads.
+FORKS = {"PYTHONWARNINGS": "ignore:This process:DeprecationWarning"}
+
 
 def test_a_forked_child_has_its_own_thread_and_its_own_identity(ear: Ear, to: dict[str, str]) -> None:
     code = f"""
@@ -311,7 +314,7 @@ if not child:
 print(child, flush=True)
 os.waitpid(child, 0)
 """
-    with guest(code, **to) as running:
+    with guest(code, **to, **FORKS) as running:
         child = int(running.says())
         sample = ear.hears(child)
         assert sample.reserved_bytes == 3 * GIB
@@ -332,7 +335,7 @@ if not child:
     os._exit(0)
 os.waitpid(child, 0)
 """
-    with guest(code, **to) as running:
+    with guest(code, **to, **FORKS) as running:
         ear.hears(running.pid)
         assert running.says() == "[]"
         ear.listen()
@@ -350,7 +353,7 @@ for _ in range(100):
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
 """
-    assert _run(code, **to) == (0, "", "")
+    assert _run(code, **to, **FORKS) == (0, "", "")
     ear.listen()
 
 
@@ -372,7 +375,7 @@ def test_processes_of_multiprocessing_are_told_of(method: str, ear: Ear, to: dic
         "    print(worker.exitcode)\n"
     )
     code = f"import sys, subprocess; sys.exit(subprocess.call([sys.executable, {str(program)!r}]))"
-    with guest(code, **to) as running:
+    with guest(code, **to, **FORKS) as running:
         worker = int(running.says())
         assert ear.hears(worker).role == "rollout"
         out, err = running.process.communicate("\n", timeout=DEADLINE_SECONDS)
