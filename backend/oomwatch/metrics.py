@@ -11,13 +11,16 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.registry import Collector
 
 from oomwatch import __version__
+from oomwatch.core.allocator import UNKNOWN, Allocator, plus
 from oomwatch.core.fleet import GpuRecord, NodeRecord, RunRecord
 from oomwatch.core.signals import last_step, stale_after_seconds
 from oomwatch.service.service import Service
-from oomwatch.service.views import state_of
+from oomwatch.service.views import ENGINES_SHOWN_SECONDS, state_of
 
 TORCH_SHOWN_SECONDS = 1800.0  # the core looks back as far (fleet.TORCH_KEEP_SECONDS)
 OF_GPU = ("node", "gpu")
+OF_TORCH = ("node", "gpu", "run", "role")  # without a probe there is no role
+OF_ENGINE = ("node", "engine", "address", "run")
 Rows = Iterable[tuple[Sequence[str], float | None]]
 
 
@@ -63,22 +66,25 @@ class _Fleet(Collector):
         yield from _gpus(nodes, now)
         yield from _hosts(nodes, now)
         yield from self._torch(now)
+        yield from _engines(nodes, now)
         yield from _runs(runs)
         yield from self._alerts()
         yield from self._agents(nodes, now)
         yield from self._server()
 
     def _torch(self, now: float) -> Iterator[Metric]:
-        fresh = [
-            (tuple(part or "" for part in key), point.memory)
-            for key, point in self._service.picture.torch_latest.items()
-            if now - point.at <= TORCH_SHOWN_SECONDS
-        ]
-        labels = ("node", "gpu", "run")
-        yield _gauge("oomwatch_torch_reserved_bytes", "Memory that torch's allocator has reserved.", labels,
-                     ((key, memory.reserved_bytes) for key, memory in fresh))  # fmt: skip
-        yield _gauge("oomwatch_torch_allocated_bytes", "Memory that tensors hold, of what torch has reserved.", labels,
-                     ((key, memory.allocated_bytes) for key, memory in fresh))  # fmt: skip
+        fresh = dict(_probed(self._service.engine.fleet.nodes.values(), now))
+        probed = {key[:2] for key in fresh}
+        for (node, gpu, run), point in self._service.picture.torch_latest.items():
+            if now - point.at <= TORCH_SHOWN_SECONDS and (node, gpu) not in probed:
+                memory = point.memory
+                fresh[node, gpu or "", run or "", ""] = Allocator(memory.reserved_bytes, memory.allocated_bytes)
+        yield _gauge("oomwatch_torch_reserved_bytes", "Memory that torch's allocator has reserved.", OF_TORCH,
+                     ((key, sums.reserved_bytes) for key, sums in fresh.items()))  # fmt: skip
+        yield _gauge("oomwatch_torch_allocated_bytes", "Memory that tensors hold, of what torch has reserved.",
+                     OF_TORCH, ((key, sums.allocated_bytes) for key, sums in fresh.items()))  # fmt: skip
+        yield _counter("oomwatch_torch_alloc_retries", "Times that torch's allocator flushed its cache to survive.",
+                       OF_TORCH, ((key, sums.alloc_retries_total) for key, sums in fresh.items()))  # fmt: skip
 
     def _alerts(self) -> Iterator[Metric]:
         counts = {(rule.alert, rule.severity): 0 for rule in self._service.engine.rules.rules if rule.enabled}
@@ -183,6 +189,36 @@ def _tightest(node: NodeRecord, now: float) -> tuple[int, int] | None:
     ]
     known = [(used, limit) for used, limit in pairs if used is not None and limit]
     return max(known, key=lambda pair: pair[0] / pair[1], default=None)
+
+
+def _probed(nodes: Iterable[NodeRecord], now: float) -> Iterator[tuple[tuple[str, str, str, str], Allocator]]:
+    """Sums over the processes of each role on each GPU that a probe is on."""
+    for node in nodes:
+        sums: dict[tuple[str, str, str, str], Allocator] = {}
+        for reading in node.torch:
+            gpu = node.gpus.get(reading.gpu or "")
+            if gpu is not None and now - gpu.probed_at <= stale_after_seconds(node):
+                key = (node.name, gpu.facts.gpu, reading.run or gpu.run or "", reading.role or "")
+                sums[key] = plus(sums.get(key, UNKNOWN), reading)
+        yield from sums.items()
+
+
+def _engines(nodes: list[NodeRecord], now: float) -> Iterator[Metric]:
+    heard = [
+        ((node.name, engine.engine, engine.address, engine.run or ""), engine)
+        for node in nodes
+        if now - node.engines_at <= ENGINES_SHOWN_SECONDS
+        for engine in node.engines
+    ]
+    yield _gauge("oomwatch_kv_cache_used_ratio", "Share of the rollout engine's KV cache in use.", OF_ENGINE,
+                 ((key, engine.kv_used_ratio) for key, engine in heard))  # fmt: skip
+    yield _gauge("oomwatch_engine_requests_running", "Requests that the engine works on.", OF_ENGINE,
+                 ((key, engine.requests_running) for key, engine in heard))  # fmt: skip
+    yield _gauge("oomwatch_engine_requests_waiting", "Requests that wait for room in the engine.", OF_ENGINE,
+                 ((key, engine.requests_waiting) for key, engine in heard))  # fmt: skip
+    yield _counter("oomwatch_engine_preemptions", "Requests that the engine put back for want of room (SGLang: "
+                   "retractions).", OF_ENGINE,
+                   ((key, engine.preemptions_total) for key, engine in heard))  # fmt: skip
 
 
 def _runs(runs: list[RunRecord]) -> Iterator[Metric]:

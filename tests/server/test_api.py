@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.server.house import hello, sample
-from tests.server.running_server import AgentClient, RunningServer, serving, settings_in, until
+from tests.server.running_server import RULES, AgentClient, RunningServer, serving, settings_in, until
 
 from oomwatch import wire
 
@@ -123,14 +123,48 @@ def test_nodes_runs_steps_rules_agents_and_the_whole_state_can_be_asked_for(serv
     assert server.get("/api/v1/state").json()["type"] == "snapshot"
 
 
+def test_a_condition_that_waits_out_its_hold_time_is_no_alert_unless_it_is_asked_for(tmp_path: Path) -> None:
+    rules = RULES.replace("keep_firing_for: 1s", "for: 1h")
+    (tmp_path / "alerts.yaml").write_text(rules, encoding="utf-8")
+    with serving(settings_in(tmp_path)) as server, AgentClient(server) as agent:
+        agent.greet(hello(sent_at=time.time()))
+        agent.say(sample(1, 79, time.time()))
+        until("the condition to be met", lambda: server.get("/api/v1/alerts?state=pending").json())
+        assert server.get("/api/v1/alerts").json() == []
+        (row,) = server.get("/api/v1/alerts?state=pending").json()
+        assert (row["state"], row["fired_at"]) == ("pending", None)
+
+
+def test_the_phases_of_a_run_are_an_array_of_spans(tmp_path: Path) -> None:
+    at, run = time.time(), "demo/qwen7b_grpo"  # verl names a run by project and experiment
+    step = wire.Step(step=4, step_seconds=60.0, phase_seconds={"rollout": 20.0, "update_actor": 40.0})
+    with serving(settings_in(tmp_path)) as server, AgentClient(server) as agent:
+        agent.greet(hello(sent_at=at, run=run))
+        agent.say(wire.Event(seq=1, at=at, body=step), wire.Event(seq=2, at=at, body=wire.Config(values={"n": 5})))
+        agent.hear_ack_of(2)
+        query = {"run": run}
+        first, second = server.get("/api/v1/phases", params=query).json()
+        assert (first["phase"], first["known_by"], first["step"]) == ("rollout", "step line", 4)
+        assert first["end_at"] == second["start_at"] == pytest.approx(at - 40)
+        assert server.get("/api/v1/phases", params={**query, "from": str(at - 30)}).json() == [second]
+        assert server.get("/api/v1/phases", params={**query, "to": str(at - 50)}).json() == [first]
+        assert server.get("/api/v1/phases", params={"run": "other"}).status_code == 404
+        assert server.get(f"/api/v1/runs/{run}/steps").json()[0]["step"]["step"] == 4
+        assert server.get("/api/v1/runs/demo%2Fqwen7b_grpo/steps").json()[0]["step"]["step"] == 4
+        (told,) = server.get("/api/v1/runs").json()
+        assert told["config"] == {"n": 5}
+        assert {sensor["signal"] for sensor in told["sensors"]} >= {"step_line", "phases", "config"}
+        assert len(told["phases"]) == 2
+
+
 def test_every_path_of_the_api_is_described_with_types_that_exist(server: RunningServer) -> None:
     described = server.get("/api/v1/openapi.json").json()
     paths = {path for path in described["paths"] if path.startswith("/api/v1/")}
-    assert len(paths) >= 9
+    assert len(paths) >= 10
     text = server.get("/api/v1/openapi.json").text
     named = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
     assert named <= set(described["components"]["schemas"])
-    assert {"AlertRow", "Snapshot", "History"} <= named
+    assert {"AlertRow", "Snapshot", "History", "PhaseSpan"} <= named
 
 
 # ---------------------------------------------------------------- health, page and headers

@@ -167,6 +167,77 @@ def test_torch_memory_is_found_by_run_and_by_gpu(store: Store) -> None:
     assert store.series("torch_device_used_bytes", {"run": "r2", "gpu": "1"}, NOON, NOON + 60, 1).mean == (35,)
 
 
+def probed(seq: int, *reserved: int | None, retries: int | None = None) -> wire.Sample:
+    torch = tuple(
+        wire.TorchSample(pid=pid, gpu="0", reserved_bytes=amount, allocated_bytes=1, alloc_retries_total=retries)
+        for pid, amount in enumerate(reserved)
+    )
+    return wire.Sample(seq=seq, at=NOON + seq, gpus=(wire.GpuSample(gpu="0", used_bytes=90),), torch=torch)
+
+
+def test_what_probes_say_is_the_sum_over_the_processes_of_the_gpu(store: Store) -> None:
+    record(store, probed(1, 30, 12, retries=2), probed(2, 31, None), probed(3))
+    assert store.series("torch_reserved_bytes", GPU, NOON, NOON + 60, 1).max == (42, 31)
+    assert store.series("torch_allocated_bytes", GPU, NOON, NOON + 60, 1).max == (2, 2)
+    assert store.series("torch_alloc_retries_total", GPU, NOON, NOON + 60, 1).max == (4,)
+    assert store.series("gpu_used_bytes", GPU, NOON, NOON + 60, 2).max == (90, 90)
+    store.compact(NOON + 86_400)
+    assert store.series("torch_reserved_bytes", GPU, NOON, NOON + 60, 1).max == (42, 31)
+
+
+def test_log_lines_fill_the_time_before_there_was_a_probe_and_are_not_mixed_in_after(store: Store) -> None:
+    before, within, elsewhere = (
+        event(1, wire.TorchMemory(reserved_bytes=10, gpu="0")),
+        event(12, wire.TorchMemory(reserved_bytes=99, gpu="0")),
+        event(13, wire.TorchMemory(reserved_bytes=77, gpu="1")),
+    )
+    record(store, before, msgspec.structs.replace(probed(2, 40), at=NOON + 100), within, elsewhere)
+    found = store.series("torch_reserved_bytes", GPU, NOON, NOON + 600, 1)
+    assert (found.times, found.max) == ((NOON + 10, NOON + 100), (10, 40))
+    assert store.series("torch_reserved_bytes", {"run": "r1"}, NOON, NOON + 600, 1).max == (10, 99, 77)
+
+
+def test_readings_from_before_there_were_probes_are_read_beside_newer_ones(store: Store) -> None:
+    record(store, *samples([1, 2]))
+    record(store, probed(10, 40))
+    store.compact(NOON + 86_400)
+    used = store.series("gpu_used_bytes", GPU, NOON, NOON + 1, 1)
+    assert (used.min, used.max) == ((MIB,), (2 * MIB,))
+    assert store.series("torch_reserved_bytes", GPU, NOON, NOON + 60, 1).max == (40,)
+    assert [len(sample.gpus) for _, sample in store.recent_samples(NOON)] == [1, 1, 1]
+
+
+def test_the_engines_of_a_node_are_its_fullest_cache_and_the_sums_of_their_queues(store: Store) -> None:
+    engines = (
+        wire.EngineSample(engine="vllm", address="a", kv_used_ratio=0.8125, requests_waiting=3, preemptions_total=2),
+        wire.EngineSample(engine="vllm", address="b", kv_used_ratio=0.25, requests_waiting=4),
+    )
+    host = wire.HostSample(memory_used_bytes=5)
+    record(
+        store,
+        wire.Sample(seq=1, at=NOON, host=host, engines=engines),
+        wire.Sample(seq=2, at=NOON + 1, host=host),
+    )
+    node = {"node": "n1"}
+    assert store.series("kv_cache_used_ratio", node, NOON, NOON + 60, 1).max == (0.8125,)
+    assert store.series("engine_requests_waiting", node, NOON, NOON + 60, 1).max == (7,)
+    assert store.series("engine_preemptions_total", node, NOON, NOON + 60, 1).max == (2,)
+    assert store.series("host_memory_used_bytes", node, NOON, NOON + 1, 1).max == (5,)
+
+
+def test_an_engine_that_is_asked_every_ten_seconds_has_no_gaps(store: Store) -> None:
+    engine = wire.EngineSample(engine="vllm", address="a", kv_used_ratio=0.5)
+    record(
+        store,
+        *(
+            wire.Sample(seq=n + 1, at=NOON + n, host=wire.HostSample(), engines=(engine,) if n % 10 == 3 else ())
+            for n in range(60)
+        ),
+    )
+    found = store.series("kv_cache_used_ratio", {"node": "n1"}, NOON, NOON + 60, 1)
+    assert (found.step_seconds, found.max) == (20.0, (0.5, 0.5, 0.5))
+
+
 def test_an_unknown_name_is_answered_with_the_known_ones(store: Store) -> None:
     with pytest.raises(ValueError, match="gpu_usage") as caught:
         store.series("gpu_usage", GPU, NOON, NOON + 60, 1)

@@ -1,5 +1,6 @@
 """What Prometheus reads."""
 
+import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 from tests.server.house import GIB, START, House, hello, sample
 
@@ -94,8 +95,50 @@ def test_a_run_is_exported_by_its_last_step() -> None:
     assert found['oomwatch_step_seconds{run="qwen7b"}'] == 90
     assert found['oomwatch_rollout_seconds{run="qwen7b"}'] == 30
     assert found['oomwatch_reshard_cycles_total{run="qwen7b"}'] == 1
-    assert found['oomwatch_torch_reserved_bytes{gpu="0",node="gpu-07",run="qwen7b"}'] == 50 * GIB
-    assert found['oomwatch_torch_allocated_bytes{gpu="0",node="gpu-07",run="qwen7b"}'] == 40 * GIB
+    assert found['oomwatch_torch_reserved_bytes{gpu="0",node="gpu-07",role="",run="qwen7b"}'] == 50 * GIB
+    assert found['oomwatch_torch_allocated_bytes{gpu="0",node="gpu-07",role="",run="qwen7b"}'] == 40 * GIB
+
+
+def test_what_a_probe_says_is_exported_for_each_role_and_the_log_no_longer() -> None:
+    house = House()
+    session, _ = house.connect(hello(run="qwen7b"))
+    logged = wire.TorchMemory(reserved_bytes=50 * GIB, gpu="0")
+    house.service.take(session, wire.Event(seq=1, at=START, body=logged))
+    torch = (
+        wire.TorchSample(pid=1, gpu="0", role="actor", reserved_bytes=30 * GIB, alloc_retries_total=2),
+        wire.TorchSample(pid=2, gpu="0", role="actor", reserved_bytes=10 * GIB),
+        wire.TorchSample(pid=3, gpu="0", role="rollout", reserved_bytes=20 * GIB, allocated_bytes=5 * GIB),
+        wire.TorchSample(pid=4, reserved_bytes=GIB),  # of no GPU that is known
+    )
+    house.service.take(session, msgspec.structs.replace(sample(2, 70), torch=torch))
+    found = {name: value for name, value in values(house).items() if name.startswith("oomwatch_torch")}
+    labels = 'gpu="0",node="gpu-07",role="{}",run="qwen7b"'
+    actor, rollout = labels.format("actor"), labels.format("rollout")
+    assert found == {
+        f"oomwatch_torch_reserved_bytes{{{actor}}}": 40 * GIB,
+        f"oomwatch_torch_reserved_bytes{{{rollout}}}": 20 * GIB,
+        f"oomwatch_torch_allocated_bytes{{{rollout}}}": 5 * GIB,
+        f"oomwatch_torch_alloc_retries_total{{{actor}}}": 2,
+    }
+    house.now += 60
+    assert not any('role="actor"' in name for name in values(house))
+
+
+def test_a_rollout_engine_is_exported_while_it_is_heard() -> None:
+    house = House()
+    session, _ = house.connect()
+    engine = wire.EngineSample(
+        engine="vllm", address="127.0.0.1:8000", run="r", kv_used_ratio=0.97, requests_waiting=3, preemptions_total=12
+    )
+    house.service.take(session, msgspec.structs.replace(sample(1, 40), engines=(engine,)))
+    labels = '{address="127.0.0.1:8000",engine="vllm",node="gpu-07",run="r"}'
+    found = values(house)
+    assert found[f"oomwatch_kv_cache_used_ratio{labels}"] == 0.97
+    assert found[f"oomwatch_engine_requests_waiting{labels}"] == 3
+    assert found[f"oomwatch_engine_preemptions_total{labels}"] == 12
+    assert f"oomwatch_engine_requests_running{labels}" not in found
+    house.now += 61
+    assert not any(name.startswith("oomwatch_kv") for name in values(house))
 
 
 def test_every_rule_is_exported_and_counts_what_fires() -> None:

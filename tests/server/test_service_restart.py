@@ -137,3 +137,27 @@ def test_alerts_that_ended_lately_are_shown_again(store: Store) -> None:
     store.append(house.shelf.transitions)
     (ended,) = started_again(store, START + 120, SILENCE).service.snapshot().alerts
     assert (ended.id, ended.state, ended.fired_at) == (firing.id, "resolved", START)
+
+
+def test_the_phases_of_before_are_those_that_were_told(store: Store) -> None:
+    """Marks and step lines tell them in turn: read one after the other they would give each step twice."""
+    marks = [
+        (0, wire.EngineWake()),
+        (30, wire.EngineSleep()),
+        (80, wire.Step(step=1, step_seconds=80, phase_seconds={"rollout": 30, "update_actor": 50})),
+        (80, wire.EngineWake()),
+        (110, wire.EngineSleep()),
+        (160, wire.Step(step=2, step_seconds=80, phase_seconds={"rollout": 30, "update_actor": 50})),
+    ]
+    house = House()
+    session, _ = house.connect(hello(run="r"))
+    said: list[wire.Event] = []
+    for seq, (seconds, body) in enumerate(marks, start=1):
+        assert isinstance(body, wire.EngineWake | wire.EngineSleep | wire.Step)
+        said.append(wire.Event(seq=seq, at=START + seconds, run="r", body=body))
+        house.service.take(session, said[-1])
+    remember(store, hello(run="r"), *said)
+    again = started_again(store, START + 170)
+    ((before,), (after,)) = (one.service.snapshot().runs for one in (house, again))
+    assert after.phases == before.phases
+    assert [span.phase for span in after.phases] == ["rollout", "update_actor"] * 2

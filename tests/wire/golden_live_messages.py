@@ -7,7 +7,7 @@ exist yet. The page's own reader is held to the same files by tests/frontend/wir
 from pathlib import Path
 
 import msgspec
-from tests.wire.golden_messages import FACTS, GIB, STEP
+from tests.wire.golden_messages import FACTS, GIB, SAMPLE_WITH_PROBE, STEP
 
 from oomwatch import wire
 
@@ -51,6 +51,8 @@ SAMPLE = wire.Sample(
         oom_kill_total=1,
         processes=(wire.HostProcess(pid=4242, name="TaskRunner", rss_bytes=230 * GIB, run="qwen7b_grpo"),),
     ),
+    torch=SAMPLE_WITH_PROBE.torch,
+    engines=SAMPLE_WITH_PROBE.engines,
 )
 NODE = wire.Node(
     node="gpu-07",
@@ -60,6 +62,7 @@ NODE = wire.Node(
     interval_seconds=1.0,
     facts=FACTS,
     run="qwen7b_grpo",
+    gpu_runs=("qwen7b_grpo", None),
     simulated=True,
     skew_seconds=2.5,
     sample=SAMPLE,
@@ -72,6 +75,29 @@ RUN = wire.Run(
     steps=(wire.StepPoint(at=AT - 20, step=STEP),),
     reshard_cycles_total=12,
     reshard_marker="resume_kv_cache",
+    phases=(
+        wire.PhaseSpan(start_at=AT - 94, end_at=AT - 64, phase="rollout", step=12, known_by="mark"),
+        wire.PhaseSpan(start_at=AT - 64, end_at=AT - 20, phase="update_actor", step=12, known_by="step line"),
+        wire.PhaseSpan(start_at=AT - 20, phase="rollout", known_by="mark"),
+    ),
+    sensors=(
+        wire.Sensor(signal="step_line", source="driver.log", last_seen_at=AT - 20, count=12),
+        wire.Sensor(
+            signal="rollout_seconds",
+            source="driver.log",
+            last_seen_at=AT - 120,
+            count=10,
+            problem="missing_since_step",
+            step=11,
+            texts={"en": "missing since step 11", "zh": "自第 11 步起缺失"},
+        ),
+    ),
+    config={
+        "actor_rollout_ref.rollout.n": 12,
+        "actor_rollout_ref.rollout.gpu_memory_utilization": 0.6,
+        "actor_rollout_ref.rollout.free_cache_engine": True,
+        "actor_rollout_ref.rollout.name": "vllm",
+    },
     simulated=True,
 )
 ALERT = wire.Alert(
@@ -115,6 +141,7 @@ LIVE_MESSAGES: dict[str, wire.LiveMessage] = {
                 used_mib=(73728, None),
                 utilization_percent=(97, None),
                 status=("ok", "lost"),
+                torch_reserved_mib=(62464, None),
                 host_used_mib=716800,
                 cgroup_used_mib=419840,
             ),

@@ -56,7 +56,7 @@ class GpuRecord:
         self.sample: wire.GpuSample | None = None
         self.at = 0.0
         self.status: wire.GpuStatus = "ok"
-        self.processes: tuple[wire.GpuProcess, ...] = ()
+        self.processes: tuple[wire.GpuProcess, ...] | None = None  # None: never read
         self.run: str | None = None
         self.used_peaks = PeakWindow(PEAK_SLICE_SECONDS, PEAK_KEEP_SECONDS)
         self.torch_reserved = Window(TORCH_KEEP_SECONDS)
@@ -89,9 +89,10 @@ class NodeRecord:
         self.gpus: dict[str, GpuRecord] = {}
         self.host: wire.HostSample | None = None
         self.host_at = 0.0
-        self.host_processes: tuple[wire.HostProcess, ...] = ()
+        self.host_processes: tuple[wire.HostProcess, ...] | None = None
         self.torch: tuple[wire.TorchSample, ...] = ()
         self.engines: tuple[wire.EngineSample, ...] = ()
+        self.engines_at = 0.0
         self.runs: dict[str, float] = {}  # run -> time of its last event here
         self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)
         self.greet(hello, now)
@@ -126,7 +127,8 @@ class NodeRecord:
             if sample.host.processes is not None:
                 self.host_processes = sample.host.processes
         self.torch = sample.torch
-        self.engines = sample.engines or self.engines
+        if sample.engines:
+            self.engines, self.engines_at = sample.engines, sample.at
 
     def hear_of(self, run: str, at: float) -> None:
         """Note an event of a run; runs that have long been quiet while this one is not have left the node."""

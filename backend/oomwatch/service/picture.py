@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, NodeRecord
-from oomwatch.service.views import node_tick, node_view, run_view, state_of, steps_of
+from oomwatch.core.fleet import Fleet, NodeRecord, RunRecord
+from oomwatch.service.runviews import all_phases_since, last_phases_since, run_view, steps_of
+from oomwatch.service.views import gpu_runs, node_tick, node_view, state_of
 
 
 class Picture:
@@ -13,10 +14,11 @@ class Picture:
     def __init__(self, fleet: Fleet, skew_of: Callable[[str], float]) -> None:
         self._fleet = fleet
         self._skew_of = skew_of
-        self._states: dict[str, wire.NodeState] = {}
+        self._states: dict[str, tuple[wire.NodeState, tuple[str | None, ...]]] = {}  # and the runs of its GPUs
         self._heard: dict[str, None] = {}  # nodes with a reading for the next tick
         self._nodes: dict[str, None] = {}  # new, or with other facts
         self._runs: dict[str, list[wire.StepPoint]] = {}  # changed, with the steps that are new
+        self._phases: dict[str, str | None] = {}  # the phase that each run was last seen in
         self._torch: list[wire.TorchPoint] = []
         self.torch_latest: dict[tuple[str, str | None, str | None], wire.TorchPoint] = {}  # by node, GPU and run
 
@@ -26,7 +28,7 @@ class Picture:
         return (self._node(node, now) for node in self._fleet.nodes.values())
 
     def runs(self) -> Iterator[wire.Run]:
-        return (run_view(run, steps_of(run)) for run in self._fleet.runs.values())
+        return (run_view(run, steps_of(run), all_phases_since(run)) for run in self._fleet.runs.values())
 
     def _node(self, node: NodeRecord, now: float) -> wire.Node:
         return node_view(node, now, skew_seconds=self._skew_of(node.name))
@@ -52,10 +54,16 @@ class Picture:
         record = self._fleet.nodes.get(node)
         name = event.run or (record and (record.hello.run or record.sole_run()))
         run = self._fleet.runs.get(name or "")
-        if run is None or not isinstance(event.body, wire.Step | wire.Reshard):
-            return
-        new_steps = self._runs.setdefault(run.name, [])
-        new_steps += [point for point in [*steps_of(run)][-1:] if point.step is event.body]  # else it was known already
+        if run is not None and self._changes(run, event.body):
+            new_steps = self._runs.setdefault(run.name, [])
+            last = [*steps_of(run)][-1:]
+            new_steps += [point for point in last if point.step is event.body]  # else it was known already
+
+    def _changes(self, run: RunRecord, body: wire.EventBody) -> bool:
+        """Whether an event makes the run other than it was shown: new, in another phase, or with more known of it."""
+        is_new, phase_before, phase = run.name not in self._phases, self._phases.get(run.name), run.timeline.current()
+        self._phases[run.name] = phase
+        return is_new or phase != phase_before or isinstance(body, wire.Step | wire.Reshard | wire.Config | wire.Probe)
 
     def changes(self, now: float) -> list[wire.LiveMessage]:
         """Nodes and runs that are new or changed."""
@@ -65,16 +73,16 @@ class Picture:
             wire.NodeChanged(node=self._node(fleet.nodes[name], now)) for name in self._nodes if name in fleet.nodes
         ]
         runs = [
-            wire.RunChanged(run=run_view(fleet.runs[name], new))
+            wire.RunChanged(run=run_view(run, new, last_phases_since(run)))
             for name, new in self._runs.items()
-            if name in fleet.runs
+            if (run := fleet.runs.get(name)) is not None
         ]
         self._nodes, self._runs = {}, {}
         return [*nodes, *runs]
 
     def _note_states(self, now: float) -> None:
         for name, node in self._fleet.nodes.items():
-            state = state_of(node, now)
+            state = (state_of(node, now), gpu_runs(node))
             if self._states.get(name) != state:
                 self._states[name] = state
                 self._nodes[name] = None

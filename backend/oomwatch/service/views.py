@@ -1,13 +1,13 @@
-"""What the fleet's records look like to people: pure functions from the core's records to wire's views."""
-
-from collections.abc import Iterable, Iterator
+"""What nodes and alerts look like to people: pure functions from the core's records to wire's views."""
 
 from oomwatch import wire
-from oomwatch.core.fleet import GpuRecord, NodeRecord, RunRecord
+from oomwatch.core import allocator
+from oomwatch.core.fleet import GpuRecord, NodeRecord
 from oomwatch.core.signals import stale_after_seconds
 
 MIB = 2**20
 PERCENT = 100
+ENGINES_SHOWN_SECONDS = 60.0  # engines are asked every ten: one that was not heard for longer may be gone
 
 
 def state_of(node: NodeRecord, now: float) -> wire.NodeState:
@@ -28,20 +28,37 @@ def node_view(node: NodeRecord, now: float, *, skew_seconds: float) -> wire.Node
         interval_seconds=hello.interval_seconds,
         facts=hello.facts,
         run=node.sole_run() or hello.run,
+        gpu_runs=gpu_runs(node),
         simulated=hello.simulated,
         skew_seconds=skew_seconds,
         sample=_latest(node),
     )
 
 
+def gpu_runs(node: NodeRecord) -> tuple[str | None, ...]:
+    """The run on each GPU: of its processes, else the node's where it has but one."""
+    sole = node.sole_run()
+    return tuple([gpu.run or sole for gpu in node.gpus.values()])
+
+
 def _latest(node: NodeRecord) -> wire.Sample | None:
-    """The last readings put together as one sample, with the processes that were read last."""
+    """The last readings put together as one sample, with the processes and engines that were read last."""
     at = last_read_at(node)
     if at == 0:
         return None
     return wire.Sample(
-        seq=0, at=at, gpus=tuple(_gpu_sample(gpu) for gpu in node.gpus.values()), host=_host_sample(node)
+        seq=0,
+        at=at,
+        gpus=tuple(_gpu_sample(gpu) for gpu in node.gpus.values()),
+        host=_host_sample(node),
+        torch=node.torch,
+        engines=engines_of(node),
     )
+
+
+def engines_of(node: NodeRecord) -> tuple[wire.EngineSample, ...]:
+    """The rollout engines that were heard lately."""
+    return node.engines if last_read_at(node) - node.engines_at <= ENGINES_SHOWN_SECONDS else ()
 
 
 def last_read_at(node: NodeRecord) -> float:
@@ -59,7 +76,7 @@ def _gpu_sample(gpu: GpuRecord) -> wire.GpuSample:
         power_watts=last.power_watts if last else None,
         temperature_celsius=last.temperature_celsius if last else None,
         ecc_uncorrected_total=last.ecc_uncorrected_total if last else None,
-        processes=gpu.processes or None,
+        processes=gpu.processes,
     )
 
 
@@ -75,7 +92,7 @@ def _host_sample(node: NodeRecord) -> wire.HostSample | None:
         memory_pressure_some_ratio=host.memory_pressure_some_ratio,
         memory_pressure_full_ratio=host.memory_pressure_full_ratio,
         oom_kill_total=host.oom_kill_total,
-        processes=node.host_processes or None,
+        processes=node.host_processes,
     )
 
 
@@ -92,9 +109,16 @@ def node_tick(node: NodeRecord) -> wire.NodeTick:
         used_mib=tuple([_mib(sample.used_bytes) if sample else None for sample in read]),
         utilization_percent=tuple([_percent(sample.utilization_ratio) if sample else None for sample in read]),
         status=tuple(gpu.status for gpu in gpus) if any(gpu.status != "ok" for gpu in gpus) else None,
+        torch_reserved_mib=_torch_mib(node) if node.torch else None,
         host_used_mib=_mib(host.memory_used_bytes) if host else None,
         cgroup_used_mib=_mib(host.cgroup_used_bytes) if host else None,
     )
+
+
+def _torch_mib(node: NodeRecord) -> tuple[int | None, ...] | None:
+    sums = allocator.by_gpu(node.torch)
+    columns = tuple([_mib(sums.get(label, allocator.UNKNOWN).reserved_bytes) for label in node.gpus])
+    return columns if any(amount is not None for amount in columns) else None
 
 
 def _mib(amount_bytes: int | None) -> int | None:
@@ -103,25 +127,6 @@ def _mib(amount_bytes: int | None) -> int | None:
 
 def _percent(ratio: float | None) -> int | None:
     return None if ratio is None else round(ratio * PERCENT)
-
-
-def run_view(run: RunRecord, steps: Iterable[wire.StepPoint]) -> wire.Run:
-    """A run with the steps given, which may be all of them or the new ones only."""
-    return wire.Run(
-        run=run.name,
-        nodes=tuple(run.nodes),
-        first_seen_at=run.first_seen_at,
-        last_seen_at=run.last_seen_at,
-        steps=tuple(steps),
-        reshard_cycles_total=run.cycles_total(),
-        reshard_marker=run.cycle_marker(),
-        simulated=run.simulated,
-    )
-
-
-def steps_of(run: RunRecord) -> Iterator[wire.StepPoint]:
-    """The steps that are kept in memory, oldest first."""
-    return (wire.StepPoint(at=record.at, step=record.step) for record in run.steps)
 
 
 def alert_view(

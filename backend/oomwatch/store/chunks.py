@@ -2,17 +2,19 @@
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from oomwatch import wire
+from oomwatch.core import allocator
 from oomwatch.store import columns
 from oomwatch.store.columns import Columns, Field, Reading
+from oomwatch.store.engines import NO_ENGINES, joined
 from oomwatch.store.rows import pieces, put
 from oomwatch.store.schema import chunks, loose_hours, subjects
 
@@ -24,6 +26,9 @@ GRACE_MS = 900_000
 _FAR_FUTURE = 1e12  # wire.UnixSeconds ends there
 
 
+_Place: TypeAlias = tuple[str, str, int]  # node, gpu and hour
+
+
 class _Chunk(NamedTuple):
     subject: int
     start_ms: int
@@ -32,7 +37,8 @@ class _Chunk(NamedTuple):
 
 def write(connection: Connection, samples: Iterable[tuple[str, wire.Sample]]) -> None:
     """Store the readings of (node, sample) pairs, one chunk a subject and hour."""
-    readings: dict[tuple[str, str, int], list[tuple[int, Reading]]] = defaultdict(list)  # by node, gpu and hour
+    readings: dict[_Place, list[tuple[int, Reading]]] = defaultdict(list)
+    beside: dict[_Place, dict[int, object]] = defaultdict(dict)  # what probes and engines said at the same moment
     for node, sample in samples:
         at_ms = round(sample.at * 1000)
         hour_ms = at_ms - at_ms % HOUR_MS
@@ -40,9 +46,14 @@ def write(connection: Connection, samples: Iterable[tuple[str, wire.Sample]]) ->
             readings[node, gpu.gpu, hour_ms].append((at_ms, gpu))
         if sample.host is not None:
             readings[node, HOST, hour_ms].append((at_ms, sample.host))
+        for label, sums in allocator.by_gpu(sample.torch).items():
+            beside[node, label, hour_ms][at_ms] = sums
+        if sample.engines:
+            beside[node, HOST, hour_ms][at_ms] = joined(sample.engines)
     if readings:
         ids = _subject_ids(connection, dict.fromkeys((node, gpu) for node, gpu, _ in readings))
-        _insert(connection, [_chunk(ids[node, gpu], gpu, rows) for (node, gpu, _), rows in readings.items()])
+        new = [_chunk(ids[place[:2]], place[1], rows, beside.get(place)) for place, rows in readings.items()]
+        _insert(connection, new)
         _open_hours(connection, {hour_ms for _, _, hour_ms in readings})
 
 
@@ -85,7 +96,7 @@ def read_column(
     connection: Connection, node: str, gpu: str, field: str, start: float, end: float
 ) -> Iterator[tuple[Sequence[int], Sequence[float]]]:
     """(milliseconds, stored numbers) of one field, chunk by chunk, covering at least `start` to `end`."""
-    index = columns.field_index(fields_of(gpu), field)
+    index = columns.field_index(all_fields_of(gpu), field)
     subject = select(subjects.c.id).where(subjects.c.node == node, subjects.c.gpu == gpu).scalar_subquery()
     for chunk in _between(connection, chunks.c.subject == subject, start, end):
         part = columns.unpack(chunk.start_ms, chunk.blob, only=index)
@@ -107,8 +118,18 @@ def fields_of(gpu: str) -> tuple[Field, ...]:
     return columns.HOST_FIELDS if gpu == HOST else columns.GPU_FIELDS
 
 
-def _chunk(subject: int, gpu: str, rows: Sequence[tuple[int, Reading]]) -> _Chunk:
+def all_fields_of(gpu: str) -> tuple[Field, ...]:
+    """The columns that a GPU, or the host, may have."""
+    return fields_of(gpu) + (columns.ENGINE_FIELDS if gpu == HOST else columns.TORCH_FIELDS)
+
+
+def _chunk(subject: int, gpu: str, rows: Sequence[tuple[int, Reading]], beside: Mapping[int, object] | None) -> _Chunk:
     packed = columns.from_readings(fields_of(gpu), rows)
+    if beside:
+        fields, nothing = (
+            (columns.ENGINE_FIELDS, NO_ENGINES) if gpu == HOST else (columns.TORCH_FIELDS, allocator.UNKNOWN)
+        )
+        packed = columns.widened(packed, fields, [beside.get(at_ms, nothing) for at_ms in packed.at_ms])
     return _Chunk(subject, packed.at_ms[0], columns.pack(packed))
 
 

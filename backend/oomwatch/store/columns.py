@@ -10,7 +10,9 @@ noise: 0.97 is kept as 970 and comes back as 0.97 exactly. float32 counts whole 
 multiple of a page, which makes it exact up to 64 GiB for 4 KiB pages and 1 TiB for the 64 KiB ones of a GPU, and right
 to 1 part in 16 million above. Missing is NaN in the blob and None outside.
 
-A field added to a table at its end reads as missing in older blobs; none may be removed or moved.
+A field added to a table at its end reads as missing in older blobs; none may be removed or moved. Columns that few
+subjects have (torch's allocator where a probe is, the rollout engines of a host) stand behind those that all have, and
+are left out of a blob in which they would be empty. The next field of any table goes behind both.
 """
 
 import struct
@@ -63,6 +65,18 @@ HOST_FIELDS = (
     Field("memory_pressure_full_ratio", 10_000),
     Field("oom_kill_total", whole=True),
 )
+# Behind GPU_FIELDS: sums over the processes with a probe, as in core.allocator.
+TORCH_FIELDS = (
+    Field("reserved_bytes", whole=True),
+    Field("allocated_bytes", whole=True),
+    Field("alloc_retries_total", whole=True),
+)
+# Behind HOST_FIELDS: over the node's rollout engines.
+ENGINE_FIELDS = (
+    Field("kv_used_ratio", 10_000),
+    Field("requests_waiting", whole=True),
+    Field("preemptions_total", whole=True),
+)
 
 Reading = wire.GpuSample | wire.HostSample
 R = TypeVar("R", wire.GpuSample, wire.HostSample)
@@ -84,12 +98,23 @@ def from_readings(fields: Sequence[Field], rows: Sequence[tuple[int, Reading]]) 
     return Columns(array("q", (at_ms for at_ms, _ in rows)), values)
 
 
+def widened(columns: Columns, fields: Sequence[Field], beside: Sequence[Any]) -> Columns:
+    """The same rows with further columns: one of `beside` a row, which has the fields as attributes."""
+    read = attrgetter(*(field.name for field in fields))
+    by_field = zip(*(read(one) for one in beside), strict=True)
+    further = tuple(_stored(field, column) for field, column in zip(fields, by_field, strict=True))
+    return Columns(columns.at_ms, columns.values + further)
+
+
 def to_readings(fields: Sequence[Field], columns: Columns, make: Callable[..., R]) -> Iterator[tuple[int, R]]:
-    """(milliseconds, reading) rows. `make` takes the fields by name, and adds what the columns lack: a GPU's label."""
+    """(milliseconds, reading) rows. `make` takes the fields by name, and adds what the columns lack: a GPU's label.
+
+    Columns behind those of `fields` are passed over.
+    """
     names = [field.name for field in fields]
     by_field = [
         _read_back(field, column) if column else [None] * len(columns.at_ms)
-        for field, column in zip(fields, _padded(columns.values, len(fields)), strict=True)
+        for field, column in zip(fields, _padded(columns.values[: len(fields)], len(fields)), strict=True)
     ]
     for at_ms, *values in zip(columns.at_ms, *by_field, strict=True):
         yield at_ms, make(**dict(zip(names, values, strict=True)))

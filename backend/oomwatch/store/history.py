@@ -1,6 +1,8 @@
 """Named figures over time: what the API's charts are drawn from. SERIES lists them, one line each."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isnan
 from typing import Protocol
 
 import msgspec
@@ -13,6 +15,8 @@ from oomwatch.store.buckets import Buckets
 from oomwatch.store.schema import nodes
 
 Part = tuple[Sequence[int], Sequence[float]]  # milliseconds and values of equal length, in the order of time
+ENGINES_SECONDS = 10.0  # between two slow reads of an agent
+FRESH_MS = 60_000  # while a probe tells, log lines of the same GPU are not mixed in (fleet.PROBE_FRESH_SECONDS)
 _hello_decoder = msgspec.json.Decoder(wire.Hello)
 
 
@@ -71,12 +75,19 @@ class _Reading(Struct, frozen=True):
 
     def read(self, connection: Connection, labels: Mapping[str, str], start: float, end: float) -> Iterator[Part]:
         gpu = labels["gpu"] if self.of_gpu else chunks.HOST
-        fields = chunks.fields_of(gpu)
+        fields = chunks.all_fields_of(gpu)
         divisor = float(fields[columns.field_index(fields, self.field)].per_unit)
         if self.share:
             divisor *= _usable_bytes(_hello(connection, labels["node"]), gpu)
         for at_ms, values in chunks.read_column(connection, labels["node"], gpu, self.field, start, end):
             yield at_ms, values if divisor == 1 else [value / divisor for value in values]
+
+
+class _Engines(_Reading, frozen=True):
+    """A figure of a node's rollout engines, which are asked at slow reads only."""
+
+    def shortest_step(self, connection: Connection, labels: Mapping[str, str]) -> float:
+        return max(2 * ENGINES_SECONDS, _Reading.shortest_step(self, connection, labels))
 
 
 _ReadFigures = Callable[[Connection, str, Mapping[str, str], float, float], Iterator[tuple[list[int], list[float]]]]
@@ -103,12 +114,44 @@ class _Figure(Struct, frozen=True):
         return self.figures(connection, self.field, labels, start, end)
 
 
+class _Torch(Struct, frozen=True):
+    """torch's allocator: of a GPU as its probes said, and as log lines said at times when no probe did."""
+
+    unit: str
+    field: str
+    sampled: bool = False
+
+    @property
+    def _logged(self) -> _Figure:
+        return _Figure(self.unit, self.field, events.torch_figures, frozenset({"run", "node", "gpu"}))
+
+    def check(self, labels: Mapping[str, str]) -> str | None:
+        return self._logged.check(labels)
+
+    def shortest_step(self, connection: Connection, labels: Mapping[str, str]) -> float:  # noqa: ARG002
+        return 0.0
+
+    def read(self, connection: Connection, labels: Mapping[str, str], start: float, end: float) -> Iterator[Part]:
+        probed: list[int] = []
+        if set(labels) == {"node", "gpu"}:
+            of_gpu = _Reading(self.unit, self.field)
+            for at_ms, values in of_gpu.read(connection, labels, start - FRESH_MS / 1000, end + FRESH_MS / 1000):
+                probed += [moment for moment, value in zip(at_ms, values, strict=True) if not isnan(value)]
+                yield at_ms, values
+        probed.sort()
+        for at_ms, values in self._logged.read(connection, labels, start, end):
+            kept = [index for index, moment in enumerate(at_ms) if not _is_near(moment, probed)]
+            yield [at_ms[index] for index in kept], [values[index] for index in kept]
+
+
+def _is_near(moment_ms: int, probed_ms: Sequence[int]) -> bool:
+    """Whether a probe told at about that time. Its moments are in order."""
+    after = bisect_left(probed_ms, moment_ms - FRESH_MS)
+    return after < len(probed_ms) and probed_ms[after] <= moment_ms + FRESH_MS
+
+
 def _step(unit: str, field: str) -> _Figure:
     return _Figure(unit, field, events.step_figures, frozenset({"run", "node"}))
-
-
-def _torch(unit: str, field: str) -> _Figure:
-    return _Figure(unit, field, events.torch_figures, frozenset({"run", "node", "gpu"}))
 
 
 SERIES: dict[str, _Kind] = {
@@ -135,9 +178,15 @@ SERIES: dict[str, _Kind] = {
     "response_clip_ratio": _step("ratio", "response_clip_ratio"),
     "rollout_ms_per_token": _step("milliseconds", "rollout_ms_per_token"),
     "tokens_total": _step("tokens", "tokens_total"),
-    "torch_reserved_bytes": _torch("bytes", "reserved_bytes"),
-    "torch_allocated_bytes": _torch("bytes", "allocated_bytes"),
-    "torch_device_used_bytes": _torch("bytes", "device_used_bytes"),
+    "torch_reserved_bytes": _Torch("bytes", "reserved_bytes"),
+    "torch_allocated_bytes": _Torch("bytes", "allocated_bytes"),
+    "torch_device_used_bytes": _Figure(
+        "bytes", "device_used_bytes", events.torch_figures, frozenset({"run", "node", "gpu"})
+    ),
+    "torch_alloc_retries_total": _Reading("count", "alloc_retries_total"),
+    "kv_cache_used_ratio": _Engines("ratio", "kv_used_ratio", of_gpu=False),
+    "engine_requests_waiting": _Engines("count", "requests_waiting", of_gpu=False),
+    "engine_preemptions_total": _Engines("count", "preemptions_total", of_gpu=False),
 }
 
 

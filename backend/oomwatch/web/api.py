@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from oomwatch import wire
+from oomwatch.service import runviews
 from oomwatch.store.store import StoreError
 from oomwatch.web.answers import answer, refusal
 from oomwatch.web.parts import Parts, parts_of
@@ -45,7 +46,7 @@ async def state(request: Request) -> Response:
 async def alerts(
     request: Request,
     *,
-    state: Annotated[State | None, Query(description="without it, all states")] = None,
+    state: Annotated[State | None, Query(description="without it, what fires and what is over")] = None,
     node: str | None = None,
     run: str | None = None,
     alert: Annotated[str | None, Query(description="name of the rule")] = None,
@@ -56,8 +57,9 @@ async def alerts(
     """Alerts, the one that started last first. Open ones have their numbers as of now."""
     parts = parts_of(request)
     wanted = {"node": node, "run": run, "alert": alert}
-    found = [one for one in parts.service.open_alerts() if _matches(one, wanted) and state in (None, one.state)]
-    if state in (None, "resolved"):
+    states = ("firing", "resolved") if state is None else (state,)  # what is pending is no alert yet
+    found = [one for one in parts.service.open_alerts() if _matches(one, wanted) and one.state in states]
+    if "resolved" in states:
         found += await _ended(parts, wanted, since, limit)
     newest = sorted(found, key=lambda one: (one.started_at, one.id), reverse=True)[:limit]
     return answer([alert_row(one, lang) for one in newest])
@@ -115,15 +117,30 @@ async def node(request: Request, name: str) -> Response:
 
 @router.get("/runs", responses=_returns(list[wire.Run]))
 async def runs(request: Request) -> Response:
-    """Every run with its last steps."""
+    """Every run with its last steps and phases, its signals and its configuration."""
     return answer(list(parts_of(request).service.picture.runs()))
 
 
-@router.get("/runs/{name}/steps", responses=_returns(list[wire.StepPoint], 400, 503))
+@router.get("/runs/{name:path}/steps", responses=_returns(list[wire.StepPoint], 400, 503))
 async def steps(request: Request, name: str, limit: Annotated[int, Query(ge=1, le=STEPS_MAX)] = 500) -> Response:
     """The last steps of a run, oldest first."""
     parts = parts_of(request)
     return answer(await parts.read(parts.store.steps, name, limit))
+
+
+@router.get("/phases", responses=_returns(list[wire.PhaseSpan], 400, 404))
+async def phases(
+    request: Request,
+    *,
+    run: str,
+    start: Annotated[float, Query(alias="from", description="Unix seconds")] = 0.0,
+    end: Annotated[float, Query(alias="to", description="Unix seconds; without it, up to now")] = float("inf"),
+) -> Response:
+    """The phases that a run went through, oldest first: the last 4000 or so are known."""
+    record = parts_of(request).service.engine.fleet.runs.get(run)
+    if record is None:
+        return refusal(404, f'there is no run "{run}"')
+    return answer(list(runviews.phases(record, start, end)))
 
 
 @router.get("/history", responses=_returns(History, 400, 503))
@@ -197,7 +214,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     """FastAPI's description with the wire's types in it."""
     if app.openapi_schema is None:
         described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        kinds = [wire.Snapshot, AlertRow, AlertStory, wire.RulesChanged, History, Agent, wire.StepPoint]
+        kinds = [wire.Snapshot, AlertRow, AlertStory, wire.RulesChanged, History, Agent, wire.StepPoint, wire.PhaseSpan]
         _, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
         described.setdefault("components", {}).setdefault("schemas", {}).update(components)
         app.openapi_schema = described

@@ -1,5 +1,6 @@
 """What the server knew before it was stopped, from the database into the engine, before any agent is let in."""
 
+import heapq
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -43,6 +44,8 @@ def heard_at(known: Sequence[KnownNode], firing: Iterable[wire.Transition], now:
 def _messages(store: Store, known: Sequence[KnownNode], now: float) -> Iterator[tuple[str, wire.AgentMessage]]:
     yield from ((node.hello.node, node.hello) for node in known)
     yield from store.recent_samples(now - min(SAMPLES_SECONDS, SAMPLES_MAX / max(1, len(known))))
-    yield from store.recent_events(now - STEPS_SECONDS, {"step"})
-    yield from store.recent_events(now - EVENTS_SECONDS, wire.EVENT_KINDS - {"step"})
+    steps = store.recent_events(now - STEPS_SECONDS, {"step"})
+    others = store.recent_events(now - EVENTS_SECONDS, wire.EVENT_KINDS - {"step"})
+    # In the order of time: a run's phases are told by marks and step lines in turn.
+    yield from heapq.merge(steps, others, key=lambda told: told[1].at)
     yield from ((node.hello.node, wire.Bye(seq=0, at=node.last_seen)) for node in known if node.stopped)

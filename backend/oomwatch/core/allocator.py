@@ -1,0 +1,38 @@
+"""torch's allocator on one GPU: the figures of all the processes there, together."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from oomwatch import wire
+
+
+class Allocator(NamedTuple):
+    """Sums over the processes with a probe. None: no process told it."""
+
+    reserved_bytes: int | None = None
+    allocated_bytes: int | None = None
+    alloc_retries_total: int | None = None
+
+
+UNKNOWN = Allocator()
+
+
+def by_gpu(readings: Iterable[wire.TorchSample]) -> dict[str, Allocator]:
+    """The sums of each GPU that a probe is on; processes that could not be mapped to a GPU are in none."""
+    sums: dict[str, Allocator] = {}
+    for reading in readings:
+        if reading.gpu is not None:
+            sums[reading.gpu] = plus(sums.get(reading.gpu, UNKNOWN), reading)
+    return sums
+
+
+def plus(sums: Allocator, reading: wire.TorchSample) -> Allocator:
+    return Allocator(
+        _sum(sums.reserved_bytes, reading.reserved_bytes),
+        _sum(sums.allocated_bytes, reading.allocated_bytes),
+        _sum(sums.alloc_retries_total, reading.alloc_retries_total),
+    )
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else one + other
