@@ -3,6 +3,7 @@
 import asyncio
 
 import msgspec
+import pytest
 from msgspec import Struct
 from tests.server.house import FULL_AFTER_A_WHILE, FULL_AT_ONCE, GIB, START, House, hello, sample
 
@@ -16,7 +17,7 @@ class Broken(Struct, frozen=True):
     """A condition with a defect that shows on one node."""
 
     scopes: tuple[str, ...] = ("gpu",)
-    moves_with_time: bool = False
+    hears: tuple[str, ...] = ("readings",)
 
     def judge(self, _fleet: Fleet, subject: Subject, _now: float) -> Verdict:
         if subject.name == "gpu-07":
@@ -203,7 +204,7 @@ def test_what_finds_no_room_in_memory_is_asked_for_again_and_judged_once() -> No
     assert [transition.state for transition in house.channels.offered] == ["firing"]
 
 
-def test_a_failure_of_our_own_is_counted_and_stops_nobody_else() -> None:
+def test_a_rule_with_a_defect_is_counted_logged_once_and_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
     house = House(RuleSet(rules=(*FULL_AT_ONCE.rules, Rule(alert="broken", severity="info", when=(Broken(),)))))  # type: ignore[arg-type]
     session, _ = house.connect()
     house.service.take(session, sample(1, 79))
@@ -211,7 +212,10 @@ def test_a_failure_of_our_own_is_counted_and_stops_nobody_else() -> None:
     house.service.take(other, sample(1, 79))
     house.flush()
     assert house.service.failures_total == 2  # the hello and the sample of gpu-07
-    assert [transition.labels["node"] for transition in house.channels.offered] == ["gpu-08"]
+    assert [transition.labels["node"] for transition in house.channels.offered] == ["gpu-07", "gpu-08"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "the rule broken/info cannot be judged of gpu gpu-07 0; every other rule goes on"
+    ]
 
 
 def test_people_are_told_even_where_the_page_cannot_be() -> None:

@@ -7,17 +7,36 @@ Both return the transitions that follow, in order. The result depends only on th
 replay, backtest and the tests all come through here.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from math import floor
+from typing import NamedTuple
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, Scope, Subject
+from oomwatch.core.fleet import Fleet, News, Scope, Subject
 from oomwatch.core.lifecycle import Episode, Key, Lifecycle
 from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.core.verdict import UNKNOWN, Verdict
 
 GRID_SECONDS = 1.0
 GRID_POINTS_MAX = 600  # after a longer standstill the grid is taken up again ten minutes back
+FAILURES_KEPT = 1000  # for a caller that never asks for them
+SCOPES: tuple[Scope, ...] = ("gpu", "node", "run")
+
+# What a message brings, or the grid.
+READINGS: tuple[News, ...] = ("readings",)
+READINGS_AND_TORCH: tuple[News, ...] = ("readings", "torch")
+EVENT: tuple[News, ...] = ("events",)
+TIME: tuple[News, ...] = ("time",)
+ANYTHING: tuple[News, ...] = ("readings", "torch", "events", "time")
+
+
+class Failure(NamedTuple):
+    """A defect that one rule has on one subject. It stays unjudged by this rule, and all else goes on."""
+
+    rule: str  # Rule.key
+    subject: Subject
+    error: Exception
 
 
 class Engine:
@@ -25,47 +44,57 @@ class Engine:
 
     def __init__(self, rules: RuleSet) -> None:
         self.fleet = Fleet()
+        self.failures: deque[Failure] = deque(maxlen=FAILURES_KEPT)  # whoever has seen to them clears them
         self._lifecycle = Lifecycle()
         self._grid_at: float | None = None
         self._take_rules(rules)
 
     def _take_rules(self, rules: RuleSet) -> None:
         self.rules = rules
-        scopes: tuple[Scope, ...] = ("gpu", "node", "run")
-        self._by_scope = {scope: [rule for rule in rules.in_use() if scope in rule.scopes] for scope in scopes}
-        self._on_grid = {
-            scope: [rule for rule in of_scope if rule.moves_with_time] for scope, of_scope in self._by_scope.items()
+        self._by_scope = {scope: [rule for rule in rules.in_use() if scope in rule.scopes] for scope in SCOPES}
+        self._hearing = {
+            news: {scope: [rule for rule in self._by_scope[scope] if rules.hears(rule, news)] for scope in SCOPES}
+            for news in (READINGS, READINGS_AND_TORCH, EVENT, TIME, ANYTHING)
         }
+        self._unseen = set(self.fleet.nodes)  # by these rules: they are yet to judge any reading of them
 
     # ------------------------------------------------------------ input
 
     def observe(self, message: wire.AgentMessage, node: str, now: float) -> list[wire.Transition]:
         """Take a message of `node` in. Before its first hello a node is unknown, and what it says is dropped."""
         transitions: list[wire.Transition] = []
-        for subject in self._take_in(message, node, now):
-            transitions += self._judge(subject, self._by_scope[subject.scope], now)
+        subjects, news = self._take_in(message, node, now)
+        for subject in subjects:
+            transitions += self._judge(subject, news, now)
         return transitions
 
-    def _take_in(self, message: wire.AgentMessage, node: str, now: float) -> Iterable[Subject]:
+    def _take_in(self, message: wire.AgentMessage, node: str, now: float) -> tuple[Sequence[Subject], tuple[News, ...]]:
+        """The subjects that a message concerns, and what it brings."""
         if isinstance(message, wire.Hello):
-            return list(self.fleet.subjects_of(self.fleet.greet(message, now)))
+            return self.fleet.greet(message, now).subjects, ANYTHING
         record = self.fleet.nodes.get(node)
         if record is None:
-            return []
+            return (), ANYTHING
         record.heard_at = now
         if isinstance(message, wire.Sample):
-            return self.fleet.observe_sample(message, record)
+            return self.fleet.observe_sample(message, record), self._news_of(message, node)
         if isinstance(message, wire.Event):
-            return self.fleet.observe(message, record)
+            return self.fleet.observe(message, record), EVENT
         record.stopped = True
-        return [record.subject]
+        return [record.subject], ANYTHING
+
+    def _news_of(self, sample: wire.Sample, node: str) -> tuple[News, ...]:
+        if node in self._unseen:
+            self._unseen.remove(node)
+            return ANYTHING
+        return READINGS_AND_TORCH if sample.torch else READINGS
 
     def advance(self, now: float) -> list[wire.Transition]:
         """Judge at every grid second since the last call, up to `now`."""
         transitions: list[wire.Transition] = []
         for at in self._grid_until(now):
             for subject in self._subjects_on_grid():
-                transitions += self._judge(subject, self._on_grid[subject.scope], at, also_open=True)
+                transitions += self._judge(subject, TIME, at)
             transitions += self._end_runs(at)
         return transitions
 
@@ -80,8 +109,8 @@ class Engine:
 
     def _subjects_on_grid(self) -> list[Subject]:
         """Subjects with an episode, and those that rules watch which need no data to come true."""
-        subjects = dict.fromkeys(key.subject for key in self._lifecycle.open)
-        if self._on_grid["node"]:
+        subjects = dict.fromkeys(self._lifecycle.open)
+        if self._hearing[TIME]["node"]:
             subjects |= dict.fromkeys(node.subject for node in self.fleet.nodes.values())
         return list(subjects)
 
@@ -89,51 +118,60 @@ class Engine:
         """A run whose nodes have gone on to another one is over, and so are its own alerts."""
         over = [
             key
-            for key in self._lifecycle.open
+            for key in self._lifecycle.open_keys()
             if key.subject.scope == "run" and self.fleet.run_is_over(key.subject.name)
         ]
         return [ended for key in over if (ended := self._lifecycle.end(key, now, "run ended"))]
 
     # ------------------------------------------------------------ judging
 
-    def _judge(
-        self, subject: Subject, rules: list[Rule], now: float, *, also_open: bool = False
-    ) -> Iterator[wire.Transition]:
-        if also_open:
-            open_keys = self._lifecycle.open
-            rules = [r for r in self._by_scope[subject.scope] if r in rules or Key(r.key, subject) in open_keys]
-        for rule in rules:
-            transition = self._judge_rule(rule, subject, now)
-            if transition is not None:
-                yield transition
+    def _judge(self, subject: Subject, news: tuple[News, ...], now: float) -> list[wire.Transition]:
+        """Judge by the rules that such news can make true, and by those with an open episode, which anything ends."""
+        rules = self._hearing[news][subject.scope]
+        open_here = self._lifecycle.open.get(subject, {})
+        if open_here:
+            heard = {rule.key for rule in rules}
+            rules = [rule for rule in self._by_scope[subject.scope] if rule.key in heard or rule.key in open_here]
+        judged = [self._judge_safely(rule, subject, open_here.get(rule.key), now) for rule in rules]
+        return [transition for transition in judged if transition is not None]
 
-    def _judge_rule(self, rule: Rule, subject: Subject, now: float) -> wire.Transition | None:
-        labels = self.fleet.labels(subject) if self.rules.overrides else {}
-        rule = self.rules.effective(rule, labels)
-        episode = self._lifecycle.open.get(Key(rule.key, subject))
+    def _judge_safely(
+        self, rule: Rule, subject: Subject, episode: Episode | None, now: float
+    ) -> wire.Transition | None:
+        """A defect of one rule must not take along what the others found."""
+        try:
+            return self._judge_rule(rule, subject, episode, now)
+        except Exception as error:
+            self.failures.append(Failure(rule.key, subject, error))
+            return None
+
+    def _judge_rule(self, rule: Rule, subject: Subject, episode: Episode | None, now: float) -> wire.Transition | None:
+        if self.rules.overrides:
+            rule = self.rules.effective(rule, self.fleet.labels(subject))
         if not rule.enabled:
             return self._lifecycle.end(Key(rule.key, subject), now, "rule removed") if episode else None
         verdict, condition = self._verdict(rule, subject, now, episode)
         if verdict.state != "active" and episode is None:
             return None
+        labels = episode.labels if episode else self.fleet.labels(subject)
         transition = self._lifecycle.step(
-            rule, subject, self.fleet.labels(subject), verdict, now, rhythm_seconds=self._rhythm_seconds(subject)
+            rule, subject, labels, verdict, now, rhythm_seconds=self._rhythm_seconds(subject)
         )
         if verdict.state == "active":
-            self._lifecycle.open[Key(rule.key, subject)].condition = condition
+            self._lifecycle.open[subject][rule.key].condition = condition
         return transition
 
     def _verdict(self, rule: Rule, subject: Subject, now: float, episode: Episode | None) -> tuple[Verdict, int]:
         """The first active verdict of the rule's conditions; else that of the condition which was active last."""
-        verdicts = [
-            condition.judge(self.fleet, subject, now) if subject.scope in condition.scopes else UNKNOWN
-            for condition in rule.when
-        ]
-        for index, verdict in enumerate(verdicts):
+        last = episode.condition if episode is not None and episode.condition < len(rule.when) else 0
+        verdict_of_last = UNKNOWN
+        for index, condition in rule.conditions[subject.scope]:
+            verdict = condition.judge(self.fleet, subject, now)
             if verdict.state == "active":
                 return verdict, index
-        index = episode.condition if episode is not None and episode.condition < len(verdicts) else 0
-        return verdicts[index], index
+            if index == last:
+                verdict_of_last = verdict
+        return verdict_of_last, last
 
     def _rhythm_seconds(self, subject: Subject) -> float:
         run = self.fleet.runs.get(self.fleet.run_of(subject) or "")
@@ -145,7 +183,7 @@ class Engine:
         """Put other rules in force. Alerts of rules that are gone are resolved; all others go on."""
         self._take_rules(rules)
         keys = {rule.key for rule in rules.in_use()}
-        gone = [key for key in self._lifecycle.open if key.rule not in keys]
+        gone = [key for key in self._lifecycle.open_keys() if key.rule not in keys]
         return [ended for key in gone if (ended := self._lifecycle.end(key, now, "rule removed"))]
 
     def restore(self, firing: Iterable[wire.Transition], now: float) -> list[wire.Transition]:
@@ -166,13 +204,14 @@ class Engine:
 
     def recall(self, message: wire.AgentMessage, node: str, now: float) -> None:
         """Take a stored message in without judging: what it says was judged when it was new."""
-        list(self._take_in(message, node, now))
+        self._take_in(message, node, now)
 
     # ------------------------------------------------------------ views
 
     def episodes(self) -> list[Episode]:
         """What is pending or firing, oldest first."""
-        return sorted(self._lifecycle.open.values(), key=lambda episode: (episode.started_at, episode.id))
+        episodes = [episode for of_subject in self._lifecycle.open.values() for episode in of_subject.values()]
+        return sorted(episodes, key=lambda episode: (episode.started_at, episode.id))
 
 
 def _subject_of(transition: wire.Transition) -> Subject:

@@ -15,6 +15,8 @@ from oomwatch.core.steps import StepHistory, StepRecord
 from oomwatch.core.window import PeakWindow, Window
 
 Scope = Literal["gpu", "node", "run"]
+# What can make a condition true: a sample's readings, its figures of torch, an event, or that time has passed.
+News = Literal["readings", "torch", "events", "time"]
 
 TORCH_KEEP_SECONDS = 1800.0  # half an hour: several steps of all but the slowest runs
 PEAK_SLICE_SECONDS = 10.0
@@ -87,6 +89,7 @@ class NodeRecord:
         self.heard_at = now
         self.stopped = False
         self.gpus: dict[str, GpuRecord] = {}
+        self.subjects: tuple[Subject, ...] = ()  # the node and its GPUs
         self.host: wire.HostSample | None = None
         self.host_at = 0.0
         self.host_processes: tuple[wire.HostProcess, ...] | None = None
@@ -116,6 +119,7 @@ class NodeRecord:
                 record = GpuRecord(hello.node, facts)
             record.facts = facts
             self.gpus[facts.gpu] = record
+        self.subjects = (self.subject, *(gpu.subject for gpu in self.gpus.values()))
 
     def observe(self, sample: wire.Sample) -> None:
         for gpu in sample.gpus:
@@ -197,12 +201,6 @@ class Fleet:
         node = self.nodes.get(subject.name)
         return node.gpus.get(subject.gpu) if node else None
 
-    def subjects_of(self, node: NodeRecord) -> Iterator[Subject]:
-        """A node and its GPUs."""
-        yield node.subject
-        for gpu in node.gpus.values():
-            yield gpu.subject
-
     def run_of(self, subject: Subject) -> str | None:
         """The run that a subject works for, where that is known."""
         if subject.scope == "run":
@@ -250,7 +248,7 @@ class Fleet:
             run not in node.runs and bool(node.runs) for name in record.nodes if (node := self.nodes.get(name))
         )
 
-    def observe_sample(self, sample: wire.Sample, node: NodeRecord) -> list[Subject]:
+    def observe_sample(self, sample: wire.Sample, node: NodeRecord) -> tuple[Subject, ...]:
         """Take the readings of a node in; returns the subjects that they concern."""
         node.observe(sample)
         by_gpu: dict[str, int] = {}
@@ -264,7 +262,7 @@ class Fleet:
             if (gpu := node.gpus.get(label)) is not None:
                 gpu.probed_at = sample.at
                 self._add_torch(gpu, gpu.torch_reserved, sample.at, reserved_bytes, None)
-        return list(self.subjects_of(node))
+        return node.subjects
 
     def observe(self, event: wire.Event, node: NodeRecord) -> list[Subject]:
         """Put an event where it belongs; returns the subjects that it concerns."""

@@ -92,7 +92,7 @@ class Lifecycle:
     """All episodes. `open` is what a person sees; what has ended leaves only its rhythm behind."""
 
     def __init__(self) -> None:
-        self.open: dict[Key, Episode] = {}
+        self.open: dict[Subject, dict[str, Episode]] = {}  # by subject and Rule.key
         self._last_active: dict[Key, float] = {}
         self._gaps: dict[Key, float] = {}
 
@@ -108,13 +108,13 @@ class Lifecycle:
     ) -> wire.Transition | None:
         """Take one verdict in; returns the change of state that follows from it, if any."""
         key = Key(rule.key, subject)
-        episode = self.open.get(key)
+        episode = self.find(key)
         if verdict.state == "active":
             self._learn_gap(key, now)
         if episode is None:
             if verdict.state != "active":
                 return None
-            episode = self.open[key] = Episode(rule, subject, labels, now)
+            episode = self._open(key, Episode(rule, subject, labels, now))
         episode.rule = rule
         episode.judge(verdict, now)
         if episode.fired_at is None and verdict.state == "active" and episode.active_seconds >= rule.for_seconds:
@@ -124,9 +124,23 @@ class Lifecycle:
             return self.end(key, now, "recovered")
         return None
 
+    def find(self, key: Key) -> Episode | None:
+        return self.open.get(key.subject, {}).get(key.rule)
+
+    def open_keys(self) -> list[Key]:
+        """Every open episode's, those of one subject together."""
+        return [Key(rule, subject) for subject, of_subject in self.open.items() for rule in of_subject]
+
+    def _open(self, key: Key, episode: Episode) -> Episode:
+        self.open.setdefault(key.subject, {})[key.rule] = episode
+        return episode
+
     def end(self, key: Key, now: float, reason: str) -> wire.Transition | None:
         """Close an episode; a transition only where people had been told of it."""
-        episode = self.open.pop(key)
+        of_subject = self.open[key.subject]
+        episode = of_subject.pop(key.rule)
+        if not of_subject:
+            del self.open[key.subject]
         return episode.transition("resolved", now, reason) if episode.fired_at is not None else None
 
     def restore(self, rule: Rule, subject: Subject, firing: wire.Transition, now: float) -> None:
@@ -136,7 +150,7 @@ class Lifecycle:
         episode.fired_at = firing.at
         episode.judged_at = now
         episode.verdict = Verdict("active", firing.value, firing.limit, firing.unit, firing.facts)
-        self.open[Key(rule.key, subject)] = episode
+        self._open(Key(rule.key, subject), episode)
 
     def _hold_seconds(self, key: Key, rule: Rule, rhythm_seconds: float) -> float:
         rhythm = RHYTHM_MARGIN * max(rhythm_seconds, self._gaps.get(key, 0.0))

@@ -1,12 +1,13 @@
 """A rule of alerts.yaml, once read: one or more conditions, of which one has to hold, and how long."""
 
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.conditions import Condition
-from oomwatch.core.fleet import Scope
+from oomwatch.core.fleet import News, Scope
 
 
 class RuleText(Struct, frozen=True, kw_only=True):
@@ -17,8 +18,11 @@ class RuleText(Struct, frozen=True, kw_only=True):
     advice: tuple[str, ...] = ()
 
 
-class Rule(Struct, frozen=True, kw_only=True):
-    """`for_seconds` and `keep_firing_for_seconds` are explained in lifecycle.py."""
+class Rule(Struct, frozen=True, kw_only=True, dict=True):
+    """`for_seconds` and `keep_firing_for_seconds` are explained in lifecycle.py.
+
+    What follows from the fields is asked for at every judgement, and so is worked out once (`dict` makes room for it).
+    """
 
     alert: str
     severity: wire.Severity
@@ -28,18 +32,26 @@ class Rule(Struct, frozen=True, kw_only=True):
     texts: dict[str, RuleText] = {}
     enabled: bool = True
 
-    @property
+    @cached_property
     def key(self) -> str:
         """What tells rules apart: the same alert may exist at two severities."""
         return f"{self.alert}/{self.severity}"
 
-    @property
+    @cached_property
     def scopes(self) -> tuple[Scope, ...]:
         return tuple(dict.fromkeys(scope for condition in self.when for scope in condition.scopes))
 
-    @property
-    def moves_with_time(self) -> bool:
-        return any(condition.moves_with_time for condition in self.when)
+    @cached_property
+    def conditions(self) -> dict[Scope, tuple[tuple[int, Condition], ...]]:
+        """The conditions that judge each kind of subject, with their places in `when`."""
+        return {
+            scope: tuple((index, one) for index, one in enumerate(self.when) if scope in one.scopes)
+            for scope in self.scopes
+        }
+
+    def hears(self, news: tuple[News, ...]) -> bool:
+        """Whether any of such news can make the rule true."""
+        return any(one in condition.hears for condition in self.when for one in news)
 
 
 class Override(Struct, frozen=True, kw_only=True):
@@ -69,3 +81,8 @@ class RuleSet(Struct, frozen=True, kw_only=True):
             if override.rule.key == rule.key and override.matches(labels):
                 return override.rule
         return rule
+
+    def hears(self, rule: Rule, news: tuple[News, ...]) -> bool:
+        """Whether such news can make the rule true anywhere, with its own parameters or with others."""
+        others = [override.rule for override in self.overrides if override.rule.key == rule.key]
+        return any(variant.hears(news) for variant in (rule, *others))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, GpuRecord, NodeRecord, RunRecord, Scope, Subject
+from oomwatch.core.fleet import Fleet, GpuRecord, News, NodeRecord, RunRecord, Scope, Subject
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.window import Window
 
@@ -17,22 +17,18 @@ STALE_INTERVALS = 3
 STALE_SECONDS_MIN = 5.0
 
 
-class Observed(NamedTuple):
-    """A signal's value now, and the numbers it was made of."""
-
-    value: float
-    facts: dict[str, wire.Fact]
-
-
 class Signal(NamedTuple):
+    """`read` gives the value at a time, or None; `explain` the facts named in `facts`, where the value is known."""
+
     scopes: tuple[Scope, ...]
     unit: str
     about: str
-    read: Callable[[Fleet, Subject, float], Observed | None]
+    read: Callable[[Fleet, Subject, float], float | None]
+    hears: tuple[News, ...]  # what can change it
     facts: tuple[str, ...] = ()
+    explain: Callable[[Fleet, Subject], dict[str, wire.Fact]] = lambda _fleet, _subject: {}
     window: Callable[[Fleet, Subject], Window | None] | None = None  # for conditions that look back over time
     step_value: Callable[[wire.Step], float | None] | None = None  # for conditions that look back over steps
-    moves_with_time: bool = False  # becomes true without data: it has to be judged on the grid
 
 
 def stale_after_seconds(node: NodeRecord) -> float:
@@ -47,32 +43,46 @@ def _fresh_gpu(fleet: Fleet, subject: Subject, now: float) -> tuple[GpuRecord, w
     return gpu, gpu.sample
 
 
-def _gpu_used_ratio(fleet: Fleet, subject: Subject, now: float) -> Observed | None:
+def _gpu_used_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
     found = _fresh_gpu(fleet, subject, now)
-    if found is None or found[1].used_bytes is None or found[0].usable_bytes <= 0:
+    if found is None:
         return None
     used_bytes, usable_bytes = found[1].used_bytes, found[0].usable_bytes
-    return Observed(used_bytes / usable_bytes, {"used_bytes": used_bytes, "usable_bytes": usable_bytes})
+    return None if used_bytes is None or usable_bytes <= 0 else used_bytes / usable_bytes
 
 
-def _gpu_used_bytes(fleet: Fleet, subject: Subject, now: float) -> Observed | None:
+def _gpu_used_bytes(fleet: Fleet, subject: Subject, now: float) -> float | None:
     found = _fresh_gpu(fleet, subject, now)
-    if found is None or found[1].used_bytes is None:
-        return None
-    return Observed(found[1].used_bytes, {"usable_bytes": found[0].usable_bytes})
+    return found[1].used_bytes if found else None
 
 
-def _gpu_temperature(fleet: Fleet, subject: Subject, now: float) -> Observed | None:
+def _usable(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+    gpu = fleet.gpu(subject)
+    return {"usable_bytes": gpu.usable_bytes} if gpu else {}
+
+
+def _used_and_usable(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+    gpu = fleet.gpu(subject)
+    if gpu is None or gpu.sample is None or gpu.sample.used_bytes is None:
+        return {}
+    return {"used_bytes": gpu.sample.used_bytes, "usable_bytes": gpu.usable_bytes}
+
+
+def _gpu_temperature(fleet: Fleet, subject: Subject, now: float) -> float | None:
     found = _fresh_gpu(fleet, subject, now)
-    celsius = found[1].temperature_celsius if found else None
-    return None if celsius is None else Observed(celsius, {})
+    return found[1].temperature_celsius if found else None
 
 
-def _gpu_lost(fleet: Fleet, subject: Subject, _now: float) -> Observed | None:
+def _gpu_lost(fleet: Fleet, subject: Subject, _now: float) -> float | None:
     gpu = fleet.gpu(subject)
     if gpu is None or gpu.status == "no_data":
         return None
-    return Observed(float(gpu.status == "lost"), {"gpu_name": gpu.facts.name})
+    return float(gpu.status == "lost")
+
+
+def _gpu_name(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+    gpu = fleet.gpu(subject)
+    return {"gpu_name": gpu.facts.name} if gpu else {}
 
 
 def _torch_window(fleet: Fleet, subject: Subject) -> Window | None:
@@ -80,38 +90,55 @@ def _torch_window(fleet: Fleet, subject: Subject) -> Window | None:
     return record.torch_reserved if record else None
 
 
-def _torch_reserved_ratio(fleet: Fleet, subject: Subject, now: float) -> Observed | None:
+def _torch_reserved_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
     window = _torch_window(fleet, subject)
     latest = window.latest() if window else None
-    return None if latest is None or latest.at > now + STALE_SECONDS_MIN else Observed(latest.value, {})
+    return None if latest is None or latest.at > now + STALE_SECONDS_MIN else latest.value
 
 
-def _fresh_host(fleet: Fleet, subject: Subject, now: float) -> tuple[NodeRecord, wire.HostSample] | None:
+def _fresh_host(fleet: Fleet, subject: Subject, now: float) -> tuple[wire.HostSample, wire.HostFacts] | None:
     node = fleet.nodes.get(subject.name)
     if node is None or node.host is None or now - node.host_at > stale_after_seconds(node):
         return None
-    return node, node.host
+    facts = node.hello.facts.host
+    return None if facts is None else (node.host, facts)
 
 
-def _host_memory_ratio(fleet: Fleet, subject: Subject, now: float) -> Observed | None:
+class _Use(NamedTuple):
+    ratio: float
+    used_bytes: int
+    limit_bytes: int
+    limited_by: str
+
+
+def _host_memory_use(host: wire.HostSample, facts: wire.HostFacts) -> _Use | None:
     """The tighter of the machine's memory and the container's limit: whichever fills first is what kills."""
+    uses: list[_Use] = []
+    if host.memory_used_bytes is not None and (limit := facts.memory_total_bytes):
+        uses.append(_Use(host.memory_used_bytes / limit, host.memory_used_bytes, limit, "machine"))
+    if host.cgroup_used_bytes is not None and (limit := facts.memory_limit_bytes or 0):
+        uses.append(_Use(host.cgroup_used_bytes / limit, host.cgroup_used_bytes, limit, "container"))
+    return max(uses, default=None)
+
+
+def _host_memory_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
     found = _fresh_host(fleet, subject, now)
-    facts = found[0].hello.facts.host if found else None
-    if found is None or facts is None:
-        return None
-    node, host = found
-    readings: list[tuple[float, int, int, str]] = []
-    if host.memory_used_bytes is not None and facts.memory_total_bytes:
-        used = host.memory_used_bytes
-        readings.append((used / facts.memory_total_bytes, used, facts.memory_total_bytes, "machine"))
-    if host.cgroup_used_bytes is not None and facts.memory_limit_bytes:
-        used = host.cgroup_used_bytes
-        readings.append((used / facts.memory_limit_bytes, used, facts.memory_limit_bytes, "container"))
-    if not readings:
-        return None
-    ratio, used_bytes, limit_bytes, limited_by = max(readings)
-    detail: dict[str, wire.Fact] = {"used_bytes": used_bytes, "limit_bytes": limit_bytes, "limited_by": limited_by}
-    return Observed(ratio, detail | _biggest_process(node))
+    use = _host_memory_use(*found) if found else None
+    return use.ratio if use else None
+
+
+def _host_memory_facts(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+    node = fleet.nodes.get(subject.name)
+    facts = node.hello.facts.host if node else None
+    use = _host_memory_use(node.host, facts) if node and node.host and facts else None
+    if node is None or use is None:
+        return {}
+    detail: dict[str, wire.Fact] = {
+        "used_bytes": use.used_bytes,
+        "limit_bytes": use.limit_bytes,
+        "limited_by": use.limited_by,
+    }
+    return detail | _biggest_process(node)
 
 
 def _biggest_process(node: NodeRecord) -> dict[str, wire.Fact]:
@@ -121,38 +148,39 @@ def _biggest_process(node: NodeRecord) -> dict[str, wire.Fact]:
     return {"process": biggest.name, "pid": biggest.pid, "process_bytes": biggest.rss_bytes}
 
 
-def _host_shm_ratio(fleet: Fleet, subject: Subject, now: float) -> Observed | None:
+def _host_shm_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
     found = _fresh_host(fleet, subject, now)
-    facts = found[0].hello.facts.host if found else None
-    if found is None or facts is None or not facts.shm_total_bytes or found[1].shm_used_bytes is None:
+    if found is None:
         return None
-    used_bytes = found[1].shm_used_bytes
-    return Observed(
-        used_bytes / facts.shm_total_bytes, {"used_bytes": used_bytes, "limit_bytes": facts.shm_total_bytes}
-    )
+    used_bytes, total_bytes = found[0].shm_used_bytes, found[1].shm_total_bytes
+    return None if used_bytes is None or not total_bytes else used_bytes / total_bytes
 
 
-def _agent_silent_seconds(fleet: Fleet, subject: Subject, now: float) -> Observed | None:
+def _host_shm_facts(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+    node = fleet.nodes.get(subject.name)
+    facts = node.hello.facts.host if node else None
+    used_bytes = node.host.shm_used_bytes if node and node.host else None
+    if facts is None or facts.shm_total_bytes is None or used_bytes is None:
+        return {}
+    return {"used_bytes": used_bytes, "limit_bytes": facts.shm_total_bytes}
+
+
+def _agent_silent_seconds(fleet: Fleet, subject: Subject, now: float) -> float | None:
     node = fleet.nodes.get(subject.name)
     if node is None:
         return None
-    silent_seconds = 0.0 if node.stopped else max(0.0, now - node.heard_at)
-    return Observed(silent_seconds, {"gpus": len(node.gpus)})
+    return 0.0 if node.stopped else max(0.0, now - node.heard_at)
+
+
+def _gpu_count(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+    node = fleet.nodes.get(subject.name)
+    return {"gpus": len(node.gpus)} if node else {}
 
 
 def last_step(run: RunRecord | None, value_of: Callable[[wire.Step], float | None]) -> StepRecord | None:
     """The last training step since the last restart that has this value."""
     steps = run.steps.segment() if run else []
     return next((record for record in reversed(steps) if value_of(record.step) is not None), None)
-
-
-def _of_steps(value_of: Callable[[wire.Step], float | None]) -> Callable[[Fleet, Subject, float], Observed | None]:
-    def read(fleet: Fleet, subject: Subject, _now: float) -> Observed | None:
-        record = last_step(fleet.runs.get(subject.name), value_of)
-        value = value_of(record.step) if record else None
-        return None if record is None or value is None else Observed(value, {"step": record.step.step})
-
-    return read
 
 
 def _rollout_seconds(step: wire.Step) -> float | None:
@@ -170,7 +198,15 @@ def _reshard_step_ratio(step: wire.Step) -> float | None:
 
 
 def _step_signal(unit: str, about: str, value_of: Callable[[wire.Step], float | None]) -> Signal:
-    return Signal(("run",), unit, about, _of_steps(value_of), ("step",), step_value=value_of)
+    def read(fleet: Fleet, subject: Subject, _now: float) -> float | None:
+        record = last_step(fleet.runs.get(subject.name), value_of)
+        return value_of(record.step) if record else None
+
+    def explain(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+        record = last_step(fleet.runs.get(subject.name), value_of)
+        return {"step": record.step.step} if record else {}
+
+    return Signal(("run",), unit, about, read, ("events",), ("step",), explain, step_value=value_of)
 
 
 SIGNALS: dict[str, Signal] = {
@@ -179,16 +215,29 @@ SIGNALS: dict[str, Signal] = {
         "ratio",
         "device memory in use, as a share of what the driver leaves usable",
         _gpu_used_ratio,
+        ("readings",),
         ("used_bytes", "usable_bytes"),
+        _used_and_usable,
     ),
-    "gpu_used_bytes": Signal(("gpu",), "bytes", "device memory in use", _gpu_used_bytes, ("usable_bytes",)),
-    "gpu_temperature_celsius": Signal(("gpu",), "celsius", "temperature of the GPU", _gpu_temperature),
-    "gpu_lost": Signal(("gpu",), "count", "1 while the driver has given the GPU up", _gpu_lost, ("gpu_name",)),
+    "gpu_used_bytes": Signal(
+        ("gpu",), "bytes", "device memory in use", _gpu_used_bytes, ("readings",), ("usable_bytes",), _usable
+    ),
+    "gpu_temperature_celsius": Signal(("gpu",), "celsius", "temperature of the GPU", _gpu_temperature, ("readings",)),
+    "gpu_lost": Signal(
+        ("gpu",),
+        "count",
+        "1 while the driver has given the GPU up",
+        _gpu_lost,
+        ("readings",),
+        ("gpu_name",),
+        _gpu_name,
+    ),
     "torch_reserved_ratio": Signal(
         ("gpu", "run"),
         "ratio",
         "memory that torch's allocator has reserved, as a share of the card; device memory where that is less",
         _torch_reserved_ratio,
+        ("torch", "events"),
         window=_torch_window,
     ),
     "host_memory_ratio": Signal(
@@ -196,16 +245,27 @@ SIGNALS: dict[str, Signal] = {
         "ratio",
         "host memory in use, as a share of the machine's or the container's limit, whichever is tighter",
         _host_memory_ratio,
+        ("readings",),
         ("used_bytes", "limit_bytes", "limited_by", "process", "pid", "process_bytes"),
+        _host_memory_facts,
     ),
-    "host_shm_ratio": Signal(("node",), "ratio", "use of /dev/shm", _host_shm_ratio, ("used_bytes", "limit_bytes")),
+    "host_shm_ratio": Signal(
+        ("node",),
+        "ratio",
+        "use of /dev/shm",
+        _host_shm_ratio,
+        ("readings",),
+        ("used_bytes", "limit_bytes"),
+        _host_shm_facts,
+    ),
     "agent_silent_seconds": Signal(
         ("node",),
         "seconds",
         "time since the node's agent was last heard; 0 once it said goodbye",
         _agent_silent_seconds,
+        ("time",),
         ("gpus",),
-        moves_with_time=True,
+        _gpu_count,
     ),
     "rollout_seconds": _step_signal("seconds", "rollout time of the last step", _rollout_seconds),
     "step_seconds": _step_signal("seconds", "duration of the last step", _step_seconds),

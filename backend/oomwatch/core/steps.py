@@ -33,6 +33,7 @@ class StepHistory:
         self._records: deque[StepRecord] = deque(maxlen=STEPS_KEPT)
         self._segment = 0
         self._pid: int | None = None
+        self._rhythm: tuple[float | None] | None = None  # measured once after each step
 
     def __iter__(self) -> Iterator[StepRecord]:
         return iter(self._records)
@@ -51,6 +52,7 @@ class StepHistory:
         usual = not (resumed or step.validation_only or step.step <= WARM_UP_STEPS)
         record = StepRecord(at, step, self._segment, usual, backlog)
         self._records.append(record)
+        self._rhythm = None
         return record
 
     def _is_resume(self, last: wire.Step, step: wire.Step, pid: int | None) -> bool:
@@ -67,6 +69,11 @@ class StepHistory:
 
     def rhythm_seconds(self) -> float | None:
         """How long a step takes now: between lines where they were read live, else as the trainer timed it."""
+        if self._rhythm is None:
+            self._rhythm = (self._measure_rhythm(),)
+        return self._rhythm[0]
+
+    def _measure_rhythm(self) -> float | None:
         recent = self.segment()[-RHYTHM_STEPS - 1 :]
         live = [record.at for record in recent if not record.backlog]
         between = [later - earlier for earlier, later in itertools.pairwise(live)]

@@ -6,7 +6,10 @@ from oomwatch import wire
 
 
 class Verdict(NamedTuple):
-    """active: it is so; inactive: it is not; unknown: there is no telling, which is neither."""
+    """active: it is so; inactive: it is not; unknown: there is no telling, which is neither.
+
+    The numbers are those of an active one: nobody asks how far from full a GPU was that is not.
+    """
 
     state: Literal["active", "inactive", "unknown"]
     value: float | None = None
@@ -16,3 +19,4 @@ class Verdict(NamedTuple):
 
 
 UNKNOWN = Verdict("unknown")
+INACTIVE = Verdict("inactive")

@@ -75,6 +75,7 @@ class Service:
         self.malformed_total = 0
         self.failures_total = 0  # of our own code; each is in the log
         self.is_stopping = False
+        self._broken_rules: set[str] = set()
         self._audience = audience
         self._herald = herald
         self._recorder = recorder
@@ -148,6 +149,7 @@ class Service:
         with self._going_on(f"judging a message of node {node}"):
             self._announce(self.engine.observe(message, node, now))
             self.picture.note(message, node)
+        self._own_up()
 
     # ------------------------------------------------------------ time
 
@@ -159,6 +161,7 @@ class Service:
             self._recorder.advance(now)
         with self._going_on("judging what time changes"):
             self._announce(self.engine.advance(now))
+        self._own_up()
         with self._going_on("showing what is new"):
             self._publish_changes(now)
             alerts = self.board.refresh(self.engine.episodes(), now, except_for=self.journal.in_flight)
@@ -173,6 +176,20 @@ class Service:
             self.failures_total += 1
             logger.exception("%s failed; everything else goes on", doing)
 
+    def _own_up(self) -> None:
+        """Count the defects of single rules; of each rule in force the first one is in the log."""
+        for failure in self.engine.failures:
+            self.failures_total += 1
+            if failure.rule not in self._broken_rules:
+                self._broken_rules.add(failure.rule)
+                logger.error(
+                    "the rule %s cannot be judged of %s; every other rule goes on",
+                    failure.rule,
+                    " ".join(filter(None, failure.subject)),
+                    exc_info=failure.error,
+                )
+        self.engine.failures.clear()
+
     def seconds_since_beat(self) -> float:
         return self.clock() - self._beat_at
 
@@ -182,6 +199,7 @@ class Service:
         """Put other rules in force; `report_rules` shows them. What they end is said in the words of the old ones."""
         old = self.engine.rules
         ended = self.engine.replace_rules(rules, self.clock())
+        self._broken_rules.clear()
         self.journal.announce([self._in_words(transition, old) for transition in ended])
 
     def report_rules(self, error: str | None) -> None:

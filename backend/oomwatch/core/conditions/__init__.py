@@ -1,8 +1,8 @@
 """The kinds of condition that a rule's `when` can have: one file a kind, one name in this union.
 
 A condition is a frozen struct whose fields are its parameters in alerts.yaml. It offers `scopes` (the kinds of subject
-it can judge), `fact_names` (what its texts may mention), `moves_with_time` (whether it can become true without new
-data) and `judge(fleet, subject, now) -> Verdict`.
+it can judge), `hears` (what news can make it true: it is judged on no other, unless an alert of it is open),
+`fact_names` (what its texts may mention) and `judge(fleet, subject, now) -> Verdict`.
 """
 
 from typing import TypeAlias

@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, Notable, Scope, Subject
-from oomwatch.core.verdict import UNKNOWN, Verdict
+from oomwatch.core.fleet import Fleet, News, Notable, Scope, Subject
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration
 
 EventKind = Literal["device_oom", "host_oom", "disk_full", "gpu_lost"]
@@ -37,8 +37,8 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
         return ("event", "process", "pid", "actor", *dict.fromkeys(fields))
 
     @property
-    def moves_with_time(self) -> bool:
-        return False
+    def hears(self) -> tuple[News, ...]:
+        return ("events",)
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         record = fleet.gpu(subject) if subject.scope == "gpu" else fleet.nodes.get(subject.name)
@@ -48,7 +48,7 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
             notable for notable in record.notable if _kind(notable.body) in self.of and notable.at > now - self.within
         ]
         if not recent:
-            return Verdict("inactive", 0.0, None, "count")
+            return INACTIVE
         return Verdict("active", float(len(recent)), None, "count", _facts(recent[-1]))
 
 

@@ -5,10 +5,10 @@ from bisect import insort
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, Scope, Subject
+from oomwatch.core.fleet import Fleet, News, Scope, Subject
 from oomwatch.core.signals import signal
 from oomwatch.core.steps import StepRecord
-from oomwatch.core.verdict import UNKNOWN, Verdict
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
 # A level that has lasted this many steps is no jump any more but what is usual now.
@@ -50,8 +50,8 @@ class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forb
         )
 
     @property
-    def moves_with_time(self) -> bool:
-        return False
+    def hears(self) -> tuple[News, ...]:
+        return ("events",)
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:  # noqa: ARG002 - steps have no age
         run = fleet.runs.get(subject.name)
@@ -69,13 +69,15 @@ class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forb
         baseline, value = _median(usual), values[-1]
         limit = baseline * (1 + self.increase)
         active = value > limit and (len(usual) >= CONFIDENT_STEPS or value > highest)
+        if not active:
+            return INACTIVE
         facts: dict[str, wire.Fact] = {
             "step": records[-1].step.step,
             "baseline_seconds": baseline,
             "increase_ratio": value / baseline - 1 if baseline else 0.0,
             "baseline_steps": len(usual),
         }
-        return Verdict("active" if active else "inactive", value, limit, watched.unit, facts | _lengths(records))
+        return Verdict("active", value, limit, watched.unit, facts | _lengths(records))
 
     def _usual(self, values: list[float], records: list[StepRecord]) -> tuple[list[float], float]:
         """The values that say what is usual, sorted; and the highest that was no jump, whether usual or not."""

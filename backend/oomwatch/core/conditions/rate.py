@@ -5,8 +5,8 @@ from typing import Literal
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, Scope, Subject
-from oomwatch.core.verdict import UNKNOWN, Verdict
+from oomwatch.core.fleet import Fleet, News, Scope, Subject
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity
 
 
@@ -33,8 +33,8 @@ class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forb
         return ("cycles", "marker", "window_seconds")
 
     @property
-    def moves_with_time(self) -> bool:
-        return False
+    def hears(self) -> tuple[News, ...]:
+        return ("events",)
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         run = fleet.runs.get(subject.name)
@@ -43,6 +43,7 @@ class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forb
             return UNKNOWN
         cycles = run.cycles_between(now - self.window, now)
         per_minute = cycles * 60 / self.window
-        state: Literal["active", "inactive"] = "active" if per_minute > self.above_per_minute else "inactive"
+        if per_minute <= self.above_per_minute:
+            return INACTIVE
         facts: dict[str, wire.Fact] = {"cycles": cycles, "marker": marker, "window_seconds": float(self.window)}
-        return Verdict(state, per_minute, float(self.above_per_minute), "per_minute", facts)
+        return Verdict("active", per_minute, float(self.above_per_minute), "per_minute", facts)

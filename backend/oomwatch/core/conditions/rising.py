@@ -1,11 +1,13 @@
 """A signal is above a bound and still rising."""
 
+from functools import cached_property
+
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, Scope, Subject
-from oomwatch.core.signals import signal
-from oomwatch.core.verdict import UNKNOWN, Verdict
+from oomwatch.core.fleet import Fleet, News, Scope, Subject
+from oomwatch.core.signals import Signal, signal
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.core.window import Point
 from oomwatch.units import Duration, Quantity
 
@@ -13,7 +15,7 @@ PARTS = 3  # one rise is a warm-up; two in a row are a trend
 WINDOW_STEPS = 4  # the window holds this many of the run's steps at least, so that each part has seen a peak
 
 
-class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", forbid_unknown_fields=True):
+class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", forbid_unknown_fields=True, dict=True):
     """{kind: rising, metric: torch_reserved_ratio, above: 90%, by: 0.5%, window: 10m}
 
     The window's points are cut into three parts. Their peaks are compared, since the raw line is a sawtooth: the signal
@@ -30,32 +32,37 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
         if signal(self.metric).window is None:
             raise ValueError(f'"{self.metric}" keeps no window to look for a rise in')
 
+    @cached_property
+    def _signal(self) -> Signal:
+        return signal(self.metric)
+
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        return signal(self.metric).scopes
+        return self._signal.scopes
 
     @property
     def fact_names(self) -> tuple[str, ...]:
         return ("earlier_peak_ratio", "risen_ratio", "over_seconds")
 
     @property
-    def moves_with_time(self) -> bool:
-        return False
+    def hears(self) -> tuple[News, ...]:
+        return self._signal.hears
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
-        watched = signal(self.metric)
-        window = watched.window(fleet, subject) if watched.window else None
+        window = self._signal.window(fleet, subject) if self._signal.window else None
         points = window.between(now - self._window_seconds(fleet, subject), now) if window else []
         if len(points) < PARTS:
             return UNKNOWN
         first, middle, last = _peaks(points)
         active = last > self.above and last - first >= self.by and min(middle - first, last - middle) >= self.by / PARTS
+        if not active:
+            return INACTIVE
         facts: dict[str, wire.Fact] = {
             "earlier_peak_ratio": first,
             "risen_ratio": last - first,
             "over_seconds": points[-1].at - points[0].at,
         }
-        return Verdict("active" if active else "inactive", last, float(self.above), watched.unit, facts)
+        return Verdict("active", last, float(self.above), self._signal.unit, facts)
 
     def _window_seconds(self, fleet: Fleet, subject: Subject) -> float:
         run = fleet.runs.get(fleet.run_of(subject) or "")

@@ -1,14 +1,18 @@
 """A signal is above (or below) a fixed bound."""
 
+from functools import cached_property
+
 from msgspec import Struct
 
-from oomwatch.core.fleet import Fleet, Scope, Subject
-from oomwatch.core.signals import signal
-from oomwatch.core.verdict import UNKNOWN, Verdict
+from oomwatch.core.fleet import Fleet, News, Scope, Subject
+from oomwatch.core.signals import Signal, signal
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
 
-class Threshold(Struct, frozen=True, kw_only=True, tag_field="kind", tag="threshold", forbid_unknown_fields=True):
+class Threshold(
+    Struct, frozen=True, kw_only=True, tag_field="kind", tag="threshold", forbid_unknown_fields=True, dict=True
+):
     """{kind: threshold, metric: gpu_used_ratio, above: 85%}"""
 
     metric: str
@@ -20,25 +24,31 @@ class Threshold(Struct, frozen=True, kw_only=True, tag_field="kind", tag="thresh
         if (self.above is None) == (self.below is None):
             raise ValueError("give one of above and below")
 
+    @cached_property
+    def _signal(self) -> Signal:
+        return signal(self.metric)
+
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        return signal(self.metric).scopes
+        return self._signal.scopes
 
     @property
     def fact_names(self) -> tuple[str, ...]:
-        return signal(self.metric).facts
+        return self._signal.facts
 
     @property
-    def moves_with_time(self) -> bool:
-        return signal(self.metric).moves_with_time
+    def hears(self) -> tuple[News, ...]:
+        return self._signal.hears
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
-        watched = signal(self.metric)
-        observed = watched.read(fleet, subject, now)
-        if observed is None:
+        value = self._signal.read(fleet, subject, now)
+        if value is None:
             return UNKNOWN
-        limit = self.above if self.above is not None else self.below or 0.0
-        active = (self.above is not None and observed.value > self.above) or (
-            self.below is not None and observed.value < self.below
-        )
-        return Verdict("active" if active else "inactive", observed.value, float(limit), watched.unit, observed.facts)
+        if self.above is not None:
+            active, limit = value > self.above, self.above
+        else:
+            limit = self.below or Quantity(0.0)
+            active = value < limit
+        if not active:
+            return INACTIVE
+        return Verdict("active", value, float(limit), self._signal.unit, self._signal.explain(fleet, subject))
