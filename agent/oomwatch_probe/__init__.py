@@ -20,7 +20,7 @@ import sys
 # Taken now, before a program replaces them by ones that switch tasks (gevent does).
 from _thread import allocate_lock, start_new_thread
 
-__all__ = ["EXTERNAL_MODULE", "IMPORTED", "allocate_lock", "start", "start_new_thread", "vllm_plugin"]
+__all__ = ["allocate_lock", "start", "start_new_thread", "vllm_plugin"]
 
 IMPORTED = "import"  # the door of a plain import: verl's external_lib, or a line of the trainer's own
 EXTERNAL_MODULE = "VERL_USE_EXTERNAL_MODULES"
@@ -32,7 +32,8 @@ def start(door: str) -> None:
     try:
         if os.environ.get("OOMWATCH_PROBE", "").strip().lower() in _OFF:
             return
-        _note(door)
+        if door != IMPORTED:
+            _doors.append(door)
         if "torch" in sys.modules:
             _start_sampling()
         elif not any(isinstance(finder, _TorchWatch) for finder in sys.meta_path):
@@ -47,18 +48,14 @@ def vllm_plugin() -> None:
 
 
 def door() -> str:
-    """How the probe came in: the first way that says so of itself."""
-    return _doors[0] if _doors else IMPORTED
+    """How the probe came in: the first way that said so of itself, else a plain import, perhaps verl's."""
+    if _doors:
+        return _doors[0]
+    modules = os.environ.get(EXTERNAL_MODULE, "").replace(" ", "").split(",")
+    return EXTERNAL_MODULE if __name__ in modules else IMPORTED
 
 
 _doors: list[str] = []
-
-
-def _note(name: str) -> None:
-    if name == IMPORTED and __name__ in os.environ.get(EXTERNAL_MODULE, "").replace(" ", "").split(","):
-        name = EXTERNAL_MODULE
-    if name != IMPORTED and name not in _doors:
-        _doors.append(name)
 
 
 def _start_sampling() -> None:

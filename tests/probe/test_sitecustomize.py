@@ -35,6 +35,7 @@ def test_the_probe_comes_in_without_being_installed_for_that_python(ear: Ear, tm
     """Only the folder of the sitecustomize is on the path: the agent may live in an environment of its own."""
     code = "import oomwatch_probe.sampling as sampling\nsampling.INTERVAL_SECONDS = 0.02\n"
     to = {"OOMWATCH_PROBE_SOCKET": str(tmp_path / "probe.sock"), "PYTHONPATH": f"{SITE}:{STANDIN}"}
+    to["VERL_USE_EXTERNAL_MODULES"] = "oomwatch_probe"  # as `oomwatch-agent run` sets it: a second door, not the first
     with guest(code + CUDA_IN_USE + UNTIL_END_OF_INPUT, **to) as running:
         ear.hears(running.pid)
         assert ear.probe_of(running.pid).door == "sitecustomize"

@@ -11,18 +11,20 @@ import sys
 _here = os.path.dirname(os.path.abspath(__file__))
 
 try:
-    import importlib.util
-
     if "oomwatch_probe" not in sys.modules:
-        _package = os.path.dirname(_here)
-        _spec = importlib.util.spec_from_file_location(
-            "oomwatch_probe", os.path.join(_package, "__init__.py"), submodule_search_locations=[_package]
-        )
-        assert _spec is not None and _spec.loader is not None  # noqa: S101, PT018 - for the type checker
-        _probe = importlib.util.module_from_spec(_spec)
+        # What importlib.util.spec_from_file_location does, without its import: it takes longer than all the rest.
+        from importlib.machinery import ModuleSpec, SourceFileLoader
+
+        _file = os.path.join(os.path.dirname(_here), "__init__.py")
+        _loader = SourceFileLoader("oomwatch_probe", _file)
+        _probe = type(sys)("oomwatch_probe")
+        _probe.__spec__ = ModuleSpec("oomwatch_probe", _loader, origin=_file, is_package=True)
+        _probe.__spec__.has_location = True
+        _probe.__loader__, _probe.__file__, _probe.__package__ = _loader, _file, "oomwatch_probe"
+        _probe.__path__ = _probe.__spec__.submodule_search_locations = [os.path.dirname(_file)]
         sys.modules["oomwatch_probe"] = _probe
         try:
-            _spec.loader.exec_module(_probe)
+            _loader.exec_module(_probe)
         except BaseException:
             del sys.modules["oomwatch_probe"]
             raise
@@ -32,7 +34,6 @@ except Exception:  # a guest keeps its troubles to itself
 
 try:
     from importlib.machinery import PathFinder
-    from importlib.util import module_from_spec
 except ImportError:  # a Python so old that nothing of ours runs in it
     pass
 else:
@@ -43,6 +44,8 @@ else:
     for _entry in sys.path[_places.index(_here) + 1 :] if _here in _places else []:
         _next = PathFinder.find_spec("sitecustomize", [_entry])
         if _next is not None and _next.loader is not None and _next.origin not in _ran:
+            from importlib.util import module_from_spec
+
             _ran.append(_next.origin)
             _module = module_from_spec(_next)
             sys.modules["sitecustomize"] = _module
