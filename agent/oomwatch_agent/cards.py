@@ -16,12 +16,7 @@ from oomwatch import wire
 from oomwatch_agent.processes import Processes
 from oomwatch_agent.source import Reading, SourceMissingError
 
-_MAX_PROCESSES = 4096  # wire.GpuSample.processes
-_MAX_NAME = 253  # wire.Name
 _MAX_PROCESS_NAME = 100
-_MAX_BYTES = 2**53  # wire.Bytes
-_MAX_WATTS = 1e5  # wire.GpuSample.power_watts
-_MAX_CELSIUS = 1000.0
 # How long to leave a program alone, in multiples of the time that it ran. The makers' programs start an interpreter or
 # ask every card in turn, and take a large part of a second of CPU time.
 _REST_RATIO = 4.0
@@ -135,7 +130,7 @@ class CardSource:
         self._facts.update({card.facts.gpu: card.facts for card in cards if card.facts is not None})
 
     def _node_facts(self) -> wire.NodeFacts:
-        return wire.NodeFacts(gpus=tuple(self._facts.values())[: wire.MAX_GPUS_PER_NODE])
+        return wire.NodeFacts(gpus=tuple(self._facts.values())[: wire.GPUS_MAX])
 
 
 def facts(
@@ -150,15 +145,15 @@ def facts(
     driver_version: str | None = None,
 ) -> wire.GpuFacts | None:
     """Facts within the wire's bounds, or None without a size: of such a card nothing can be said."""
-    if not _within(total_bytes, 1, _MAX_BYTES):
+    if not _within(total_bytes, 1, wire.COUNT_MAX):
         return None
     return wire.GpuFacts(
         gpu=gpu,
-        uuid=(uuid or f"{maker}-{pci_bus_id or gpu}")[:_MAX_NAME],
-        name=(name or f"{maker} accelerator")[:_MAX_NAME],
+        uuid=(uuid or f"{maker}-{pci_bus_id or gpu}")[: wire.NAME_CHARS_MAX],
+        name=(name or f"{maker} accelerator")[: wire.NAME_CHARS_MAX],
         total_bytes=total_bytes or 0,
         pci_bus_id=pci_bus_id,
-        power_limit_watts=power_limit_watts if _within(power_limit_watts, 1, _MAX_WATTS) else None,
+        power_limit_watts=power_limit_watts if _within(power_limit_watts, 1, wire.WATTS_MAX) else None,
         driver_version=driver_version,
     )
 
@@ -174,24 +169,24 @@ def sample(
     processes: Iterable[wire.GpuProcess] | None = None,
 ) -> wire.GpuSample:
     """A sample within the wire's bounds: what is beyond them was no measurement, and is None."""
-    used = used_bytes if _within(used_bytes, 0, _MAX_BYTES) else None
+    used = used_bytes if _within(used_bytes, 0, wire.COUNT_MAX) else None
     return wire.GpuSample(
         gpu=gpu,
         status="no_data" if used is None else "ok",
         used_bytes=used,
         utilization_ratio=percent / 100 if percent is not None and _within(percent, 0, 100) else None,
-        power_watts=watts if _within(watts, 0, _MAX_WATTS) else None,
-        temperature_celsius=celsius if _within(celsius, -100, _MAX_CELSIUS) else None,
-        ecc_uncorrected_total=ecc if _within(ecc, 0, _MAX_BYTES) else None,
-        processes=None if processes is None else tuple(processes)[:_MAX_PROCESSES],
+        power_watts=watts if _within(watts, 0, wire.WATTS_MAX) else None,
+        temperature_celsius=celsius if _within(celsius, wire.CELSIUS_MIN, wire.CELSIUS_MAX) else None,
+        ecc_uncorrected_total=ecc if _within(ecc, 0, wire.COUNT_MAX) else None,
+        processes=None if processes is None else tuple(processes)[: wire.PROCESSES_MAX],
     )
 
 
 def process(pid: int | None, used_bytes: int | None, name: str | None) -> wire.GpuProcess | None:
     """A process, by its program's name without the folder; None where the id is none."""
-    if not _within(pid, 0, _MAX_BYTES):
+    if not _within(pid, 0, wire.COUNT_MAX):
         return None
-    used = used_bytes if _within(used_bytes, 0, _MAX_BYTES) else None
+    used = used_bytes if _within(used_bytes, 0, wire.COUNT_MAX) else None
     return wire.GpuProcess(
         pid=pid or 0, used_bytes=used, name=name.rpartition("/")[2][:_MAX_PROCESS_NAME] if name else None
     )

@@ -126,5 +126,5 @@ class EngineMetricsSource:
         good = len(self._pages) - len(troubles)
         state: wire.SourceState = "ok" if good else "failed" if troubles else "waiting"
         nothing = "no vLLM or SGLang server with a metrics page is known on this node; --engine-metrics names one"
-        detail = "; ".join(troubles)[:2000] or (None if good else nothing)
+        detail = "; ".join(troubles)[: wire.TEXT_CHARS_MAX] or (None if good else nothing)
         return wire.NodeFacts(sources=(wire.SourceFacts(name=self.name, state=state, detail=detail),))

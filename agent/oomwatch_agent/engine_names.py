@@ -23,10 +23,6 @@ from oomwatch_agent.exposition import Metric
 Engine: TypeAlias = Literal["vllm", "sglang"]
 Field: TypeAlias = Literal["kv_used_ratio", "requests_running", "requests_waiting", "preemptions_total"]
 
-_MAX_COUNT = 2**53  # wire.Count
-_MAX_RATIO = 1e6  # wire.Ratio
-_MAX_TEXT = 2000  # wire.Text
-
 
 class _Names(msgspec.Struct, frozen=True):
     """Metric names by field, best first, and the label that tells data-parallel replicas apart."""
@@ -71,9 +67,9 @@ def samples(metrics: Iterable[Metric], address: str) -> tuple[wire.EngineSample,
     return tuple(
         wire.EngineSample(
             engine=engine,
-            address=address[:_MAX_TEXT],
+            address=address[: wire.TEXT_CHARS_MAX],
             model=_models(listed, engine),
-            kv_used_ratio=_within(figures.get("kv_used_ratio"), _MAX_RATIO),
+            kv_used_ratio=_within(figures.get("kv_used_ratio"), wire.RATIO_MAX),
             requests_running=_count(figures.get("requests_running")),
             requests_waiting=_count(figures.get("requests_waiting")),
             preemptions_total=_count(figures.get("preemptions_total")),
@@ -103,7 +99,7 @@ def _over_replicas(metrics: list[Metric], replica: str, together: Callable[[Iter
 
 def _models(metrics: list[Metric], engine: Engine) -> str | None:
     names = {metric.labels.get("model_name", "") for metric in metrics if metric.name.startswith(f"{engine}:")} - {""}
-    return ", ".join(sorted(names))[:_MAX_TEXT] or None
+    return ", ".join(sorted(names))[: wire.TEXT_CHARS_MAX] or None
 
 
 def _within(value: float | None, most: float) -> float | None:
@@ -111,5 +107,5 @@ def _within(value: float | None, most: float) -> float | None:
 
 
 def _count(value: float | None) -> int | None:
-    fits = _within(value, _MAX_COUNT)
+    fits = _within(value, wire.COUNT_MAX)
     return None if fits is None else round(fits)

@@ -14,7 +14,6 @@ from oomwatch_agent.source import Found, Reading, SourceMissingError
 
 _TOP_PROCESSES = 10
 _PAGE_BYTES = resource.getpagesize()
-_MAX_NAME = 253  # wire.Name
 
 
 class HostSource:

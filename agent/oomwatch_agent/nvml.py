@@ -144,9 +144,10 @@ class NvmlSource:
 
     def _current_facts(self) -> wire.NodeFacts:
         troubles = [f"GPU {gpu.index}: {gpu.trouble}" for gpu in self._gpus if gpu.trouble and not gpu.units]
+        detail = "; ".join(troubles)[: wire.TEXT_CHARS_MAX] or None
         return wire.NodeFacts(
             gpus=tuple(unit.facts for gpu in self._gpus for unit in gpu.units if unit.facts is not None),
-            sources=(wire.SourceFacts(name=self.name, state="ok", detail="; ".join(troubles)[:2000] or None),),
+            sources=(wire.SourceFacts(name=self.name, state="ok", detail=detail),),
         )
 
     def _labelled(self, xids: Iterable[tuple[int | None, int]]) -> list[tuple[str, int]]:

@@ -26,11 +26,6 @@ _MIG_ENABLED = 1
 _XID_EVENT = 8
 
 _MAX_MIG_INSTANCES = 7  # what today's cards can be cut into; used where the driver may not tell
-_MAX_PROCESSES = 4096  # wire.GpuSample.processes
-_MAX_NAME = 253  # wire.Name
-_MAX_COUNT = 2**53  # wire.Count; NVML writes 2**64 - 1 for "not available"
-_MAX_MILLIWATTS = 10**8  # wire.GpuSample.power_watts
-_MAX_CELSIUS = 1000
 _MAX_EVENTS_A_READ = 100
 
 
@@ -97,8 +92,8 @@ class _Unit(_Device):
         limit = self.ask_first_of(("nvmlDeviceGetEnforcedPowerLimit",), ("nvmlDeviceGetPowerManagementLimit",))
         self.facts = wire.GpuFacts(
             gpu=self.label,
-            uuid=uuid[:_MAX_NAME],
-            name=(self.ask("nvmlDeviceGetName") or "NVIDIA GPU")[:_MAX_NAME],
+            uuid=uuid[: wire.NAME_CHARS_MAX],
+            name=(self.ask("nvmlDeviceGetName") or "NVIDIA GPU")[: wire.NAME_CHARS_MAX],
             total_bytes=memory.total,
             reserved_bytes=getattr(memory, "reserved", 0),  # version 1 counts it as used
             mig=self.mig,
@@ -124,11 +119,11 @@ class _Unit(_Device):
         ecc = self.ask("nvmlDeviceGetTotalEccErrors", _UNCORRECTED, _SINCE_MANUFACTURE)
         return wire.GpuSample(
             gpu=self.label,
-            used_bytes=_plausible(memory.used, _MAX_COUNT),
+            used_bytes=_plausible(memory.used, wire.COUNT_MAX),
             utilization_ratio=None if rates is None else rates.gpu / 100,
             power_watts=_watts(self.ask("nvmlDeviceGetPowerUsage")),
-            temperature_celsius=_plausible(celsius, _MAX_CELSIUS),
-            ecc_uncorrected_total=_plausible(ecc, _MAX_COUNT),
+            temperature_celsius=_plausible(celsius, wire.CELSIUS_MAX),
+            ecc_uncorrected_total=_plausible(ecc, wire.COUNT_MAX),
             processes=self._processes() if slow else None,
         )
 
@@ -147,7 +142,7 @@ class _Unit(_Device):
             return None
         used = {process.pid: process.usedGpuMemory for listed in lists for process in listed or ()}
         return tuple(
-            wire.GpuProcess(pid=pid, used_bytes=bytes_) for pid, bytes_ in sorted(used.items())[:_MAX_PROCESSES]
+            wire.GpuProcess(pid=pid, used_bytes=bytes_) for pid, bytes_ in sorted(used.items())[: wire.PROCESSES_MAX]
         )
 
 
@@ -256,10 +251,11 @@ def _address(handle: Untyped) -> int | None:
     return ctypes.cast(handle, ctypes.c_void_p).value if handle is not None else None
 
 
-def _plausible(value: int | None, limit: int) -> int | None:
+def _plausible(value: int | None, limit: float) -> int | None:
+    """NVML writes 2**64 - 1 for "not available"."""
     return value if value is not None and value <= limit else None
 
 
 def _watts(milliwatts: int | None) -> float | None:
-    plausible = _plausible(milliwatts, _MAX_MILLIWATTS)
+    plausible = _plausible(milliwatts, 1000 * wire.WATTS_MAX)
     return None if plausible is None else plausible / 1000

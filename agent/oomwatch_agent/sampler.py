@@ -26,10 +26,6 @@ FAILED_RETRY_FIRST_SECONDS = 1.0
 FAILED_RETRY_LONGEST_SECONDS = 60.0
 HUNG_AFTER_SECONDS = 5.0  # NVML answers within milliseconds; nvidia-smi on a busy node may take two or three seconds
 OPEN_HUNG_AFTER_SECONDS = 30.0  # without persistence mode the driver takes seconds a card to start
-_MAX_TEXT = 2000  # wire.Text
-_MAX_ENGINES = 1024  # wire.Sample.engines
-_MAX_TORCH = 4096  # wire.Sample.torch
-_MAX_SOURCES = 1000  # wire.NodeFacts.sources
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +70,7 @@ class _Slot:
         """What the source says of itself while it works; what the sampler knows of it otherwise."""
         if self.speaks and self.facts.sources:
             return self.facts.sources
-        return (wire.SourceFacts(name=self.worker.name[:253], state=self.state, detail=self.detail),)
+        return (wire.SourceFacts(name=self.worker.name[: wire.NAME_CHARS_MAX], state=self.state, detail=self.detail),)
 
 
 class Sampler:
@@ -109,8 +105,8 @@ class Sampler:
         self._refresh_facts()
         gpus = tuple(self._gpus(readings, now))
         host = next((reading.host for reading in reversed(readings) if reading.host is not None), None)
-        engines = tuple(engine for reading in readings for engine in reading.engines)[:_MAX_ENGINES]
-        torch = tuple(self._torch(readings))[:_MAX_TORCH]
+        engines = tuple(engine for reading in readings for engine in reading.engines)[: wire.ENGINES_MAX]
+        torch = tuple(self._torch(readings))[: wire.TORCH_MAX]
         events = tuple(self._events(readings, at, now))
         return Collected(wire.Sample(seq=0, at=at, gpus=gpus, host=host, engines=engines, torch=torch), events)
 
@@ -160,7 +156,7 @@ class Sampler:
         if isinstance(error, SourceMissingError):
             slot.opened = False
             slot.retry_at = self._clock() + MISSING_RETRY_SECONDS
-            slot.turn("missing", str(error)[:_MAX_TEXT])
+            slot.turn("missing", str(error)[: wire.TEXT_CHARS_MAX])
             return
         # The first failure may be one bad read; from the second on the source is opened afresh.
         slot.failures += 1
@@ -168,7 +164,7 @@ class Sampler:
         wait = min(FAILED_RETRY_LONGEST_SECONDS, FAILED_RETRY_FIRST_SECONDS * 2 ** min(slot.failures - 1, 10))
         slot.retry_at = self._clock() + wait
         _log.debug("source %s failed", slot.worker.name, exc_info=error)
-        slot.turn("failed", f"{type(error).__name__}: {error}"[:_MAX_TEXT])
+        slot.turn("failed", f"{type(error).__name__}: {error}"[: wire.TEXT_CHARS_MAX])
 
     def _notice_the_hung(self, now: float) -> None:
         for slot in self._slots:
@@ -190,7 +186,7 @@ class Sampler:
         return wire.NodeFacts(
             gpus=tuple(gpus[label] for label in ordered),
             host=next((slot.facts.host for slot in self._slots if slot.facts.host is not None), None),
-            sources=tuple(source for slot in self._slots for source in slot.source_facts())[:_MAX_SOURCES],
+            sources=tuple(source for slot in self._slots for source in slot.source_facts())[: wire.SOURCES_MAX],
         )
 
     def _gpus(self, readings: Iterable[Reading], now: float) -> Iterator[wire.GpuSample]:

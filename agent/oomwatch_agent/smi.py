@@ -202,8 +202,8 @@ def _facts(row: Row) -> wire.GpuFacts | None:
         return None
     return wire.GpuFacts(
         gpu=index,
-        uuid=uuid[:253],
-        name=(row.text("name") or "NVIDIA GPU")[:253],
+        uuid=uuid[: wire.NAME_CHARS_MAX],
+        name=(row.text("name") or "NVIDIA GPU")[: wire.NAME_CHARS_MAX],
         total_bytes=total_bytes,
         reserved_bytes=row.mib_as_bytes("memory.reserved") or 0,
         pci_bus_id=row.text("pci.bus_id"),

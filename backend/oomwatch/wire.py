@@ -22,16 +22,28 @@ from msgspec import Meta, Struct
 PROTOCOL_VERSION = 1
 
 # Bounds that no honest sender reaches; a frame beyond them is refused where it is decoded, and nothing further in has
-# to check again.
-MAX_GPUS_PER_NODE = 1024
-Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=253)]  # 253: the longest DNS host name
-Text: TypeAlias = Annotated[str, Meta(max_length=2000)]
-Seq: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]  # 2**53: what a browser can count without loss
-Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
-Bytes: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+# to check again. A sender cuts what it found to them.
+NAME_CHARS_MAX = 253  # the longest DNS host name
+TEXT_CHARS_MAX = 2000
+COUNT_MAX = 2**53  # what a browser can count without loss
+RATIO_MAX = 1e6
+WATTS_MAX = 1e5
+CELSIUS_MIN, CELSIUS_MAX = -100.0, 1000.0
+GPUS_MAX = 1024  # of a node
+PROCESSES_MAX = 4096  # on a GPU
+HOST_PROCESSES_MAX = 256
+TORCH_MAX = 4096  # readings of torch's allocator in a sample
+ENGINES_MAX = 1024
+SOURCES_MAX = 1000
+ADDRESSES_MAX = 256
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
+Text: TypeAlias = Annotated[str, Meta(max_length=TEXT_CHARS_MAX)]
+Seq: TypeAlias = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
+Bytes: TypeAlias = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
 UnixSeconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
-Ratio: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
+Ratio: TypeAlias = Annotated[float, Meta(ge=0, le=RATIO_MAX)]
 Language: TypeAlias = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
@@ -50,6 +62,9 @@ PHASES = (
     "validation",
     "idle",
 )
+
+# What a process of a training does.
+ROLES = ("actor", "rollout", "critic", "reward", "ref", "driver")
 
 # Markers of the switch from training to rollout, the most reliable first. A run prints several of them in one cycle:
 # the first of this list that it prints is the one to count.
@@ -104,6 +119,7 @@ class HostFacts(_Value, frozen=True, kw_only=True):
     cpu_count: Count | None = None
     hostname: str | None = None
     kernel: str | None = None
+    addresses: Annotated[tuple[Name, ...], Meta(max_length=ADDRESSES_MAX)] = ()  # IP, without those of loopback
 
 
 SourceState: TypeAlias = Literal["ok", "waiting", "missing", "failed", "hung"]
@@ -118,9 +134,9 @@ class SourceFacts(_Value, frozen=True, kw_only=True):
 
 
 class NodeFacts(_Value, frozen=True, kw_only=True):
-    gpus: Annotated[tuple[GpuFacts, ...], Meta(max_length=MAX_GPUS_PER_NODE)] = ()
+    gpus: Annotated[tuple[GpuFacts, ...], Meta(max_length=GPUS_MAX)] = ()
     host: HostFacts | None = None
-    sources: Annotated[tuple[SourceFacts, ...], Meta(max_length=1000)] = ()
+    sources: Annotated[tuple[SourceFacts, ...], Meta(max_length=SOURCES_MAX)] = ()
 
 
 # ---------------------------------------------------------------- agent -> server
@@ -148,6 +164,8 @@ class GpuProcess(_Value, frozen=True, kw_only=True):
     used_bytes: Bytes | None = None
     name: Text | None = None
     run: Name | None = None
+    rank: Count | None = None  # among the processes that train together
+    role: Text | None = None  # one of ROLES
 
 
 class GpuSample(_Value, frozen=True, kw_only=True):
@@ -157,10 +175,11 @@ class GpuSample(_Value, frozen=True, kw_only=True):
     status: GpuStatus = "ok"
     used_bytes: Bytes | None = None
     utilization_ratio: Ratio | None = None
-    power_watts: Annotated[float, Meta(ge=0, le=1e5)] | None = None
-    temperature_celsius: Annotated[float, Meta(ge=-100, le=1000)] | None = None
+    power_watts: Annotated[float, Meta(ge=0, le=WATTS_MAX)] | None = None
+    temperature_celsius: Annotated[float, Meta(ge=CELSIUS_MIN, le=CELSIUS_MAX)] | None = None
     ecc_uncorrected_total: Count | None = None
-    processes: Annotated[tuple[GpuProcess, ...], Meta(max_length=4096)] | None = None  # None: not read this time
+    # None: not read this time.
+    processes: Annotated[tuple[GpuProcess, ...], Meta(max_length=PROCESSES_MAX)] | None = None
 
 
 class HostProcess(_Value, frozen=True, kw_only=True):
@@ -180,9 +199,8 @@ class HostSample(_Value, frozen=True, kw_only=True):
     memory_pressure_some_ratio: Ratio | None = None  # PSI avg10: share of time some task waited for memory
     memory_pressure_full_ratio: Ratio | None = None
     oom_kill_total: Count | None = None
-    processes: Annotated[tuple[HostProcess, ...], Meta(max_length=256)] | None = (
-        None  # by RSS; None: not read this time
-    )
+    # By resident memory; None: not read this time.
+    processes: Annotated[tuple[HostProcess, ...], Meta(max_length=HOST_PROCESSES_MAX)] | None = None
 
 
 class TorchSample(_Value, frozen=True, kw_only=True):
@@ -195,7 +213,7 @@ class TorchSample(_Value, frozen=True, kw_only=True):
     gpu: Name | None = None  # None: the process could not be mapped to a GPU of this node
     run: Name | None = None
     rank: Count | None = None
-    role: Text | None = None  # "actor", "rollout", "ref", "critic", "reward", "driver"
+    role: Text | None = None  # one of ROLES
     reserved_bytes: Bytes | None = None
     allocated_bytes: Bytes | None = None
     active_bytes: Bytes | None = None
@@ -224,10 +242,10 @@ class Sample(_Message, frozen=True, kw_only=True, tag="sample"):
 
     seq: Seq
     at: UnixSeconds
-    gpus: Annotated[tuple[GpuSample, ...], Meta(max_length=MAX_GPUS_PER_NODE)] = ()
+    gpus: Annotated[tuple[GpuSample, ...], Meta(max_length=GPUS_MAX)] = ()
     host: HostSample | None = None
-    torch: Annotated[tuple[TorchSample, ...], Meta(max_length=4096)] = ()
-    engines: Annotated[tuple[EngineSample, ...], Meta(max_length=1024)] = ()
+    torch: Annotated[tuple[TorchSample, ...], Meta(max_length=TORCH_MAX)] = ()
+    engines: Annotated[tuple[EngineSample, ...], Meta(max_length=ENGINES_MAX)] = ()
 
 
 class Origin(_Value, frozen=True, kw_only=True):
@@ -247,7 +265,7 @@ class Step(_Body, frozen=True, kw_only=True, tag="step"):
     `phase_seconds` holds the trainer's own timings by oomwatch's phase names, in the order the phases ran.
     """
 
-    step: Annotated[int, Meta(ge=0, le=2**53)]
+    step: Count
     step_seconds: Seconds | None = None
     rollout_seconds: Seconds | None = None
     reshard_seconds: Seconds | None = None
@@ -302,7 +320,7 @@ class EngineWake(_Body, frozen=True, kw_only=True, tag="engine_wake"):
 class EngineMemory(_Body, frozen=True, kw_only=True, tag="engine_memory"):
     """What vLLM or SGLang says of its KV cache. A negative budget is what vLLM prints before it refuses to start."""
 
-    kv_available_bytes: Annotated[int, Meta(ge=-(2**53), le=2**53)] | None = None
+    kv_available_bytes: Annotated[int, Meta(ge=-COUNT_MAX, le=COUNT_MAX)] | None = None
     kv_used_ratio: Ratio | None = None
     gpu: Name | None = None
 
@@ -383,6 +401,15 @@ class Probe(_Body, frozen=True, kw_only=True, tag="probe"):
     gpus: tuple[str, ...] = ()  # labels of the GPUs that it uses
 
 
+class RunNamed(_Body, frozen=True, kw_only=True, tag="run_named"):
+    """The run of this event is the one that `provisional` stood for: what bears either name is of one run.
+
+    The node that runs a job's driver reads the name that people gave; the others know only the job that they work for.
+    """
+
+    provisional: Name
+
+
 EventBody: TypeAlias = (
     Step
     | TorchMemory
@@ -398,6 +425,7 @@ EventBody: TypeAlias = (
     | NcclError
     | Config
     | Probe
+    | RunNamed
 )
 
 

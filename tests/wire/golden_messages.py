@@ -1,5 +1,7 @@
 """One message of every type between agent and server, with every field set."""
 
+import msgspec
+
 from oomwatch import wire
 
 GIB = 2**30
@@ -96,6 +98,7 @@ BODIES: dict[str, wire.EventBody] = {
     ),
     "probe": wire.Probe(door="verl.plugins", torch_version="2.13.0", world_size=8, rank=3, role="actor", gpus=("3",)),
     "gpu_lost": wire.GpuLost(xid=79, pci_bus_id="0000:3b:00", gpu="3"),
+    "run_named": wire.RunNamed(provisional="session_2026-11-29_09-42-00_123456_395 job 01000000"),
 }
 SAMPLE = wire.Sample(
     seq=17,
@@ -156,20 +159,39 @@ SAMPLE_WITH_PROBE = wire.Sample(
         ),
     ),
 )
+HELLO = wire.Hello(
+    protocol=1,
+    agent_version="0.1.0",
+    node="gpu-07",
+    session="c0ffee",
+    sent_at=1796000000.0,
+    interval_seconds=1.0,
+    facts=FACTS,
+    run="demo/qwen7b_grpo",
+    simulated=True,
+)
+SAMPLE_WITH_RANKS = wire.Sample(
+    seq=19,
+    at=1796000002.25,
+    gpus=(
+        wire.GpuSample(
+            gpu="3",
+            processes=(
+                wire.GpuProcess(pid=25520, name="ray::WorkerDict", run=RUN, rank=3, role="actor"),
+                wire.GpuProcess(pid=25601, name="VLLM::EngineCore_DP0", run=RUN, role="rollout"),
+            ),
+        ),
+    ),
+)
 MESSAGES: dict[str, wire.AgentMessage | wire.ServerMessage] = {
-    "hello": wire.Hello(
-        protocol=1,
-        agent_version="0.1.0",
-        node="gpu-07",
-        session="c0ffee",
-        sent_at=1796000000.0,
-        interval_seconds=1.0,
-        facts=FACTS,
-        run="demo/qwen7b_grpo",
-        simulated=True,
+    "hello": HELLO,
+    "hello-with-addresses": msgspec.structs.replace(
+        HELLO,
+        facts=wire.NodeFacts(host=msgspec.structs.replace(HOST, addresses=("192.0.2.7", "2001:db8::7"))),
     ),
     "sample": SAMPLE,
     "sample-with-probe": SAMPLE_WITH_PROBE,
+    "sample-with-ranks": SAMPLE_WITH_RANKS,
     **{
         f"event-{name}": wire.Event(
             seq=18, at=1796000001.5, body=body, run="demo/qwen7b_grpo", origin=ORIGIN, backlog=True

@@ -20,8 +20,10 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from oomwatch import wire
+
 metadata = MetaData()
-_NAME = String(253)  # wire.Name
+_NAME = String(wire.NAME_CHARS_MAX)
 
 # Append-only, in the order in which the engine said them; `document` is the wire.Transition. The columns beside it are
 # there to be searched.
