@@ -54,7 +54,7 @@ def test_the_section_is_read_as_written() -> None:
 
 def test_an_empty_section_has_defaults() -> None:
     assert parse({}) == NotifyConfig()
-    assert (NotifyConfig().group_wait, NotifyConfig().group_interval) == (0.25, 30.0)
+    assert (NotifyConfig().group_wait, NotifyConfig().group_interval) == (0.05, 30.0)
 
 
 @pytest.mark.parametrize(

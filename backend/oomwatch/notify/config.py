@@ -67,7 +67,7 @@ class NotifyConfig(_Section, frozen=True, kw_only=True):
     messages of a group."""
 
     language: wire.Language = "en"
-    group_wait: Duration = Duration(0.25)
+    group_wait: Duration = Duration(0.05)
     group_interval: Duration = Duration(30)
     channels: tuple[ChannelConfig, ...] = ()
 
