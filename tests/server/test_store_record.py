@@ -49,10 +49,10 @@ def test_samples_come_back_without_seq_and_processes(store: Store) -> None:
     assert list(store.recent_samples(NOON)) == [("n1", expected)]
 
 
-def test_samples_of_several_nodes_come_in_the_order_of_time(store: Store) -> None:
+def test_samples_of_several_nodes_come_node_by_node_in_the_order_of_time(store: Store) -> None:
     store.record(batch(sample(1), sample(3)))
     store.record(batch(sample(2), sample(4), node="n2", session="s2"))
-    assert [(node, one.at - NOON) for node, one in store.recent_samples(NOON + 2)] == [("n2", 2), ("n1", 3), ("n2", 4)]
+    assert [(node, one.at - NOON) for node, one in store.recent_samples(NOON + 2)] == [("n1", 3), ("n2", 2), ("n2", 4)]
 
 
 def test_recording_a_batch_again_doubles_nothing(store: Store) -> None:

@@ -133,3 +133,12 @@ def test_pruning_forgets_nodes_runs_and_sessions_that_went_away(store: Store) ->
     assert len(store.nodes()) == len(store.runs()) == 1
     store.prune(now=NOON + 10 * DAY, keep_seconds=DAY)
     assert (store.nodes(), store.runs(), store.progress("n1", "s")) == ([], [], 0)
+
+
+def test_a_checkpoint_moves_what_was_stored_from_the_log_into_the_file(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "oomwatch.db"
+    for n in range(20):
+        record(store, 2 * n + 1, NOON + n)
+    before = path.stat().st_size
+    store.checkpoint()
+    assert path.stat().st_size > before

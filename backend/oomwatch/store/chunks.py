@@ -32,7 +32,12 @@ _Place: TypeAlias = tuple[str, str, int]  # node, gpu and hour
 class _Chunk(NamedTuple):
     subject: int
     start_ms: int
+    end_ms: int
     blob: bytes
+
+
+def _packed(subject: int, content: Columns) -> _Chunk:
+    return _Chunk(subject, content.at_ms[0], content.at_ms[-1], columns.pack(content))
 
 
 def write(connection: Connection, samples: Iterable[tuple[str, wire.Sample]]) -> None:
@@ -105,12 +110,12 @@ def read_column(
 
 
 def recent_samples(connection: Connection, start: float) -> Iterator[tuple[str, wire.Sample]]:
-    """(node, sample) in the order of time from `start` on. All is read before the first is given."""
+    """(node, sample) from `start` on, one node after the other, each in the order of time."""
     by_node: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for row in connection.execute(select(subjects).order_by(subjects.c.id)):
         by_node[row.node].append((row.id, row.gpu))
-    streams = [_node_samples(node, _recent_columns(connection, known, start)) for node, known in by_node.items()]
-    return heapq.merge(*streams, key=lambda item: item[1].at)
+    for node, known in by_node.items():
+        yield from _node_samples(node, _recent_columns(connection, known, start))
 
 
 def fields_of(gpu: str) -> tuple[Field, ...]:
@@ -130,7 +135,7 @@ def _chunk(subject: int, gpu: str, rows: Sequence[tuple[int, Reading]], beside: 
             (columns.ENGINE_FIELDS, NO_ENGINES) if gpu == HOST else (columns.TORCH_FIELDS, allocator.UNKNOWN)
         )
         packed = columns.widened(packed, fields, [beside.get(at_ms, nothing) for at_ms in packed.at_ms])
-    return _Chunk(subject, packed.at_ms[0], columns.pack(packed))
+    return _packed(subject, packed)
 
 
 def _insert(connection: Connection, new: list[_Chunk]) -> None:
@@ -150,7 +155,7 @@ def _insert_or_merge(connection: Connection, new: _Chunk) -> None:
         connection.execute(insert(chunks), new._asdict())
         return
     both = columns.merged([columns.unpack(new.start_ms, old), columns.unpack(new.start_ms, new.blob)])
-    connection.execute(update(chunks).where(same).values(blob=columns.pack(both)))
+    connection.execute(update(chunks).where(same).values(_packed(new.subject, both)._asdict()))
 
 
 def _subject_ids(connection: Connection, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
@@ -184,12 +189,14 @@ def _merge_hour(connection: Connection, subject: int, hour_ms: int) -> None:
         return
     whole = columns.merged([columns.unpack(start_ms, blob) for start_ms, blob in found])
     connection.execute(delete(chunks).where(this_hour))
-    connection.execute(insert(chunks), _Chunk(subject, whole.at_ms[0], columns.pack(whole))._asdict())
+    connection.execute(insert(chunks), _packed(subject, whole)._asdict())
 
 
 def _between(connection: Connection, which: ColumnElement[bool], start: float, end: float) -> Iterator[_Chunk]:
-    first_hour_ms = round(start * 1000) // HOUR_MS * HOUR_MS
-    query = select(chunks).where(which, chunks.c.start_ms.between(first_hour_ms, round(end * 1000)))
+    start_ms, end_ms = round(start * 1000), round(end * 1000)
+    first_hour_ms = start_ms // HOUR_MS * HOUR_MS
+    in_time = and_(chunks.c.start_ms.between(first_hour_ms, end_ms), chunks.c.end_ms >= start_ms)
+    query = select(chunks).where(which, in_time)
     for row in connection.execute(query.order_by(chunks.c.subject, chunks.c.start_ms)):
         yield _Chunk(*row)
 

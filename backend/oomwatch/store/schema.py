@@ -101,6 +101,7 @@ chunks = Table(
     metadata,
     Column("subject", Integer, ForeignKey("subjects.id"), primary_key=True),
     Column("start_ms", BigInteger, primary_key=True),
+    Column("end_ms", BigInteger, nullable=False),  # of its last reading
     Column("blob", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )

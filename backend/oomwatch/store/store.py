@@ -121,9 +121,12 @@ class Store:
     # ------------------------------------------------------------ history
 
     def recent_samples(self, since: float) -> Iterator[tuple[str, wire.Sample]]:
-        """(node, sample) from `since` on, in the order of time; seq is 0 and processes are None."""
+        """(node, sample) from `since` on, one node after the other, each in the order of time.
+
+        seq is 0 and processes are None. Only one node's samples are in memory at a time.
+        """
         with self._database.reading() as connection:
-            return chunks.recent_samples(connection, since)
+            yield from chunks.recent_samples(connection, since)
 
     def recent_events(self, since: float, kinds: Collection[str] | None = None) -> Iterator[tuple[str, wire.Event]]:
         """(node, event) from `since` on, in the order of time; seq is 0. `kinds`: only these."""
@@ -146,6 +149,10 @@ class Store:
         """Merge some chunks of hours that are over. True: there may be more to do. To be called after each record()."""
         with self._database.writing() as connection:
             return chunks.compact(connection, now, COMPACT_SUBJECTS)
+
+    def checkpoint(self) -> None:
+        """Sync SQLite's log and shorten it. To be called every few seconds, and not in the thread that writes."""
+        self._database.checkpoint()
 
     def prune(self, now: float, keep_seconds: float, *, at_most_rows: int = PRUNE_ROWS) -> bool:
         """Delete some of what is older than `keep_seconds`; open alerts stay. True: there is more to do.

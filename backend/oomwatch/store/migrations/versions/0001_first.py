@@ -81,6 +81,7 @@ def _create_reading_tables() -> None:
         "chunks",
         sa.Column("subject", sa.Integer, sa.ForeignKey("subjects.id"), primary_key=True),
         sa.Column("start_ms", sa.BigInteger, primary_key=True),
+        sa.Column("end_ms", sa.BigInteger, nullable=False),
         sa.Column("blob", sa.LargeBinary, nullable=False),
         sqlite_with_rowid=False,
     )
