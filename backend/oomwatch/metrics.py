@@ -12,12 +12,12 @@ from prometheus_client.registry import Collector
 
 from oomwatch import __version__
 from oomwatch.core.allocator import UNKNOWN, Allocator, plus
-from oomwatch.core.fleet import GpuRecord, NodeRecord, RunRecord
+from oomwatch.core.fleet import WINDOW_SECONDS_MAX, GpuRecord, NodeRecord, RunRecord
+from oomwatch.core.hostmemory import tightest
 from oomwatch.core.signals import last_step, stale_after_seconds
 from oomwatch.service.service import Service
 from oomwatch.service.views import ENGINES_SHOWN_SECONDS, state_of
 
-TORCH_SHOWN_SECONDS = 1800.0  # the core looks back as far (fleet.TORCH_KEEP_SECONDS)
 OF_GPU = ("node", "gpu")
 OF_TORCH = ("node", "gpu", "run", "role")  # without a probe there is no role
 OF_ENGINE = ("node", "engine", "address", "run")
@@ -76,7 +76,7 @@ class _Fleet(Collector):
         fresh = dict(_probed(self._service.engine.fleet.nodes.values(), now))
         probed = {key[:2] for key in fresh}
         for (node, gpu, run), point in self._service.picture.torch_latest.items():
-            if now - point.at <= TORCH_SHOWN_SECONDS and (node, gpu) not in probed:
+            if now - point.at <= WINDOW_SECONDS_MAX and (node, gpu) not in probed:
                 memory = point.memory
                 fresh[node, gpu or "", run or "", ""] = Allocator(memory.reserved_bytes, memory.allocated_bytes)
         yield _gauge("oomwatch_torch_reserved_bytes", "Memory that torch's allocator has reserved.", OF_TORCH,
@@ -170,7 +170,7 @@ def _answers(gpu: GpuRecord, node: NodeRecord, now: float) -> bool:
 
 
 def _hosts(nodes: list[NodeRecord], now: float) -> Iterator[Metric]:
-    fresh = [(node.name, *tightest) for node in nodes if (tightest := _tightest(node, now))]
+    fresh = [(node.name, *use) for node in nodes if (use := _tightest(node, now))]
     yield _gauge("oomwatch_host_memory_used_bytes",
                  "Host memory in use, of the machine or of the container, whichever is nearer to its limit.", ("node",),
                  (((name,), used) for name, used, _ in fresh))  # fmt: skip
@@ -183,12 +183,8 @@ def _tightest(node: NodeRecord, now: float) -> tuple[int, int] | None:
     facts, host = node.hello.facts.host, node.host
     if facts is None or host is None or now - node.host_at > stale_after_seconds(node):
         return None
-    pairs = [
-        (host.memory_used_bytes, facts.memory_total_bytes),
-        (host.cgroup_used_bytes, facts.memory_limit_bytes),
-    ]
-    known = [(used, limit) for used, limit in pairs if used is not None and limit]
-    return max(known, key=lambda pair: pair[0] / pair[1], default=None)
+    use = tightest(host, facts)
+    return (use.used_bytes, use.limit_bytes) if use else None
 
 
 def _probed(nodes: Iterable[NodeRecord], now: float) -> Iterator[tuple[tuple[str, str, str, str], Allocator]]:

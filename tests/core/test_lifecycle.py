@@ -3,6 +3,7 @@
 from tests.core.story import SHIPPED, Story, rules_of
 
 from oomwatch import wire
+from oomwatch.core.fleet import Subject
 from oomwatch.core.rule import RuleSet
 
 HIGH = rules_of(
@@ -171,3 +172,24 @@ def test_the_same_story_told_twice_says_the_same() -> None:
 
     assert [wire.encode(one) for one in tell()] == [wire.encode(one) for one in tell()]
     assert len(tell()) > 2
+
+
+def test_a_rule_that_needs_no_data_is_judged_of_every_kind_of_subject() -> None:
+    """A run's signal that time alone moves would be judged on the grid as the node's silence is."""
+    story = Story(RuleSet(), gpus=2, run="r")
+    assert [list(story.engine.fleet.subjects(scope)) for scope in ("gpu", "node", "run")] == [
+        [Subject("gpu", "n", "0"), Subject("gpu", "n", "1")],
+        [Subject("node", "n")],
+        [Subject("run", "r")],
+    ]
+
+
+def test_what_is_long_gone_is_forgotten_but_for_what_has_an_open_alert() -> None:
+    story = Story(HIGH, run="r").wait(60, full)
+    story.run = None
+    story.hello("idle")
+    assert story.engine.forget(before=30.0) == ([], ["r"])
+    assert story.engine.forget(before=1000.0) == (["idle"], [])
+    story.wait(200, free)
+    assert story.engine.forget(before=1000.0) == (["n"], [])
+    assert story.states == ["firing", "resolved"]

@@ -302,6 +302,13 @@ def test_messages_of_one_gpu_are_one_alert_which_ends_ten_minutes_after_the_last
     assert story.wait(200).states == ["firing", "resolved"]
 
 
+def test_a_chatty_run_does_not_push_an_out_of_memory_out_of_sight() -> None:
+    story = Story(shipped("out_of_memory")).event(OOM)
+    for _ in range(300):
+        torch(story.wait(1), 40)
+    assert story.states == ["firing"]
+
+
 def test_a_host_out_of_memory_is_the_nodes() -> None:
     story = Story(shipped("out_of_memory"))
     story.event(wire.HostOom(reporter="kernel", process="python", pid=4), run=None)

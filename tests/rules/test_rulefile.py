@@ -110,6 +110,8 @@ def test_a_file_of_the_wrong_shape_is_told_so(text: str, told: str) -> None:
         ("{kind: jump, metric: gpu_used_ratio, increase: 2}", "has no value for each step"),
         ("{kind: jump, metric: rollout_seconds, increase: -1}", "increase must be more than 0"),
         ("{kind: rate, of: reshard_cycles, above_per_minute: 1, window: 0s}", "window must be longer than 0s"),
+        ("{kind: rising, metric: torch_reserved_ratio, above: 1, window: 6h}", "at most 1h"),
+        ("{kind: event, of: [fire]}", 'unknown kind of event "fire"; known are device_oom'),
         ("{kind: event, of: []}", "of must name at least one kind of event"),
         ("{metric: gpu_used_ratio}", '"kind" is missing; it is one of threshold, rising, jump, rate, event'),
         ("[]", "when has no condition"),

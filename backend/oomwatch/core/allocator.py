@@ -34,5 +34,15 @@ def plus(sums: Allocator, reading: wire.TorchSample) -> Allocator:
     )
 
 
+def believed_ratio(reserved_bytes: int, in_use_bytes: float | None, capacity_bytes: int | None) -> float | None:
+    """torch's figure as a share of the card, believing the device where the two disagree.
+
+    A sleeping engine's pool in the same process stays counted by torch though its pages are gone, so the counter can
+    exceed the memory in use, and even the card; then, without the device's own figure, nothing can be told.
+    """
+    believed = reserved_bytes if in_use_bytes is None else min(reserved_bytes, in_use_bytes)
+    return believed / capacity_bytes if capacity_bytes and believed <= capacity_bytes else None
+
+
 def _sum(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else one + other

@@ -110,8 +110,9 @@ class Engine:
     def _subjects_on_grid(self) -> list[Subject]:
         """Subjects with an episode, and those that rules watch which need no data to come true."""
         subjects = dict.fromkeys(self._lifecycle.open)
-        if self._hearing[TIME]["node"]:
-            subjects |= dict.fromkeys(node.subject for node in self.fleet.nodes.values())
+        for scope in SCOPES:
+            if self._hearing[TIME][scope]:
+                subjects |= dict.fromkeys(self.fleet.subjects(scope))
         return list(subjects)
 
     def _end_runs(self, now: float) -> list[wire.Transition]:
@@ -205,6 +206,11 @@ class Engine:
     def recall(self, message: wire.AgentMessage, node: str, now: float) -> None:
         """Take a stored message in without judging: what it says was judged when it was new."""
         self._take_in(message, node, now)
+
+    def forget(self, before: float) -> tuple[list[str], list[str]]:
+        """Drop what was last heard before a time and has nothing open; the names of the nodes and of the runs."""
+        self._lifecycle.forget(before)
+        return self.fleet.forget(before, self._lifecycle.open)
 
     # ------------------------------------------------------------ views
 

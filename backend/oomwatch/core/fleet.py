@@ -5,10 +5,11 @@ of the core beside the lifecycles.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal, NamedTuple
 
 from oomwatch import wire
+from oomwatch.core.allocator import believed_ratio, by_gpu
 from oomwatch.core.phases import Timeline
 from oomwatch.core.sensors import PROBE, Sights
 from oomwatch.core.steps import StepHistory, StepRecord
@@ -18,14 +19,18 @@ Scope = Literal["gpu", "node", "run"]
 # What can make a condition true: a sample's readings, its figures of torch, an event, or that time has passed.
 News = Literal["readings", "torch", "events", "time"]
 
-TORCH_KEEP_SECONDS = 1800.0  # half an hour: several steps of all but the slowest runs
+WINDOW_SECONDS_MAX = 3600.0  # what a rule may look back: four steps of a quarter of an hour
 PEAK_SLICE_SECONDS = 10.0
 PEAK_KEEP_SECONDS = 1800.0
-TORCH_SLICE_SECONDS = 5.0  # the probe reads at 1-2 Hz; a trend needs no more than its peaks
+TORCH_SLICE_SECONDS = 10.0  # the probe reads at 1-2 Hz; a trend needs no more than its peaks
 PROBE_FRESH_SECONDS = 60.0  # while a probe tells, log lines of the same GPU are not mixed in
 NOTABLE_KEPT = 64
 CYCLE_MARKS_KEPT = 2000
 RUN_QUIET_SECONDS = 1800.0  # another run's events, and none of this one's for so long: this one has left the node
+
+
+# The events that a rule may name: they are kept with their GPU or node for a while.
+NOTABLE = (wire.DeviceOom, wire.HostOom, wire.DiskFull, wire.ShmSmall, wire.GpuLost, wire.NcclError)
 
 
 class Subject(NamedTuple):
@@ -61,13 +66,28 @@ class GpuRecord:
         self.processes: tuple[wire.GpuProcess, ...] | None = None  # None: never read
         self.run: str | None = None
         self.used_peaks = PeakWindow(PEAK_SLICE_SECONDS, PEAK_KEEP_SECONDS)
-        self.torch_reserved = Window(TORCH_KEEP_SECONDS)
+        self.torch_reserved = Window(WINDOW_SECONDS_MAX)
         self.probed_at = float("-inf")
         self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)
 
     @property
     def usable_bytes(self) -> int:
         return self.facts.total_bytes - self.facts.reserved_bytes
+
+    @property
+    def used_bytes(self) -> int | None:
+        """Device memory in use, as last read."""
+        return self.sample.used_bytes if self.sample else None
+
+    def is_probed(self, at: float) -> bool:
+        """Whether a probe tells of this GPU: then log lines are not mixed in."""
+        return at - self.probed_at < PROBE_FRESH_SECONDS
+
+    def observe_probe(self, reserved_bytes: int, at: float) -> None:
+        self.probed_at = max(self.probed_at, at)
+        ratio = believed_ratio(reserved_bytes, self.used_bytes, self.usable_bytes)
+        if ratio is not None:
+            self.torch_reserved.add_peak(at, ratio, TORCH_SLICE_SECONDS)
 
     def observe(self, sample: wire.GpuSample, at: float) -> None:
         self.status = sample.status
@@ -94,6 +114,7 @@ class NodeRecord:
         self.host_at = 0.0
         self.host_processes: tuple[wire.HostProcess, ...] | None = None
         self.torch: tuple[wire.TorchSample, ...] = ()
+        self.torch_at = 0.0
         self.engines: tuple[wire.EngineSample, ...] = ()
         self.engines_at = 0.0
         self.runs: dict[str, float] = {}  # run -> time of its last event here
@@ -130,7 +151,8 @@ class NodeRecord:
             self.host, self.host_at = sample.host, sample.at
             if sample.host.processes is not None:
                 self.host_processes = sample.host.processes
-        self.torch = sample.torch
+        if sample.at >= self.torch_at:
+            self.torch, self.torch_at = sample.torch, sample.at
         if sample.engines:
             self.engines, self.engines_at = sample.engines, sample.at
 
@@ -159,7 +181,7 @@ class RunRecord:
         self.timeline = Timeline()
         self.sights = Sights()
         self.config: dict[str, wire.ConfigValue] = {}
-        self.torch_reserved = Window(TORCH_KEEP_SECONDS)  # of processes that could not be mapped to a GPU
+        self.torch_reserved = Window(WINDOW_SECONDS_MAX)  # of processes that could not be mapped to a GPU
         self.torch_subject: Subject | None = None  # where the trainer's rank 0 was last seen
         self.cycle_marks: dict[str, deque[CycleMark]] = {}
         self.cycle_totals: dict[str, dict[int | None, int]] = {}
@@ -200,6 +222,14 @@ class Fleet:
     def gpu(self, subject: Subject) -> GpuRecord | None:
         node = self.nodes.get(subject.name)
         return node.gpus.get(subject.gpu) if node else None
+
+    def subjects(self, scope: Scope) -> Iterator[Subject]:
+        """All subjects of a kind."""
+        if scope == "run":
+            yield from (run.subject for run in self.runs.values())
+            return
+        for node in self.nodes.values():
+            yield from (subject for subject in node.subjects if subject.scope == scope)
 
     def run_of(self, subject: Subject) -> str | None:
         """The run that a subject works for, where that is known."""
@@ -251,17 +281,13 @@ class Fleet:
     def observe_sample(self, sample: wire.Sample, node: NodeRecord) -> tuple[Subject, ...]:
         """Take the readings of a node in; returns the subjects that they concern."""
         node.observe(sample)
-        by_gpu: dict[str, int] = {}
-        for reading in sample.torch:
-            if reading.gpu is not None and reading.reserved_bytes is not None:
-                by_gpu[reading.gpu] = by_gpu.get(reading.gpu, 0) + reading.reserved_bytes
-            run = self.runs.get(reading.run or node.sole_run() or "")
-            if run is not None:
+        for name in dict.fromkeys(reading.run or node.sole_run() for reading in sample.torch):
+            if (run := self.runs.get(name or "")) is not None:
                 run.sights.see(PROBE, PROBE, sample.at)
-        for label, reserved_bytes in by_gpu.items():
-            if (gpu := node.gpus.get(label)) is not None:
-                gpu.probed_at = sample.at
-                self._add_torch(gpu, gpu.torch_reserved, sample.at, reserved_bytes, None)
+        for label, sums in by_gpu(sample.torch).items():
+            gpu = node.gpus.get(label)
+            if gpu is not None and sums.reserved_bytes is not None:
+                gpu.observe_probe(sums.reserved_bytes, sample.at)
         return node.subjects
 
     def observe(self, event: wire.Event, node: NodeRecord) -> list[Subject]:
@@ -274,7 +300,7 @@ class Fleet:
         if run is not None:
             concerned.append(run.subject)
             concerned += self._observe_run(event, run, gpu)
-        if not event.backlog:
+        if isinstance(event.body, NOTABLE) and not event.backlog:
             (gpu or node).notable.append(Notable(event.at, event.body, event.origin))
         return list(dict.fromkeys(concerned))
 
@@ -314,49 +340,44 @@ class Fleet:
 
     def _observe_torch(self, at: float, memory: wire.TorchMemory, run: RunRecord, gpu: GpuRecord | None) -> None:
         run.torch_subject = gpu.subject if gpu else run.subject
-        if memory.reserved_bytes is None or (gpu is not None and at - gpu.probed_at < PROBE_FRESH_SECONDS):
+        if memory.reserved_bytes is None or (gpu is not None and gpu.is_probed(at)):
             return
-        window = gpu.torch_reserved if gpu else run.torch_reserved
         capacity = gpu.usable_bytes if gpu else memory.device_total_bytes or self._smallest_card(run)
-        self._add_torch(gpu, window, at, memory.reserved_bytes, memory.device_used_bytes, capacity)
+        in_use = memory.device_used_bytes
+        if in_use is None and gpu is not None:
+            in_use = gpu.used_bytes
+        ratio = believed_ratio(memory.reserved_bytes, in_use, capacity)
+        if ratio is not None:
+            (gpu or run).torch_reserved.add(at, ratio)
 
     def _observe_step_peak(self, record: StepRecord, run: RunRecord) -> list[Subject]:
         """The step line's lifetime peak belongs to the process whose memory lines the run prints: rank 0."""
         peak_bytes = record.step.torch_reserved_peak_bytes
         gpu = self.gpu(run.torch_subject) if run.torch_subject and run.torch_subject.scope == "gpu" else None
-        if peak_bytes is None or (gpu is not None and record.at - gpu.probed_at < PROBE_FRESH_SECONDS):
+        if peak_bytes is None or (gpu is not None and gpu.is_probed(record.at)):
             return []
         start = record.at - (record.step.step_seconds or 0.0) - PEAK_SLICE_SECONDS
         cards = [gpu] if gpu else list(self.gpus_of_run(run))
         peaks = [peak for card in cards if (peak := card.used_peaks.peak(start, record.at)) is not None]
-        window = gpu.torch_reserved if gpu else run.torch_reserved
         capacity = gpu.usable_bytes if gpu else self._smallest_card(run)
-        self._add_torch(gpu, window, record.at, peak_bytes, max(peaks, default=None), capacity)
+        ratio = believed_ratio(peak_bytes, max(peaks, default=None), capacity)
+        if ratio is not None:
+            (gpu or run).torch_reserved.add(record.at, ratio)
         return [gpu.subject] if gpu else []
 
     def _smallest_card(self, run: RunRecord) -> int | None:
         return min((gpu.usable_bytes for gpu in self.gpus_of_run(run)), default=None)
 
-    @staticmethod
-    def _add_torch(
-        gpu: GpuRecord | None,
-        window: Window,
-        at: float,
-        reserved_bytes: int,
-        in_use_bytes: float | None,
-        capacity_bytes: int | None = None,
-    ) -> None:
-        """Keep torch's figure as a share of the card, believing the device where the two disagree.
+    # ------------------------------------------------------------ forgetting
 
-        A sleeping engine's pool in the same process stays counted by torch though its pages are gone, so the counter
-        can exceed the memory in use, and even the card.
-        """
-        if in_use_bytes is None and gpu is not None and gpu.sample is not None:
-            in_use_bytes = gpu.sample.used_bytes
-        capacity_bytes = capacity_bytes or (gpu.usable_bytes if gpu else None)
-        if not capacity_bytes:
-            return
-        believed = reserved_bytes if in_use_bytes is None else min(reserved_bytes, in_use_bytes)
-        if believed <= capacity_bytes:
-            probed = gpu is not None and gpu.probed_at == at
-            window.add_peak(at, believed / capacity_bytes, TORCH_SLICE_SECONDS if probed else 0.0)
+    def forget(self, before: float, busy: Collection[Subject]) -> tuple[list[str], list[str]]:
+        """Drop the nodes and runs that nothing was heard of since `before`, but for `busy` ones; their names."""
+        busy_nodes = {subject.name for subject in busy if subject.scope != "run"}
+        busy_runs = {subject.name for subject in busy if subject.scope == "run"}
+        nodes = [name for name, node in self.nodes.items() if node.heard_at < before and name not in busy_nodes]
+        runs = [name for name, run in self.runs.items() if run.last_seen_at < before and name not in busy_runs]
+        for name in nodes:
+            del self.nodes[name]
+        for name in runs:
+            del self.runs[name]
+        return nodes, runs

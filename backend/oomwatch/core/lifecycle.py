@@ -124,6 +124,12 @@ class Lifecycle:
             return self.end(key, now, "recovered")
         return None
 
+    def forget(self, before: float) -> None:
+        """Drop the rhythms of what has long been quiet."""
+        for key in [key for key, at in self._last_active.items() if at < before and self.find(key) is None]:
+            del self._last_active[key]
+            self._gaps.pop(key, None)
+
     def find(self, key: Key) -> Episode | None:
         return self.open.get(key.subject, {}).get(key.rule)
 

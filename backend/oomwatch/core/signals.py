@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet, GpuRecord, News, NodeRecord, RunRecord, Scope, Subject
+from oomwatch.core.hostmemory import tightest
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.window import Window
 
@@ -104,33 +105,16 @@ def _fresh_host(fleet: Fleet, subject: Subject, now: float) -> tuple[wire.HostSa
     return None if facts is None else (node.host, facts)
 
 
-class _Use(NamedTuple):
-    ratio: float
-    used_bytes: int
-    limit_bytes: int
-    limited_by: str
-
-
-def _host_memory_use(host: wire.HostSample, facts: wire.HostFacts) -> _Use | None:
-    """The tighter of the machine's memory and the container's limit: whichever fills first is what kills."""
-    uses: list[_Use] = []
-    if host.memory_used_bytes is not None and (limit := facts.memory_total_bytes):
-        uses.append(_Use(host.memory_used_bytes / limit, host.memory_used_bytes, limit, "machine"))
-    if host.cgroup_used_bytes is not None and (limit := facts.memory_limit_bytes or 0):
-        uses.append(_Use(host.cgroup_used_bytes / limit, host.cgroup_used_bytes, limit, "container"))
-    return max(uses, default=None)
-
-
 def _host_memory_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
     found = _fresh_host(fleet, subject, now)
-    use = _host_memory_use(*found) if found else None
+    use = tightest(*found) if found else None
     return use.ratio if use else None
 
 
 def _host_memory_facts(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
     node = fleet.nodes.get(subject.name)
     facts = node.hello.facts.host if node else None
-    use = _host_memory_use(node.host, facts) if node and node.host and facts else None
+    use = tightest(node.host, facts) if node and node.host and facts else None
     if node is None or use is None:
         return {}
     detail: dict[str, wire.Fact] = {

@@ -5,15 +5,16 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 
 from oomwatch import wire
+from oomwatch.core.fleet import WINDOW_SECONDS_MAX
 from oomwatch.core.signals import STALE_SECONDS_MIN
 from oomwatch.service.service import Service
 from oomwatch.store.store import KnownNode, Store
 
-# As far back as the engine looks: peaks of readings, what is usual of a run's steps, the windows of everything else.
+# As far back as the engine looks: peaks of readings over a step, what is usual of a run's steps, windows of events.
 SAMPLES_SECONDS = 900.0
 SAMPLES_MAX = 20_000  # of a large fleet fewer seconds: more would take long, and 128 nodes for 900 s are 200 MiB
 STEPS_SECONDS = 86_400.0
-EVENTS_SECONDS = 1_800.0
+EVENTS_SECONDS = WINDOW_SECONDS_MAX
 ENDED_SECONDS = 86_400.0
 ENDED_SHOWN = 100
 

@@ -1,16 +1,12 @@
 """Something was reported lately."""
 
-from typing import Literal
-
 import msgspec
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, News, Notable, Scope, Subject
+from oomwatch.core.fleet import NOTABLE, Fleet, News, Notable, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration
-
-EventKind = Literal["device_oom", "host_oom", "disk_full", "gpu_lost"]
 
 
 class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event", forbid_unknown_fields=True):
@@ -19,12 +15,15 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
     Judged of the GPU that the event names, and of the node where it names none.
     """
 
-    of: tuple[EventKind, ...]
+    of: tuple[str, ...]
     within: Duration = Duration(600)
 
     def __post_init__(self) -> None:
         if not self.of:
             raise ValueError("of must name at least one kind of event")
+        for kind in self.of:
+            if kind not in _BODIES:
+                raise ValueError(f'unknown kind of event "{kind}"; known are {", ".join(_BODIES)}')
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
@@ -52,12 +51,7 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
         return Verdict("active", float(len(recent)), None, "count", _facts(recent[-1]))
 
 
-_BODIES: dict[str, type[Struct]] = {
-    "device_oom": wire.DeviceOom,
-    "host_oom": wire.HostOom,
-    "disk_full": wire.DiskFull,
-    "gpu_lost": wire.GpuLost,
-}
+_BODIES: dict[str, type[Struct]] = {str(body.__struct_config__.tag): body for body in NOTABLE}
 
 
 def _kind(body: wire.EventBody) -> str:

@@ -42,7 +42,7 @@ class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forb
     def fact_names(self) -> tuple[str, ...]:
         return (
             "step",
-            "baseline_seconds",
+            f"baseline_{signal(self.metric).unit}",
             "increase_ratio",
             "baseline_steps",
             "response_length_mean_tokens",
@@ -73,7 +73,7 @@ class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forb
             return INACTIVE
         facts: dict[str, wire.Fact] = {
             "step": records[-1].step.step,
-            "baseline_seconds": baseline,
+            f"baseline_{watched.unit}": baseline,
             "increase_ratio": value / baseline - 1 if baseline else 0.0,
             "baseline_steps": len(usual),
         }

@@ -5,11 +5,11 @@ from functools import cached_property
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, News, Scope, Subject
+from oomwatch.core.fleet import WINDOW_SECONDS_MAX, Fleet, News, Scope, Subject
 from oomwatch.core.signals import Signal, signal
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.core.window import Point
-from oomwatch.units import Duration, Quantity
+from oomwatch.units import Duration, Quantity, format_duration
 
 PARTS = 3  # one rise is a warm-up; two in a row are a trend
 WINDOW_STEPS = 4  # the window holds this many of the run's steps at least, so that each part has seen a peak
@@ -31,6 +31,8 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
     def __post_init__(self) -> None:
         if signal(self.metric).window is None:
             raise ValueError(f'"{self.metric}" keeps no window to look for a rise in')
+        if not 0 < self.window <= WINDOW_SECONDS_MAX:
+            raise ValueError(f"window must be more than 0s and at most {format_duration(WINDOW_SECONDS_MAX)}")
 
     @cached_property
     def _signal(self) -> Signal:

@@ -1,0 +1,22 @@
+"""How full a host is: the tighter of the machine's memory and the container's limit, whichever would kill first."""
+
+from typing import Literal, NamedTuple
+
+from oomwatch import wire
+
+
+class HostUse(NamedTuple):
+    ratio: float
+    used_bytes: int
+    limit_bytes: int
+    limited_by: Literal["machine", "container"]
+
+
+def tightest(host: wire.HostSample, facts: wire.HostFacts) -> HostUse | None:
+    """The use that is nearest to its limit; None where neither can be told."""
+    uses: list[HostUse] = []
+    if host.memory_used_bytes is not None and (limit := facts.memory_total_bytes):
+        uses.append(HostUse(host.memory_used_bytes / limit, host.memory_used_bytes, limit, "machine"))
+    if host.cgroup_used_bytes is not None and (limit := facts.memory_limit_bytes or 0):
+        uses.append(HostUse(host.cgroup_used_bytes / limit, host.cgroup_used_bytes, limit, "container"))
+    return max(uses, default=None)
