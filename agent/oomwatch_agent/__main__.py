@@ -32,13 +32,18 @@ _log = logging.getLogger("oomwatch_agent")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the agent. 0: stopped as asked; 1: --check found the server wanting; 2: a setting cannot be used.
 
-    `oomwatch-agent run -- COMMAND` is another program: it starts a training with the probe inside.
+    `oomwatch-agent run -- COMMAND` is another program: it starts a training with the probe inside. So is
+    `oomwatch-agent parse FILE...`: it prints what is recognised in logs.
     """
     arguments = sys.argv[1:] if argv is None else argv
     if list(arguments[:1]) == ["run"]:
         from oomwatch_agent import launch  # noqa: PLC0415 - the agent itself never launches anything
 
         return launch.main(arguments[1:])
+    if list(arguments[:1]) == ["parse"]:
+        from oomwatch_agent import parse  # noqa: PLC0415 - the agent itself never prints what it reads
+
+        return parse.main(arguments[1:])
     try:
         invocation = load(argv, os.environ)
     except SettingError as error:

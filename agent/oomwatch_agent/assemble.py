@@ -7,6 +7,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch_agent import makers
+from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.settings import AgentSettings
 from oomwatch_agent.source import Reading, Source, SourceMissingError
 
@@ -16,7 +17,15 @@ def sources(settings: AgentSettings) -> list[Source]:
     if settings.simulate is not None:
         return [_simulation(settings, settings.simulate)]
     # Ray's own files before the driver's log, which repeats them with less in it (dedup.py keeps what comes first).
-    return [*_accelerators(), _host(), *_engines(settings), *_probe(settings), *_ray(settings), *_logs(settings)]
+    own = OwnPatterns(settings.patterns) if settings.patterns else None
+    return [
+        *_accelerators(),
+        _host(),
+        *_engines(settings),
+        *_probe(settings),
+        *_ray(settings, own),
+        *_logs(settings, own),
+    ]
 
 
 def _simulation(settings: AgentSettings, scenario: str) -> Source:
@@ -81,20 +90,20 @@ def _probe(settings: AgentSettings) -> list[Source]:
     return [ProbeSource(settings.probe)]
 
 
-def _logs(settings: AgentSettings) -> list[Source]:
+def _logs(settings: AgentSettings, own: OwnPatterns | None) -> list[Source]:
     if not settings.log:
         return []
     from oomwatch_agent.logsource import LogSource  # noqa: PLC0415
 
-    return [LogSource(path, settings.log_from, settings.run) for path in settings.log]
+    return [LogSource(path, settings.log_from, settings.run, own=own) for path in settings.log]
 
 
-def _ray(settings: AgentSettings) -> list[Source]:
+def _ray(settings: AgentSettings, own: OwnPatterns | None) -> list[Source]:
     if settings.ray == "off":
         return []
     from oomwatch_agent.ray_session import RaySource  # noqa: PLC0415
 
-    return [RaySource(settings.ray, settings.log_from, settings.run)]
+    return [RaySource(settings.ray, settings.log_from, settings.run, own=own)]
 
 
 class FirstThatWorks:

@@ -7,15 +7,20 @@ out-of-memory error at the end of a log that was written minutes ago is what the
 import glob
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from oomwatch import wire
+from oomwatch_agent.archive import Archive
+from oomwatch_agent.event_files import NAME as EVENT_FILE_NAME
+from oomwatch_agent.event_files import EventFile
+from oomwatch_agent.hydra import config_beside, is_hydra_file
 from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logs.reader import LineReader, Recognised
+from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.source import Found, Reading
 from oomwatch_agent.tail import Begin, Stage, StdinTail, Tail
 
@@ -39,10 +44,13 @@ class Follower:
         now: float,
         pid: int | None = None,
         phases: PhaseMemory | None = None,
+        own: OwnPatterns | None = None,
     ) -> None:
-        self.tail = Tail(path, "live" if is_new else _BEGIN[log_from])
-        self.reader = LineReader(pid=pid, phases=phases)
-        self._recent = not is_new and log_from == "auto" and _was_written_lately(path, now)
+        packed = path.suffix == ".gz"
+        self.tail: Tail | Archive = Archive(path) if packed else Tail(path, "live" if is_new else _BEGIN[log_from])
+        self.reader = LineReader(pid=pid, phases=phases, own=own)
+        # A packed log is not the end of anything: the run went on in another file.
+        self._recent = not packed and not is_new and log_from == "auto" and _was_written_lately(path, now)
         self._last_words: deque[Found] = deque(maxlen=64)
 
     def poll(self, budget_bytes: int) -> list[Found]:
@@ -111,15 +119,22 @@ class LogSource:
         *,
         clock: Callable[[], float] = time.time,
         stdin_fd: int = 0,
+        own: OwnPatterns | None = None,
     ) -> None:
         self._pattern = pattern
         self._log_from = log_from
         self._run = run
         self._clock = clock
         self._followers: dict[Path, Follower] = {}
+        self._known: set[Path] = set()
+        self._asked: set[Path] = set()  # folders that were looked into for Hydra's
         self._stdin = StdinTail(stdin_fd) if pattern == "-" else None
-        self._stdin_reader = LineReader()
+        self._stdin_reader = LineReader(own=own)
+        self._own = own
+        self._event_files: dict[Path, EventFile] = {}
+        self._beside: list[Found] = []  # configurations that Hydra left beside the logs, not told yet
         self._opened = False
+        self._read_once = False
         self._left_out = False
         self._facts: wire.NodeFacts | None = None
 
@@ -140,14 +155,26 @@ class LogSource:
         if self._stdin:
             found = [found_of(one, "stdin", backlog=False) for one in self._read_stdin(self._stdin)]
             return self._reading([self._named(finding, "stdin") for finding in found])
-        if slow or not self._followers:
+        if slow or not self._known:
             self._find()
         share = Budget(len(self._followers)).share_bytes
         read = [self._named(finding, path.stem) for path, one in self._followers.items() for finding in one.poll(share)]
+        read += [self._named(finding, finding.origin.source) for finding in self._from_other_files()]
         return self._reading(read)
+
+    def _from_other_files(self) -> Iterator[Found]:
+        """What files say that are no logs of lines: configurations and TensorBoard's events."""
+        yield from self._beside
+        self._beside = []
+        for path, file in self._event_files.items():
+            for step in file.poll():
+                yield Found(body=step, origin=wire.Origin(source=path.name[:253]), backlog=not self._read_once)
+        self._read_once = True
 
     def close(self) -> None:
         """Let go of all files."""
+        if self._own:
+            self._own.close()
         for follower in self._followers.values():
             follower.tail.close()
 
@@ -156,12 +183,24 @@ class LogSource:
         if self._stdin:
             return
         for path in self._matches():
-            if path in self._followers:
+            if path in self._followers or path in self._event_files or path in self._known:
                 continue
-            if len(self._followers) >= _MOST_FILES:
+            if len(self._followers) + len(self._event_files) >= _MOST_FILES:
                 self._left_out = True
                 return
-            self._followers[path] = Follower(path, self._log_from, is_new=self._opened, now=self._clock())
+            self._take_up(path)
+
+    def _take_up(self, path: Path) -> None:
+        self._known.add(path)
+        if path.parent not in self._asked and (config := config_beside(path)):
+            self._beside.append(Found(body=config, origin=wire.Origin(source="config.yaml"), backlog=not self._opened))
+        self._asked.add(path.parent)
+        if is_hydra_file(path) or (path.suffix == ".gz" and self._log_from == "now"):
+            return
+        if EVENT_FILE_NAME.match(path.name):
+            self._event_files[path] = EventFile(path)
+            return
+        self._followers[path] = Follower(path, self._log_from, is_new=self._opened, now=self._clock(), own=self._own)
 
     def _matches(self) -> Iterable[Path]:
         plain = Path(self._pattern)
@@ -196,24 +235,29 @@ class LogSource:
     def _state(self) -> tuple[wire.SourceState, str | None]:
         if self._stdin:
             return ("missing", "standard input has ended") if self._stdin.ended else ("ok", None)
-        if not self._followers:
+        if not self._known:
             return "waiting", "no such file yet; it is followed once it appears"
-        state, detail = state_of([follower.tail for follower in self._followers.values()])
+        state, detail = state_of(
+            [*(follower.tail for follower in self._followers.values()), *self._event_files.values()]
+        )
+        if detail is None and self._own and self._own.problems:
+            detail = self._own.problems[0]
         if self._left_out and detail is None:
             detail = f"more than {_MOST_FILES} files match; the rest is not followed: name fewer"
         return state, detail
 
 
-def state_of(tails: list[Tail]) -> tuple[wire.SourceState, str | None]:
+def state_of(tails: Sequence[Tail | Archive | EventFile]) -> tuple[wire.SourceState, str | None]:
     """State and detail of a source over several files: the first trouble, or how far a backlog has been read."""
     problem = next((tail.problem for tail in tails if tail.problem), None)
     if problem:
         return "failed", problem
-    behind = sum(tail.behind_bytes for tail in tails)
+    logs = [tail for tail in tails if not isinstance(tail, EventFile)]
+    behind = sum(tail.behind_bytes for tail in logs)
     if behind:
-        size = sum(tail.size_bytes for tail in tails)
+        size = sum(tail.size_bytes for tail in logs)
         return "ok", f"reading backlog: {100 * (size - behind) // max(1, size)} %"
-    if all(tail.waiting for tail in tails):
+    if tails and len(logs) == len(tails) and all(tail.waiting for tail in logs):
         return "waiting", "the file is gone; it is followed again once it appears"
     return "ok", None
 

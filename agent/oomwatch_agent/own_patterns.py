@@ -9,9 +9,11 @@ The groups' names say what the numbers are. The expressions run in a helper proc
 is ended and switched off, so that it costs the agent a tenth of a second, once.
 """
 
+import logging
 import re
+import threading
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -19,7 +21,8 @@ from oomwatch import wire
 from oomwatch_agent.logs.pattern import Bodies
 from oomwatch_agent.logs.steps import step_from
 from oomwatch_agent.logs.units import byte_count, count_of, number_of
-from oomwatch_agent.regex_helper import Helper
+
+_log = logging.getLogger(__name__)
 
 _SHORTEST_LITERAL = 3
 _LONGEST_EXPRESSION = 2000
@@ -83,18 +86,37 @@ def _mistake_in_groups(groups: tuple[str, ...]) -> str | None:
     return None
 
 
+class Searcher(Protocol):
+    """Where the expressions run: a `regex_helper.Helper`."""
+
+    def search(self, index: int, text: str) -> dict[str, str]:
+        """The named groups of an expression's first match. Raises TimeoutError and OSError."""
+        ...
+
+    def close(self) -> None:
+        """End it, whatever it does."""
+        ...
+
+
+def _helper(expressions: list[str]) -> Searcher:
+    from oomwatch_agent.regex_helper import Helper  # noqa: PLC0415 - most agents have no pattern of their own
+
+    return Helper(expressions)
+
+
 class _Off(NamedTuple):
     name: str
     why: str
 
 
 class OwnPatterns:
-    """The entries at work. One helper serves all logs; used from any thread, by one at a time."""
+    """The entries at work. One helper serves all logs, whatever thread reads them."""
 
-    def __init__(self, patterns: Sequence[OwnPattern], make_helper: Callable[[list[str]], Helper] = Helper) -> None:
+    def __init__(self, patterns: Sequence[OwnPattern], make_helper: Callable[[list[str]], Searcher] = _helper) -> None:
         self._patterns = list(patterns)
         self._make_helper = make_helper
-        self._helper: Helper | None = None
+        self._helper: Searcher | None = None
+        self._lock = threading.Lock()
         self._off: list[_Off] = []
         self.gates = tuple(dict.fromkeys(pattern.contains for pattern in patterns))
 
@@ -107,27 +129,35 @@ class OwnPatterns:
         """The events of a line, by all the patterns that match its record."""
         found: Bodies = ()
         for index, pattern in enumerate(self._patterns):
-            if pattern.contains in line and not any(off.name == pattern.name for off in self._off):
-                found += _bodies(self._groups(index, pattern, text[:LONGEST_LINE_CHARS]))
+            if pattern.contains in line:
+                with self._lock:
+                    found += _bodies(self._groups(index, pattern, text[:LONGEST_LINE_CHARS]))
         return found
 
     def close(self) -> None:
         """End the helper."""
+        with self._lock:
+            self._end_helper()
+
+    def _end_helper(self) -> None:
         if self._helper:
             self._helper.close()
             self._helper = None
 
     def _groups(self, index: int, pattern: OwnPattern, text: str) -> dict[str, str]:
-        if self._helper is None:
-            self._helper = self._make_helper([one.match for one in self._patterns])
+        if any(off.name == pattern.name for off in self._off):
+            return {}
         try:
+            if self._helper is None:
+                self._helper = self._make_helper([one.match for one in self._patterns])
             return self._helper.search(index, text)
         except TimeoutError:
             why = "it took longer than 100 ms for one line; avoid repeated groups such as (a+)+"
         except OSError as error:
             why = f"its helper process failed ({error})"
-        self.close()
+        self._end_helper()
         self._off.append(_Off(pattern.name, why))
+        _log.warning("%s", self.problems[-1])
         return {}
 
 

@@ -17,6 +17,8 @@ import psutil
 from oomwatch import wire
 from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logsource import Budget, Follower, LogFrom, state_of
+from oomwatch_agent.own_patterns import OwnPatterns
+from oomwatch_agent.run_files import RunFiles
 from oomwatch_agent.source import Found, Reading, SourceMissingError
 
 _WORKER = re.compile(r"worker-[0-9a-f]{8,64}-(?P<job>[0-9a-f]{8})-(?P<pid>\d{1,10})\.(?:out|err)$")
@@ -56,6 +58,8 @@ class RaySource:
         clock: Callable[[], float] = time.time,
         usual_place: Path = _USUAL_PLACE,
         most_files: int = _MOST_FILES,
+        own: OwnPatterns | None = None,
+        run_files: RunFiles | None = None,
     ) -> None:
         self._mode = mode
         self._log_from = log_from
@@ -65,6 +69,9 @@ class RaySource:
         self._clock = clock
         self._usual_place = usual_place
         self._most_files = most_files
+        self._own = own
+        self._run_files = run_files or RunFiles()
+        self._told: list[tuple[_File, Found]] = []  # configurations, not told yet
         self._files: dict[Path, _File] = {}
         self._known: set[Path] = set()  # whatever was taken up once is not begun again
         self._phases: dict[Path, PhaseMemory] = {}
@@ -92,7 +99,11 @@ class RaySource:
         # Listing a folder is cheap; asking for running raylets walks over all processes.
         self._take_up(self._folders() if slow else list(self._phases))
         share = Budget(len(self._files)).share_bytes
+        if slow:
+            self._look_at_processes()
         read = [(file, finding) for file in self._files.values() for finding in file.follower.poll(share)]
+        read += self._told
+        self._told = []
         self._learn_runs()
         facts = self._facts_now()
         changed, self._facts = facts != self._facts, facts
@@ -101,8 +112,25 @@ class RaySource:
 
     def close(self) -> None:
         """Let go of all files."""
+        if self._own:
+            self._own.close()
         for file in self._files.values():
             file.follower.tail.close()
+
+    def _look_at_processes(self) -> None:
+        """Files that a worker's environment or working folder tells of: its metrics as JSON, its configuration."""
+        for file in list(self._files.values()):
+            if file.pid is None or file.asked or not file.follower.reader.run:
+                continue
+            file.asked = True  # once it has named its run it is the driver, and its environment does not change
+            if config := self._run_files.config_of(file.pid):
+                origin = wire.Origin(source="config.yaml", pid=file.pid)
+                self._told.append((file, Found(body=config, origin=origin, backlog=True)))
+            path = self._run_files.metrics_of(file.pid)
+            if path is not None and path not in self._known:
+                follower = Follower(path, self._log_from, is_new=False, now=self._clock(), pid=file.pid)
+                self._known.add(path)
+                self._files[path] = _File(file.folder, file.job, follower)
 
     def _folders(self) -> list[Path]:
         """The folders with logs, each once, however many names lead to it."""
@@ -110,7 +138,7 @@ class RaySource:
             candidates = [Path(self._mode)]
         else:
             candidates = [*self._sessions(), *(place for place in self._usual_places() if self._is_alive(place))]
-        found = (logs for candidate in candidates if (logs := _logs_folder(candidate)) is not None)
+        found = (logs for candidate in candidates if (logs := logs_folder(candidate)) is not None)
         return list(dict.fromkeys(found))
 
     def _usual_places(self) -> Iterator[Path]:
@@ -134,17 +162,17 @@ class RaySource:
         """Follow the files that are new since the last look."""
         for folder in folders:
             phases = self._phases.setdefault(folder, PhaseMemory())
-            new = [file for file in _log_files(folder) if file[0] not in self._known]
+            new = [file for file in log_files(folder) if file[0] not in self._known]
             if len(self._files) + len(new) > self._most_files:
                 self._make_room(len(new))
                 room = max(0, self._most_files - len(self._files))
                 new = sorted(new, key=lambda file: _written_at(file[0]), reverse=True)[:room]
             for path, job, pid in new:
                 follower = Follower(
-                    path, self._log_from, is_new=self._looked, now=self._clock(), pid=pid, phases=phases
+                    path, self._log_from, is_new=self._looked, now=self._clock(), pid=pid, phases=phases, own=self._own
                 )
                 self._known.add(path)
-                self._files[path] = _File(folder, job, follower)
+                self._files[path] = _File(folder, job, follower, pid)
 
     def _make_room(self, wanted: int) -> None:
         """Give up files of processes that are long done, the oldest first."""
@@ -180,11 +208,13 @@ class RaySource:
 
 
 class _File:
-    """One followed file, the folder it is in, and the Ray job that it belongs to."""
+    """One followed file, the folder it is in, and the Ray job and process that it belongs to."""
 
-    def __init__(self, folder: Path, job: str | None, follower: Follower) -> None:
+    def __init__(self, folder: Path, job: str | None, follower: Follower, pid: int | None = None) -> None:
         self.folder = folder
         self.follower = follower
+        self.pid = pid
+        self.asked = False  # whether its process was looked at for files of the run
         self._job = job
 
     @property
@@ -193,7 +223,7 @@ class _File:
         return self.follower.reader.job or self._job
 
 
-def _logs_folder(given: Path) -> Path | None:
+def logs_folder(given: Path) -> Path | None:
     """The folder with worker files that `given` means: itself, its logs, or those of its latest session."""
     candidates = (given / "logs", given / "session_latest" / "logs", given)
     return next((folder.resolve() for folder in candidates if _holds_logs(folder)), None)
@@ -201,12 +231,12 @@ def _logs_folder(given: Path) -> Path | None:
 
 def _holds_logs(folder: Path) -> bool:
     try:
-        return folder.is_dir() and (folder.name == "logs" or any(_log_files(folder)))
+        return folder.is_dir() and (folder.name == "logs" or any(log_files(folder)))
     except OSError:  # may not be looked into
         return False
 
 
-def _log_files(folder: Path) -> Iterator[tuple[Path, str | None, int | None]]:
+def log_files(folder: Path) -> Iterator[tuple[Path, str | None, int | None]]:
     """Path, job and pid of every file that is followed."""
     try:
         names = sorted(os.listdir(folder))  # noqa: PTH208 - names are enough, and there may be thousands

@@ -12,6 +12,7 @@ from oomwatch import __version__
 from oomwatch.options import Resolved, SettingError, add_options, option, resolve
 from oomwatch.units import Duration
 from oomwatch_agent.engine_fetch import endpoint
+from oomwatch_agent.own_patterns import OwnPattern, mistake_in
 from oomwatch_agent.scenario import SCENARIOS
 
 DEFAULT_SERVER = "ws://127.0.0.1:8642"
@@ -41,6 +42,8 @@ examples:
       the same, from a pipe
   oomwatch-agent run -- python3 -m verl.trainer.main_ppo ...
       start a training that tells this node's agent what torch holds in each of its processes
+  oomwatch-agent parse train.log
+      print what is recognised in a log, and why it says nothing; send nothing
   oomwatch-agent --simulate demo
       no GPU at hand: send a simulated node, marked as simulated everywhere
 
@@ -77,6 +80,10 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         str,
         option("socket that probes within the trainer send to: auto, off, or a path", metavar="auto|off|PATH"),
     ] = "auto"
+    patterns: Annotated[
+        tuple[OwnPattern, ...],
+        option("your own log lines, in the settings file only: name, contains, match", only_in_file=True),
+    ] = ()
     simulate: Annotated[
         str | None,
         option(f"send a simulated node instead of this one: {', '.join(SCENARIOS)}", metavar="SCENARIO"),
@@ -172,6 +179,7 @@ def _mistakes(settings: AgentSettings) -> list[tuple[str, str]]:
         ("simulate_gpus", 1 <= settings.simulate_gpus <= _MAX_SIMULATED_GPUS, f"must be 1 to {_MAX_SIMULATED_GPUS}"),
         ("simulate_speed", 0.01 <= settings.simulate_speed <= 1000, "must be 0.01 to 1000"),  # noqa: PLR2004
         ("log", settings.log.count("-") <= 1, "standard input can be followed once only"),
+        ("patterns", mistake_in(settings.patterns) is None, mistake_in(settings.patterns) or ""),
         *[("engine_metrics", False, mistake) for mistake in _engine_mistakes(settings.engine_metrics)],
     ]
     return [(name, sentence) for name, fits, sentence in checks if not fits]

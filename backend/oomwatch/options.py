@@ -34,11 +34,18 @@ class Option(NamedTuple):
     help: str
     metavar: str | None = None
     secret: bool = False
+    only_in_file: bool = False
 
 
-def option(help: str, *, metavar: str | None = None, secret: bool = False) -> msgspec.Meta:  # noqa: A002 - argparse's word
+def option(
+    help: str,  # noqa: A002 - argparse's word
+    *,
+    metavar: str | None = None,
+    secret: bool = False,
+    only_in_file: bool = False,
+) -> msgspec.Meta:
     """Annotation of a settings field: `listen: Annotated[str, option("address to bind", metavar="HOST:PORT")]`."""
-    return msgspec.Meta(description=help, extra={"option": Option(help, metavar, secret)})
+    return msgspec.Meta(description=help, extra={"option": Option(help, metavar, secret, only_in_file)})
 
 
 class Resolved(msgspec.Struct, Generic[T], frozen=True):
@@ -63,6 +70,8 @@ def add_options(parser: argparse.ArgumentParser, kind: type[msgspec.Struct]) -> 
         "--config", metavar="FILE", help=f"YAML file with settings, by the flags' names ({ENVIRONMENT_PREFIX}CONFIG)"
     )
     for name, (annotation, spec) in _fields(kind).items():
+        if spec.only_in_file:
+            continue
         flag = "--" + name.replace("_", "-")
         text = f"{spec.help} ({ENVIRONMENT_PREFIX}{name.upper()}; default: {_default_text(kind, name)})".replace(
             "%", "%%"
@@ -113,7 +122,7 @@ def _places(
         yield f"flag {flag}", given
     if spec.secret and getattr(namespace, name + "_file", None):
         yield f"flag {flag}-file", _read_secret(getattr(namespace, name + "_file"), f"flag {flag}-file")
-    if environ.get(variable):
+    if environ.get(variable) and not spec.only_in_file:
         yield f"environment {variable}", environ[variable]
     if spec.secret and environ.get(variable + "_FILE"):
         yield f"environment {variable}_FILE", _read_secret(environ[variable + "_FILE"], f"environment {variable}_FILE")

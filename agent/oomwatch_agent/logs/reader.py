@@ -11,6 +11,7 @@ How text of a model never becomes an alert
 Cost: a line is first searched for a few literals (`Pattern.gate`), and most lines end there.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -57,6 +58,9 @@ _INSTEAD = {
 }
 _LITERALS = tuple(gate for gate in _GATES if gate not in _INSTEAD)
 _ANY_GATE = any_of(_LITERALS, _INSTEAD.values())
+# What is worth telling of lines that gave nothing: not the ordinary words, and not what only helps with other lines.
+_TELLING_GATES = frozenset(pattern.gate for pattern in PATTERNS) - {"It took", "Detected ", "memory"}
+_MOST_REASONS = 12
 _SAME_OOM_LINES = 2000  # one error is printed by the worker, by whoever waited for it, and at the end of the driver
 _REMEMBERED_OOMS = 256
 
@@ -106,7 +110,8 @@ class LineReader:
         self._run = RunName()
         self._headers: dict[str, str] = {}
         self._ooms: Bounded[int] = Bounded(_REMEMBERED_OOMS)
-        self._fed = 0
+        self._fed = self._in_samples = 0
+        self._doubtful: Counter[str] = Counter()
         self._config = config_text.PrintedConfig()
         self._steps = trainers.TrainerSteps()
         self._own = own
@@ -144,10 +149,13 @@ class LineReader:
         record = unwrap(line)
         self._note(record, gates)
         if self._streams.in_sample(record, self._fed):
+            self._in_samples += 1
             return ()
         bodies = first_match(_patterns_of(gates), record.text) or tuple(self._of_several_lines(record, gates))
         if self._own:
             bodies += self._own.bodies_of(line, record.text)
+        if not bodies and not self._follows_block:
+            self._count_doubtful(gates)
         return tuple(self._recognised(body, record, number) for body in bodies if self._is_new(body, record))
 
     def end(self) -> Iterator[Recognised]:
@@ -155,6 +163,18 @@ class LineReader:
         yield from self.flush()
         for step in self._steps.flush():
             yield self._recognised(step, Record(text=""), 0)
+
+    def reasons(self) -> Iterator[str]:
+        """Why lines that hold a word of some pattern were no records, for a person who wonders."""
+        if self._in_samples:
+            yield f"{self._in_samples} lines in printed samples ([prompt] to [score]) were passed over"
+        for gate, count in self._doubtful.most_common(_MOST_REASONS):
+            yield f'{count} lines with "{gate}" are no record that is known'
+
+    def _count_doubtful(self, gates: list[str]) -> None:
+        for gate in gates:
+            if gate in _TELLING_GATES:
+                self._doubtful[gate] += 1
 
     @property
     def _follows_block(self) -> bool:

@@ -1,0 +1,75 @@
+"""What Hydra left of a run's configuration: `.hydra/config.yaml`, and `.hydra/overrides.yaml` where that is missing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from oomwatch import wire
+from oomwatch_agent.logs.config_text import config_of
+
+FOLDER = ".hydra"
+_MOST_BYTES = 1024 * 1024  # verl's has 30 thousand
+_MOST_OVERRIDES = 2000
+
+
+def is_hydra_file(path: Path) -> bool:
+    """Whether this is one of the files that Hydra writes."""
+    return path.parent.name == FOLDER and path.name in ("config.yaml", "overrides.yaml")
+
+
+def config_beside(path: Path) -> wire.Config | None:
+    """The configuration in the `.hydra` folder beside a log, or that the path is in."""
+    folder = path.parent if path.parent.name == FOLDER else path.parent / FOLDER
+    return config_in(folder)
+
+
+def config_in(folder: Path) -> wire.Config | None:
+    """The memory-relevant settings in a `.hydra` folder; None where there are none that can be read."""
+    config = _read(folder / "config.yaml")
+    if isinstance(config, dict):
+        return config_of(config)
+    overrides = _read(folder / "overrides.yaml")
+    return config_of(_nested(overrides)) if isinstance(overrides, list) else None
+
+
+def folders_of(working: Path) -> Iterator[Path]:
+    """Where a program that runs in `working` has its `.hydra`: there, or in the newest of Hydra's dated folders."""
+    yield working / FOLDER
+    try:
+        dated = sorted((working / "outputs").glob(f"20??-??-??/??-??-??/{FOLDER}"))
+    except OSError:
+        return
+    yield from dated[-1:]
+
+
+def _nested(overrides: list[object]) -> dict[str, object]:
+    """ "actor_rollout_ref.rollout.n=8" and its like as a nested mapping."""
+    found: dict[str, object] = {}
+    for override in overrides[:_MOST_OVERRIDES]:
+        key, sign, raw = str(override).lstrip("+~").partition("=")
+        if not sign:
+            continue
+        *above, last = key.split(".")
+        level = found
+        for name in above:
+            below = level.setdefault(name, {})
+            level = below if isinstance(below, dict) else {}
+        level[last] = _parsed(raw)
+    return found
+
+
+def _read(path: Path) -> object:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            return None
+        return _parsed(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _parsed(text: str) -> object:
+    import yaml  # noqa: PLC0415 - 1 MiB of the agent's memory, which seldom meets such a file
+
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return None
