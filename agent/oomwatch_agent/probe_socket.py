@@ -153,11 +153,22 @@ def _bound(path: Path, mode: int) -> socket.socket:
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         made.bind(str(path))
-        path.chmod(mode)
+        _set_mode(path, mode)
     except OSError:
         made.close()
         raise
     return made
+
+
+def _set_mode(path: Path, mode: int) -> None:
+    """Of the socket, and of nothing that somebody may have put in its place since: chmod follows links."""
+    place = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+    try:
+        if not stat.S_ISSOCK(os.fstat(place).st_mode):
+            raise OSError("something else was put in the socket's place")
+        Path(f"/proc/self/fd/{place}").chmod(mode)
+    finally:
+        os.close(place)
 
 
 def _clear(path: Path) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from oomwatch import wire
 from oomwatch_agent.probe_report import MAX_DATAGRAM_BYTES, decode
-from oomwatch_agent.probe_socket import MAX_SENDERS, Datagram, Place, ProbeSocket, listen, usual_places
+from oomwatch_agent.probe_socket import MAX_SENDERS, Datagram, Place, ProbeSocket, _set_mode, listen, usual_places
 from oomwatch_agent.probe_source import ProbeSource
 from oomwatch_agent.source import Reading, SourceMissingError
 
@@ -404,6 +404,15 @@ def test_a_named_socket_is_for_everybody_and_its_folder_is_made(tmp_path: Path) 
     source.open()
     assert stat.S_IMODE(path.stat().st_mode) == 0o666
     source.close()
+
+
+def test_the_mode_of_what_was_put_in_its_place_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "secret").touch(mode=0o600)
+    (tmp_path / "link").symlink_to(tmp_path / "secret")
+    for place in ("link", "secret"):
+        with pytest.raises(OSError, match="something else"):
+            _set_mode(tmp_path / place, 0o666)
+    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
 
 
 def test_a_users_own_socket_is_for_nobody_else(tmp_path: Path) -> None:
