@@ -63,6 +63,45 @@ def processes(used: int) -> tuple[wire.GpuProcess, ...]:
     )
 
 
+def torch_bytes(node: int, gpu: int, at: float, level: float) -> int:
+    """What the trainer's allocator has reserved: it creeps, and follows less of the sawtooth than the device."""
+    return used_bytes(node, gpu, at, level) * 5 // 8
+
+
+def probes(number: int, gpus: int, at: float, level: float) -> tuple[wire.TorchSample, ...]:
+    """A probe in the trainer of each GPU but the last."""
+    return tuple(
+        wire.TorchSample(
+            pid=25520 + gpu,
+            gpu=str(gpu),
+            run=RUN,
+            rank=8 * (number - 1) + gpu,
+            role="actor",
+            reserved_bytes=(reserved := torch_bytes(number, gpu, at, level)),
+            allocated_bytes=reserved * 4 // 5,
+            inactive_split_bytes=reserved // 20,
+            alloc_retries_total=gpu % 3,
+            ooms_total=0,
+        )
+        for gpu in range(gpus - 1)
+    )
+
+
+ENGINES = (
+    wire.EngineSample(
+        engine="vllm",
+        address="10.0.0.11:8000",
+        model="Qwen2.5-7B-Instruct",
+        run=RUN,
+        kv_used_ratio=0.93,
+        requests_running=240,
+        requests_waiting=12,
+        preemptions_total=41,
+    ),
+    wire.EngineSample(engine="sglang", address="10.0.0.11:30000", kv_used_ratio=0.41, requests_running=16),
+)
+
+
 def node(number: int, at: float, *, gpus: int = 8, run: str | None = RUN, level: float = 0.55) -> wire.Node:
     samples = []
     for gpu in range(gpus):
@@ -94,7 +133,10 @@ def node(number: int, at: float, *, gpus: int = 8, run: str | None = RUN, level:
         interval_seconds=1.0,
         facts=wire.NodeFacts(gpus=tuple(gpu_facts(gpu) for gpu in range(gpus)), host=HOST, sources=SOURCES),
         run=run,
-        sample=wire.Sample(seq=0, at=at, gpus=tuple(samples), host=host),
+        gpu_runs=(run,) * gpus,
+        sample=wire.Sample(
+            seq=0, at=at, gpus=tuple(samples), host=host, torch=probes(number, gpus, at, level), engines=ENGINES
+        ),
     )
 
 
@@ -117,6 +159,10 @@ def tick(nodes: Iterable[wire.Node], at: float, levels: dict[str, float] | None 
                 used_mib=tuple(amount if state == "ok" else None for amount, state in zip(used, status, strict=True)),
                 utilization_percent=tuple(90 if state == "ok" else None for state in status),
                 status=status if set(status) != {"ok"} else None,
+                torch_reserved_mib=(
+                    *(torch_bytes(number, gpu, at, level) // MIB for gpu in range(len(status) - 1)),
+                    None,
+                ),
                 host_used_mib=900 * 1024,
                 cgroup_used_mib=host.cgroup_used_bytes // MIB if host and host.cgroup_used_bytes else None,
             )
@@ -148,6 +194,55 @@ def steps(count: int, until: float) -> tuple[wire.StepPoint, ...]:
     return tuple(points)
 
 
+# A step of 94 s, as verl lays it out.
+PHASES = {"rollout": 34.0, "reward": 4.0, "old_log_prob": 11.0, "ref": 9.0, "update_actor": 31.0, "update_weights": 5.0}
+
+
+def phases(count: int, until: float) -> tuple[wire.PhaseSpan, ...]:
+    """Those of the last ten minutes: rollouts marked, the rest cut afterwards; a rollout has just begun."""
+    spans = []
+    for number in range(max(1, count - 6), count + 1):
+        at = until - (count - number + 1) * STEP_SECONDS
+        for phase, seconds in PHASES.items():
+            known_by: wire.PhaseKnownBy = "mark" if phase == "rollout" else "step line"
+            spans.append(wire.PhaseSpan(start_at=at, end_at=at + seconds, phase=phase, step=number, known_by=known_by))
+            at += seconds
+    return (*spans, wire.PhaseSpan(start_at=until, phase="rollout", known_by="mark"))
+
+
+SENSORS = (
+    wire.Sensor(signal="step_line", source="worker-f1.out", count=60),
+    wire.Sensor(signal="rollout_seconds", source="worker-f1.out", count=60),
+    wire.Sensor(
+        signal="response_length",
+        source="worker-f1.out",
+        count=41,
+        problem="missing_since_step",
+        step=42,
+        texts={"en": "missing since step 42", "zh": "自第 42 步起缺失"},
+    ),
+    wire.Sensor(signal="torch_reserved", source="probe", count=5400),
+    wire.Sensor(
+        signal="reshard_cycles",
+        problem="no_reshard_marker",
+        texts={
+            "en": "no reshard marker and no timing of it: set VERL_LOGGING_LEVEL=DEBUG",
+            "zh": "既没有 reshard 标记也没有其耗时：请设置 VERL_LOGGING_LEVEL=DEBUG",
+        },
+    ),
+    wire.Sensor(signal="config", source="worker-f1.out", count=1),
+)
+CONFIG: dict[str, wire.ConfigValue] = {
+    "actor_rollout_ref.rollout.name": "vllm",
+    "actor_rollout_ref.rollout.gpu_memory_utilization": 0.6,
+    "actor_rollout_ref.rollout.n": 12,
+    "actor_rollout_ref.rollout.free_cache_engine": True,
+    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": 4,
+    "data.max_response_length": 2048,
+    "data.train_batch_size": 256,
+}
+
+
 def run(at: float, nodes: Iterable[str], count: int = 60, name: str = RUN) -> wire.Run:
     return wire.Run(
         run=name,
@@ -157,6 +252,11 @@ def run(at: float, nodes: Iterable[str], count: int = 60, name: str = RUN) -> wi
         steps=steps(count, at - 12),
         reshard_cycles_total=count,
         reshard_marker="resume_kv_cache",
+        phases=phases(count, at - 12),
+        sensors=tuple(
+            msgspec.structs.replace(sensor, last_seen_at=at - 12 if sensor.source else None) for sensor in SENSORS
+        ),
+        config=CONFIG,
     )
 
 
@@ -302,13 +402,20 @@ def troubled(at: float) -> wire.Snapshot:
     )
     views[2] = replace(views[2], facts=replace(views[2].facts, sources=broken))
     views[4] = replace(views[4], state="silent", last_seen_at=at - 130)
-    views[5] = replace(views[5], state="stopped", last_seen_at=at - 3700, run=None)
+    views[5] = replace(views[5], state="stopped", last_seen_at=at - 3700, run=None, gpu_runs=(None,) * 8)
     runs = (
         run(at, ("gpu-01", "gpu-02", "gpu-03")),
-        replace(run(at, ("gpu-04", "gpu-05"), 22, "llama8b_ppo"), reshard_marker=None, reshard_cycles_total=0),
+        replace(
+            run(at, ("gpu-04", "gpu-05"), 22, "llama8b_ppo"),
+            reshard_marker=None,
+            reshard_cycles_total=0,
+            phases=(),
+            sensors=(),
+            config={},
+        ),
     )
-    views[3] = replace(views[3], run="llama8b_ppo")
-    views[4] = replace(views[4], run="llama8b_ppo")
+    views[3] = replace(views[3], run="llama8b_ppo", gpu_runs=("llama8b_ppo",) * 8)
+    views[4] = replace(views[4], run="llama8b_ppo", gpu_runs=("llama8b_ppo",) * 8)
     return wire.Snapshot(at=at, server=SERVER, nodes=tuple(views), runs=runs, alerts=_alerts(at), rules=RULES)
 
 

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
 import uvicorn
 from fastapi import FastAPI, HTTPException, Request, Response, WebSocket
 from fastapi.responses import FileResponse
@@ -90,6 +91,8 @@ class Stage:
         app.add_api_route("/", lambda: FileResponse(STATIC / "index.html"))
         app.add_api_route("/vendor/plotly.min.js", lambda: FileResponse(PLOTLY, media_type="text/javascript"))
         app.add_api_route("/api/v1/history", self._history)
+        app.add_api_route("/api/v1/phases", self._phases)
+        app.add_api_route("/api/v1/nodes/{name}", self._node)
         app.add_api_websocket_route("/ws/live", self._live)
         app.mount("/static", StaticFiles(directory=STATIC))
         return app
@@ -116,17 +119,27 @@ class Stage:
         finally:
             self._browsers.discard(queue)
 
+    def _phases(self, run: str) -> Response:
+        found = next((one.phases for one in self.snapshot.runs if one.run == run), ())
+        return Response(msgspec.json.encode(found), media_type="application/json")
+
+    def _node(self, name: str) -> Response:
+        found = next((one for one in self.snapshot.nodes if one.node == name), None)
+        if found is None:
+            raise HTTPException(404)
+        return Response(wire.encode(found), media_type="application/json")
+
     def _history(self, request: Request, series: str, step: int) -> dict[str, object]:
         if not self.has_history:
             raise HTTPException(503)
         query = request.query_params
         at = [float(moment) for moment in range(int(query["from"]), int(query["to"]), step)]
         said = {"series": series, "unit": "bytes", "step": step, "labels": {}}
-        if series != "gpu_used_bytes":
+        if series not in _FIGURES:
             return {**said, "at": [], "min": [], "max": [], "mean": []}
-        number, gpu = int(query["node"].rsplit("-", 1)[1]), int(query["gpu"])
+        number, gpu = int(query["node"].rsplit("-", 1)[1]), int(query.get("gpu", 0))
         level = scenes.LEVELS.get(query["node"], 0.5)
-        mean: list[int | None] = [scenes.used_bytes(number, gpu, moment, level) for moment in at]
+        mean: list[int | None] = [_FIGURES[series](number, gpu, moment, level) for moment in at]
         gap = range(len(at) // 3, len(at) // 3 + 12)
         mean = [None if index in gap else value for index, value in enumerate(mean)]
         low = [None if value is None else int(value * 0.97) for value in mean]
@@ -134,6 +147,11 @@ class Stage:
         return {**said, "at": at, "min": low, "max": high, "mean": mean}
 
 
+_FIGURES: dict[str, Callable[[int, int, float, float], int]] = {
+    "gpu_used_bytes": scenes.used_bytes,
+    "torch_reserved_bytes": scenes.torch_bytes,
+    "host_cgroup_used_bytes": lambda node, _gpu, at, level: 5 * scenes.used_bytes(node, 0, at / 9, level) + 50 * 2**30,
+}
 SCENES: dict[str, Callable[[float], wire.Snapshot]] = {
     "healthy": scenes.healthy,
     "troubled": scenes.troubled,

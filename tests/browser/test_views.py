@@ -56,9 +56,10 @@ def test_a_node_with_two_runs_is_on_the_map_of_each_with_the_gpus_of_each(health
         for sample in view.sample.gpus[4:]
     )
     shared = msgspec.structs.replace(view.sample, gpus=view.sample.gpus[:4] + other)
+    runs = (scenes.RUN,) * 4 + ("llama8b_ppo",) * 4
     healthy.snapshot = msgspec.structs.replace(
         healthy.snapshot,
-        nodes=(msgspec.structs.replace(view, run=None, sample=shared),),
+        nodes=(msgspec.structs.replace(view, run=None, gpu_runs=runs, sample=shared),),
         runs=(*healthy.snapshot.runs, scenes.run(at, ("gpu-01",), name="llama8b_ppo")),
     )
     page = reader.open(healthy, "#/run/llama8b_ppo")

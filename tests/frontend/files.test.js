@@ -7,13 +7,13 @@ import { catalogue, chinese, english, pageFile, scripts } from "./reading.js";
 
 const sources = scripts();
 const everything = [...sources.values()].join("\n");
-const OTHERS = ["notify.", "figure."]; // the server's own
+const OTHERS = ["notify.", "figure.", "sensor.problem."]; // the server's own
 const ours = Object.keys(catalogue).filter((key) => !OTHERS.some((space) => key.startsWith(space)));
 
 /** Keys as scripts write them; "x.${y}" stands for every key that begins with "x.". */
 function usedKeys() {
   const exact = new Set([...everything.matchAll(/["'`]([a-z]+\.[a-z_0-9]+)["'`]/g)].map((match) => match[1]));
-  const families = [...everything.matchAll(/`([a-z]+\.(?:[a-z_]*))\$\{/g)].map((match) => match[1]);
+  const families = [...everything.matchAll(/`((?:[a-z]+\.)+(?:[a-z_]*))\$\{/g)].map((match) => match[1]);
   return { exact, families };
 }
 

@@ -11,7 +11,6 @@ import {
   levelOf,
   memoryLimits,
   nodeData,
-  runOfGpu,
   runsByNode,
 } from "../../frontend/oomwatch_frontend/js/judge.js";
 import { byState, passes } from "../../frontend/oomwatch_frontend/js/views/alerts.js";
@@ -102,22 +101,12 @@ function sharedNode() {
   return { store, view };
 }
 
-test("on a node with two runs a GPU is of the run of its processes, and of none where they do not say", () => {
+test("the run of each GPU is the one that the server names, and none where it does not", () => {
   const { store, view } = sharedNode();
-  const runs = runsByNode(store);
-  assert.deepEqual(runs.get("gpu-07"), ["qwen7b_grpo", "other"]);
+  assert.deepEqual(runsByNode(store).get("gpu-07"), ["qwen7b_grpo", "other"]);
   assert.deepEqual(
-    view.gpus.map((gpu) => runOfGpu(gpu, runs)),
+    view.gpus.map((gpu) => gpu.run),
     ["qwen7b_grpo", null],
-  );
-});
-
-test("a GPU without processes is of the node's run where that has but one", () => {
-  const { store } = goldenStore();
-  const gpus = store.nodes.get("gpu-07")?.gpus ?? [];
-  assert.deepEqual(
-    gpus.map((gpu) => runOfGpu(gpu, runsByNode(store))),
-    ["qwen7b_grpo", "qwen7b_grpo"],
   );
 });
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bandShape, localStamp } from "../../frontend/oomwatch_frontend/js/charts.js";
+import { bandShape } from "../../frontend/oomwatch_frontend/js/charts.js";
+import { localStamp } from "../../frontend/oomwatch_frontend/js/ink.js";
 import { emptySeries, extend, readSeries, stepFor } from "../../frontend/oomwatch_frontend/js/history.js";
 import { chooseLanguage } from "../../frontend/oomwatch_frontend/js/i18n.js";
 import { splitCode } from "../../frontend/oomwatch_frontend/js/parts.js";

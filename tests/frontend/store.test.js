@@ -54,6 +54,19 @@ test("new facts keep the readings of the GPUs that stay", () => {
   assert.equal(gpus[1].usedBytes, 73728 * MIB);
 });
 
+test("a node's frame that a tick has overtaken changes what ticks leave out, and no reading", () => {
+  const { store } = goldenStore();
+  store.receive(goldenText("tick"));
+  const message = JSON.parse(goldenText("node"));
+  message.node.sample.gpus[0].processes = [];
+  store.receive(JSON.stringify(message));
+  const view = store.nodes.get("gpu-07");
+  assert.deepEqual(view?.gpus[0].sample?.processes, []);
+  assert.equal(view?.gpus[0].usedBytes, 73728 * MIB);
+  assert.equal(view?.gpus[0].torchReservedBytes, 62464 * MIB);
+  assert.equal(view?.gpus[1].status, "lost");
+});
+
 test("a run's new steps are appended to those known", () => {
   const { store } = goldenStore();
   const message = JSON.parse(goldenText("run"));
@@ -66,6 +79,36 @@ test("a run's new steps are appended to those known", () => {
     [12, 13],
   );
   assert.equal(run?.reshard_cycles_total, 13);
+});
+
+test("the phases told with a change replace those from their beginning on", () => {
+  const { store } = goldenStore();
+  const message = JSON.parse(goldenText("run"));
+  const told = () => store.runs.get("qwen7b_grpo")?.phases.map(({ start_at: at, end_at: end, phase }) => [at - AT, end && end - AT, phase]);
+  message.run.phases = [
+    { start_at: AT - 30, end_at: AT - 18, phase: "update_weights", step: 12, known_by: "step line" },
+    { start_at: AT - 18, phase: "rollout", known_by: "mark" },
+  ];
+  store.receive(JSON.stringify(message));
+  assert.deepEqual(told(), [
+    [-94, -64, "rollout"],
+    [-64, -30, "update_actor"],
+    [-30, -18, "update_weights"],
+    [-18, null, "rollout"],
+  ]);
+  delete message.run.phases;
+  store.receive(JSON.stringify(message));
+  assert.equal(told()?.length, 4);
+});
+
+test("what probes say is the sum over a GPU's processes, and unknown where there is no probe", () => {
+  const { store } = goldenStore();
+  const reserved = () => store.nodes.get("gpu-07")?.gpus.map((gpu) => gpu.torchReservedBytes);
+  assert.deepEqual(reserved(), [42 * 1024 * MIB, null]);
+  store.receive(goldenText("tick"));
+  assert.deepEqual(reserved(), [62464 * MIB, null]);
+  store.receive('{"type":"tick","at":1764430002,"nodes":[{"node":"gpu-07","at":1764430002,"used_mib":[5,6]}]}');
+  assert.deepEqual(reserved(), [null, null]);
 });
 
 test("an alert that ended is kept, one that ended before it ever fired is taken away", () => {

@@ -1,6 +1,8 @@
 // The only file that knows plotly. It is loaded when the first chart is opened, long after the first paint.
 
+import { LANE_AXIS, LANE_GAP_PX, LANE_PX, bandLabels, bandTraces } from "./bands.js";
 import { h } from "./dom.js";
+import { escapeMarkup, fade, localStamp } from "./ink.js";
 import { colour } from "./theme.js";
 
 /**
@@ -35,6 +37,7 @@ import { colour } from "./theme.js";
  * @property {Row[]} rows
  * @property {number} rowHeight px
  * @property {{ x: number, label: string, glyph: string, colour: string }[]} [flags] alerts, across all rows
+ * @property {import("./bands.js").Band[]} [bands] stretches of time that have a name, oldest first
  */
 
 /** @type {Promise<any> | null} */
@@ -86,7 +89,7 @@ export class ChartView {
         return void document.addEventListener("visibilitychange", () => this.#draw(), { once: true });
       this.drawnAt = performance.now();
       this.timer = null;
-      await plotly.react(this.element, traces(chart), layout(chart), { displayModeBar: false, responsive: true });
+      await plotly.react(this.element, traces(chart), layout(chart, this.element.clientWidth), { displayModeBar: false, responsive: true });
     } catch (error) {
       this.timer = null;
       this.failed(/** @type {Error} */ (error));
@@ -100,12 +103,6 @@ export class ChartView {
   }
 }
 
-/** plotly shows times as they are written, so they are written in the reader's zone. @param {number} at Unix seconds */
-export function localStamp(at) {
-  const date = new Date(at * 1000);
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 23).replace("T", " ");
-}
-
 /** @param {Chart} chart @param {number[]} x @returns {(string | number)[]} */
 const abscissa = (chart, x) => (chart.axis === "time" ? x.map(localStamp) : x);
 
@@ -114,7 +111,8 @@ const yAxis = (row, right = false) => `y${right ? row + 101 : row === 0 ? "" : r
 
 /** @param {Chart} chart */
 function traces(chart) {
-  return chart.rows.flatMap((row, index) => row.lines.flatMap((line) => lineTraces(chart, row, line, index)));
+  const lines = chart.rows.flatMap((row, index) => row.lines.flatMap((line) => lineTraces(chart, row, line, index)));
+  return chart.bands === undefined ? lines : [...lines, ...bandTraces(chart.bands, chart.x, highestOf(chart.rows[0]))];
 }
 
 /** @param {Chart} chart @param {Row} row @param {Line} line @param {number} index */
@@ -174,26 +172,22 @@ export function bandShape(x, low, high) {
   return shape;
 }
 
-/** @param {string} hex #rrggbb @param {number} alpha */
-function fade(hex, alpha) {
-  const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
-  return `rgba(${red},${green},${blue},${alpha})`;
-}
-
+const LEFT_PX = 44;
 const TOP_PX = 26; // room for a row's title above it
 const BOTTOM_PX = 44;
 const BETWEEN_PX = 34;
 
-/** @param {Chart} chart */
-function layout(chart) {
+/** @param {Chart} chart @param {number} width px */
+function layout(chart, width) {
   const rows = chart.rows.length;
-  const inner = rows * chart.rowHeight + (rows - 1) * BETWEEN_PX;
+  const lane = chart.bands === undefined ? 0 : LANE_PX + LANE_GAP_PX;
+  const inner = rows * chart.rowHeight + (rows - 1) * BETWEEN_PX + lane;
   const below = chart.xTitle === "" ? BOTTOM_PX / 2 : BOTTOM_PX;
   const height = TOP_PX + inner + below;
   /** @type {Record<string, any>} */
   const out = {
     height,
-    margin: { l: 44, r: rightMargin(chart), t: TOP_PX, b: below },
+    margin: { l: LEFT_PX, r: rightMargin(chart), t: TOP_PX, b: below },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: colour("font"), size: 12, color: colour("muted") },
@@ -214,6 +208,12 @@ function layout(chart) {
     out.annotations.push(...titles(row, domain[1]), ...limitLabels(row, index));
     out.shapes.push(...limitLines(row, index));
   });
+  if (chart.bands !== undefined) {
+    const bare = { showgrid: false, zeroline: false, showticklabels: false, fixedrange: true };
+    out[`yaxis${LANE_AXIS}`] = { ...bare, domain: [0, LANE_PX / inner], range: [0, 1] };
+    const pixels = width - LEFT_PX - rightMargin(chart);
+    out.annotations.push(...bandLabels(chart.bands, chart.range ?? [0, 0], pixels));
+  }
   for (const flag of chart.flags ?? []) {
     const x = chart.axis === "time" ? localStamp(flag.x) : flag.x;
     const line = { color: colour(flag.colour), width: 1.2, dash: "dot" };
@@ -239,14 +239,17 @@ function rightMargin({ rows }) {
   return rows.some((row) => row.rightUnit) ? 52 : 12;
 }
 
+/** Whether the marks of the axis may be less than a minute apart. @param {Chart} chart */
+const isShort = ({ range }) => range !== undefined && range[1] - range[0] < 600;
+
 /** @param {Chart} chart */
 function xaxis(chart) {
-  const lowest = yAxis(chart.rows.length - 1);
+  const lowest = chart.bands === undefined ? yAxis(chart.rows.length - 1) : `y${LANE_AXIS}`;
   return {
     anchor: lowest,
     type: chart.axis === "time" ? "date" : "linear",
     ...(chart.axis === "time"
-      ? { tickformat: "%H:%M", hoverformat: "%H:%M:%S" }
+      ? { tickformat: isShort(chart) ? "%H:%M:%S" : "%H:%M", hoverformat: "%H:%M:%S" }
       : { hoverformat: ",d", tickformat: ",d" }),
     title: { text: chart.xTitle, font: { size: 12 }, standoff: 8 },
     ...(chart.range ? { range: chart.range.map((edge) => (chart.axis === "time" ? localStamp(edge) : edge)) } : {}),
@@ -264,14 +267,10 @@ function xaxis(chart) {
 
 /** @param {Row} row @param {number} index @param {number[]} domain */
 function yaxes(row, index, domain) {
-  const highest = Math.max(
-    ...(row.limits ?? []).map((limit) => limit.y),
-    ...row.lines.filter((line) => !line.right).flatMap((line) => numbers(line.high ?? line.y)),
-  );
   const common = { gridcolor: colour("grid"), zeroline: false, fixedrange: true, nticks: 5, tickformat: ",~r" };
   /** @type {Record<string, any>} */
   const axes = {
-    [`yaxis${index === 0 ? "" : index + 1}`]: { ...common, domain, range: [0, highest > 0 ? highest * 1.06 : 1] },
+    [`yaxis${index === 0 ? "" : index + 1}`]: { ...common, domain, range: [0, highestOf(row)] },
   };
   if (row.rightUnit) {
     const right = {
@@ -286,6 +285,15 @@ function yaxes(row, index, domain) {
     axes[`yaxis${index + 101}`] = right;
   }
   return axes;
+}
+
+/** The upper end of a row's axis. @param {Row} row */
+function highestOf(row) {
+  const highest = [
+    ...(row.limits ?? []).map((limit) => limit.y),
+    ...row.lines.filter((line) => !line.right).flatMap((line) => numbers(line.high ?? line.y)),
+  ].reduce((most, value) => Math.max(most, value), 0);
+  return highest > 0 ? highest * 1.06 : 1;
 }
 
 /** @param {(number | null)[]} values */
@@ -308,9 +316,6 @@ function titles(row, top) {
   const legend = { ...base, x: 1, xanchor: "right", text: names.join("   "), font: { size: 12 } };
   return row.lines.length > 1 ? [title, legend] : [title];
 }
-
-/** plotly reads a little markup in texts; names may hold anything. @param {string} text */
-const escapeMarkup = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
 /** @param {Row} row @param {number} index */
 function limitLines(row, index) {

@@ -1,4 +1,6 @@
-// What was measured before the page was opened: GET /api/v1/history.
+// What was measured before the page was opened: GET /api/v1/history and /api/v1/phases.
+
+import { readPhases } from "./wire.js";
 
 /**
  * @typedef {object} Series columns over time; null where nothing was read
@@ -36,6 +38,19 @@ export async function fetchHistory(query, signal) {
   const body = await response.json().catch(() => null);
   if (!response.ok) throw new Error(body?.error ?? `HTTP ${response.status}`);
   return readSeries(body);
+}
+
+/**
+ * The phases that a run went through.
+ * @param {string} run @param {number} from @param {number} to @param {AbortSignal} signal
+ * @returns {Promise<import("./wire.js").PhaseSpan[]>}
+ * @throws {Error} with the server's reason
+ */
+export async function fetchPhases(run, from, to, signal) {
+  const search = new URLSearchParams({ run, from: String(from), to: String(to) });
+  const response = await fetch(`api/v1/phases?${search}`, { signal, headers: { accept: "application/json" } });
+  if (!response.ok) throw new Error(`HTTP ${response.status}`);
+  return readPhases(await response.json());
 }
 
 /** @param {any} body @returns {Series} @throws {Error} columns are missing or of different lengths */
@@ -85,4 +100,22 @@ function merge(series, last, value) {
   min[last] = Math.min(low, value);
   max[last] = Math.max(high, value);
   mean[last] = middle + (value - middle) / series.readings;
+}
+
+/** What was measured before, and what came since it was asked for. @param {Series} before @param {Series} live @returns {Series} */
+export function joined(before, live) {
+  const last = before.at[before.at.length - 1] ?? -Infinity;
+  const from = live.at.findIndex((at) => at > last);
+  if (from === -1) return before;
+  const after = (/** @type {"at" | "min" | "max" | "mean"} */ column) => [
+    ...before[column],
+    ...live[column].slice(from),
+  ];
+  return {
+    ...live,
+    at: /** @type {number[]} */ (after("at")),
+    min: after("min"),
+    max: after("max"),
+    mean: after("mean"),
+  };
 }

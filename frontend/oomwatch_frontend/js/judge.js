@@ -96,25 +96,10 @@ export function runsByNode(store) {
   return new Map([...found].map(([node, runs]) => [node, [...runs]]));
 }
 
-/**
- * The run on a GPU: that of its processes, else the node's where it has but one. null: none, or not known which.
- * @param {GpuView} gpu @param {Map<string, string[]>} byNode @returns {string | null}
- */
-export function runOfGpu(gpu, byNode) {
-  const here = new Set((gpu.sample?.processes ?? []).flatMap((process) => process.run ?? []));
-  if (here.size === 1) return [...here][0];
-  const ofNode = byNode.get(gpu.node) ?? [];
-  return here.size === 0 && ofNode.length === 1 ? ofNode[0] : null;
-}
-
 /** The GPUs of a run, by its nodes. @param {Store} store @param {import("./wire.js").Run} run @returns {Map<string, GpuView[]>} */
 export function gpusOfRun(store, run) {
-  const byNode = runsByNode(store);
   return new Map(
-    run.nodes.map((node) => [
-      node,
-      (store.nodes.get(node)?.gpus ?? []).filter((gpu) => runOfGpu(gpu, byNode) === run.run),
-    ]),
+    run.nodes.map((node) => [node, (store.nodes.get(node)?.gpus ?? []).filter((gpu) => gpu.run === run.run)]),
   );
 }
 

@@ -4,6 +4,7 @@ import { h, since } from "./dom.js";
 import { percent } from "./format.js";
 import { byUrgency, levelOf } from "./judge.js";
 import { markIcon } from "./marks.js";
+import { PHASES, lookOf } from "./phases.js";
 import { link } from "./router.js";
 
 /** @typedef {import("./i18n.js").Words} Words */
@@ -81,6 +82,33 @@ export function alertLines(words, alerts) {
 /** Names of runs, each leading there. @param {string[]} runs */
 export function runLinks(runs) {
   return h("span", { class: "places" }, ...runs.map((run) => h("a", { href: link("run", [run]) }, run)));
+}
+
+/** A phase's name; one of a later server by its own. @param {Words} words @param {string} phase */
+export const phaseName = (words, phase) => (Object.hasOwn(PHASES, phase) ? words.t(`phase.${phase}`) : phase);
+
+/** Classes of the style sheet that look like plotly's patterns. @type {Record<string, string>} */
+const SWATCHES = {
+  "/": "slash",
+  "\\": "backslash",
+  x: "crosses",
+  "-": "rows",
+  "|": "columns",
+  "+": "grid",
+  ".": "dots",
+};
+
+/** The looks of the phases shown, in the order in which they run. @param {Words} words @param {{ phase: string }[]} shown */
+export function phaseLegend(words, shown) {
+  const order = Object.keys(PHASES);
+  const phases = [...new Set(shown.map(({ phase }) => phase))].sort((a, b) => order.indexOf(a) - order.indexOf(b));
+  const items = phases.map((phase) => {
+    const { colour, pattern } = lookOf(phase);
+    const swatch = h("i", { class: `swatch phase ${SWATCHES[pattern] ?? ""}` });
+    swatch.style.setProperty("--ink", `var(--${colour})`);
+    return h("li", {}, swatch, phaseName(words, phase));
+  });
+  return h("ul", { class: "legend phases", "aria-label": words.t("phases.title"), hidden: items.length === 0 }, ...items);
 }
 
 /** A sentence with a {age} in it that goes on counting. @param {Words} words @param {string} key @param {number} at Unix seconds */

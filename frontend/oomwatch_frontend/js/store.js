@@ -2,6 +2,7 @@
 // whose detail is the set of topics that changed. Views read, and never write.
 
 import { MIB } from "./format.js";
+import { mergePhases } from "./phases.js";
 import { WireError, decode } from "./wire.js";
 
 /** @typedef {import("./wire.js").Node} Node */
@@ -22,6 +23,8 @@ import { WireError, decode } from "./wire.js";
  * @property {number | null} usedBytes
  * @property {number | null} utilizationRatio
  * @property {GpuStatus} status
+ * @property {number | null} torchReservedBytes of all processes with a probe; null: there is none
+ * @property {string | null} run the run that it works on, where that is known
  * @property {import("./wire.js").GpuSample | null} sample the last full reading: processes, power, temperature
  */
 
@@ -32,6 +35,7 @@ import { WireError, decode } from "./wire.js";
  * @property {number | null} hostUsedBytes
  * @property {number | null} cgroupUsedBytes
  * @property {number} heardAt server's clock, Unix seconds
+ * @property {number} readAt when the reading shown was made
  */
 
 /**
@@ -195,68 +199,79 @@ export class Store extends EventTarget {
     else this.alerts.set(alert.id, alert);
   }
 
-  /** @param {Run} run with new steps only */
+  /** @param {Run} run with new steps, and the phases that may have changed, only */
   #putRun(run) {
     const old = this.runs.get(run.run);
-    this.runs.set(
-      run.run,
-      old === undefined ? run : { ...run, steps: [...old.steps, ...run.steps].slice(-STEPS_KEPT) },
-    );
+    if (old === undefined) return void this.runs.set(run.run, run);
+    const steps = [...old.steps, ...run.steps].slice(-STEPS_KEPT);
+    this.runs.set(run.run, { ...run, steps, phases: mergePhases(old.phases, run.phases) });
   }
 }
 
 /** @param {Node} node @param {NodeView | null} old what was known, where the new one brings no reading @returns {NodeView} */
 function viewOf(node, old) {
+  const readAt = node.sample?.at ?? -Infinity;
+  const overtaken = old !== null && readAt < old.readAt; // a tick was newer: its readings stay
   const samples = new Map(node.sample?.gpus.map((sample) => [sample.gpu, sample]));
   const known = new Map(old?.gpus.map((gpu) => [gpu.facts.gpu, gpu]));
   const host = node.sample?.host ?? null;
   return {
     info: node,
-    gpus: node.facts.gpus.map((facts) => gpuOf(node, facts, samples.get(facts.gpu), known.get(facts.gpu))),
-    hostUsedBytes: host === null ? (old?.hostUsedBytes ?? null) : host.memory_used_bytes,
-    cgroupUsedBytes: host === null ? (old?.cgroupUsedBytes ?? null) : host.cgroup_used_bytes,
+    gpus: node.facts.gpus.map((facts, index) => ({
+      ...gpuOf(node, facts, samples.get(facts.gpu), known.get(facts.gpu), overtaken),
+      run: node.gpu_runs[index] ?? null,
+    })),
+    hostUsedBytes: host === null || overtaken ? (old?.hostUsedBytes ?? null) : host.memory_used_bytes,
+    cgroupUsedBytes: host === null || overtaken ? (old?.cgroupUsedBytes ?? null) : host.cgroup_used_bytes,
     heardAt: Math.max(node.last_seen_at, old?.heardAt ?? 0),
+    readAt: Math.max(readAt, old?.readAt ?? -Infinity),
   };
 }
 
 /**
  * @param {Node} node @param {import("./wire.js").GpuFacts} facts
- * @param {import("./wire.js").GpuSample | undefined} sample @param {GpuView | undefined} old
- * @returns {GpuView}
+ * @param {import("./wire.js").GpuSample | undefined} sample @param {GpuView | undefined} old what was known
+ * @param {boolean} overtaken whether what was known is newer
  */
-function gpuOf(node, facts, sample, old) {
-  const usableBytes = Math.max(0, facts.total_bytes - facts.reserved_bytes);
-  if (sample === undefined) {
+function gpuOf(node, facts, sample, old, overtaken) {
+  const fixed = { node: node.node, facts, usableBytes: Math.max(0, facts.total_bytes - facts.reserved_bytes) };
+  if (sample === undefined || (overtaken && old !== undefined)) {
     return {
-      node: node.node,
-      facts,
-      usableBytes,
+      ...fixed,
       usedBytes: old?.usedBytes ?? null,
       utilizationRatio: old?.utilizationRatio ?? null,
-      status: old?.status ?? "no_data",
-      sample: old?.sample ?? null,
+      torchReservedBytes: old?.torchReservedBytes ?? null,
+      status: old?.status ?? /** @type {GpuStatus} */ ("no_data"),
+      sample: sample ?? old?.sample ?? null,
     };
   }
   return {
-    node: node.node,
-    facts,
-    usableBytes,
+    ...fixed,
     usedBytes: sample.used_bytes,
     utilizationRatio: sample.utilization_ratio,
+    torchReservedBytes: torchOf(node, facts.gpu),
     status: sample.status,
-    sample: sample.processes === null && old?.sample ? { ...sample, processes: old.sample.processes } : sample,
+    sample,
   };
+}
+
+/** What torch has reserved on a GPU, of all processes that tell. @param {Node} node @param {string} gpu */
+function torchOf(node, gpu) {
+  const told = (node.sample?.torch ?? []).flatMap((one) => (one.gpu === gpu ? (one.reserved_bytes ?? []) : []));
+  return told.length === 0 ? null : told.reduce((sum, bytes) => sum + bytes, 0);
 }
 
 /** @param {NodeView} view @param {NodeTick} reading @param {number} at server's clock */
 function takeTick(view, reading, at) {
   view.heardAt = at;
+  view.readAt = reading.at;
   view.hostUsedBytes = mib(reading.host_used_mib);
   view.cgroupUsedBytes = mib(reading.cgroup_used_mib);
   view.gpus.forEach((gpu, index) => {
     const percent = reading.utilization_percent[index] ?? null;
     gpu.usedBytes = mib(reading.used_mib[index] ?? null);
     gpu.utilizationRatio = percent === null ? null : percent / 100;
+    gpu.torchReservedBytes = mib(reading.torch_reserved_mib?.[index] ?? null);
     gpu.status = reading.status?.[index] ?? (gpu.usedBytes === null ? "no_data" : "ok");
   });
 }

@@ -170,7 +170,43 @@ const hostSample = struct({
 });
 /** @typedef {ReturnType<typeof hostSample>} HostSample */
 
-const sample = struct({ seq: number, at: number, gpus: list(gpuSample), host: maybe(hostSample) });
+const torchSample = struct({
+  pid: number,
+  gpu: maybe(text),
+  run: maybe(text),
+  rank: maybe(number),
+  role: maybe(text),
+  reserved_bytes: maybe(number),
+  allocated_bytes: maybe(number),
+  active_bytes: maybe(number),
+  inactive_split_bytes: maybe(number),
+  reserved_peak_bytes: maybe(number),
+  allocated_peak_bytes: maybe(number),
+  alloc_retries_total: maybe(number),
+  ooms_total: maybe(number),
+});
+/** @typedef {ReturnType<typeof torchSample>} TorchSample */
+
+const engineSample = struct({
+  engine: text,
+  address: text,
+  model: maybe(text),
+  run: maybe(text),
+  kv_used_ratio: maybe(number),
+  requests_running: maybe(number),
+  requests_waiting: maybe(number),
+  preemptions_total: maybe(number),
+});
+/** @typedef {ReturnType<typeof engineSample>} EngineSample */
+
+const sample = struct({
+  seq: number,
+  at: number,
+  gpus: list(gpuSample),
+  host: maybe(hostSample),
+  torch: list(torchSample),
+  engines: list(engineSample),
+});
 /** @typedef {ReturnType<typeof sample>} Sample */
 
 // ---------------------------------------------------------------- nodes, runs, alerts, rules
@@ -183,6 +219,7 @@ const node = struct({
   interval_seconds: number,
   facts: nodeFacts,
   run: maybe(text),
+  gpu_runs: list(maybe(text)),
   simulated: flag,
   skew_seconds: or(number, 0),
   sample: maybe(sample),
@@ -210,6 +247,29 @@ const step = struct({
 const stepPoint = struct({ at: number, step });
 /** @typedef {ReturnType<typeof stepPoint>} StepPoint */
 
+const phaseSpan = struct({
+  start_at: number,
+  end_at: maybe(number),
+  phase: text,
+  step: maybe(number),
+  known_by: oneOf("mark", "step line"),
+});
+/** @typedef {ReturnType<typeof phaseSpan>} PhaseSpan */
+
+const sensor = struct({
+  signal: text,
+  source: maybe(text),
+  last_seen_at: maybe(number),
+  count: or(number, 0),
+  problem: maybe(text),
+  step: maybe(number),
+  texts: record(text),
+});
+/** @typedef {ReturnType<typeof sensor>} Sensor */
+
+/** @type {Reader<string | number | boolean>} */
+const configValue = (value) => (typeof value === "boolean" ? value : textOrNumber(value));
+
 const run = struct({
   run: text,
   nodes: list(text),
@@ -218,6 +278,9 @@ const run = struct({
   steps: list(stepPoint),
   reshard_cycles_total: or(number, 0),
   reshard_marker: maybe(text),
+  phases: list(phaseSpan),
+  sensors: list(sensor),
+  config: record(configValue),
   simulated: flag,
 });
 /** @typedef {ReturnType<typeof run>} Run */
@@ -270,6 +333,7 @@ const nodeTick = struct({
   used_mib: list(maybe(number)),
   utilization_percent: list(maybe(number)),
   status: maybe(list(gpuStatus)),
+  torch_reserved_mib: maybe(list(maybe(number))),
   host_used_mib: maybe(number),
   cgroup_used_mib: maybe(number),
 });
@@ -308,6 +372,12 @@ const messages = {
 /** @typedef {ReturnType<typeof messages.tick>} Tick */
 /** @typedef {ReturnType<typeof messages.torch>} TorchPoint */
 /** @typedef {ReturnType<(typeof messages)[keyof typeof messages]>} LiveMessage */
+
+/** An answer of /api/v1/nodes/NAME. @type {Reader<Node>} @throws {WireError} */
+export const readNode = node;
+
+/** An answer of /api/v1/phases. @type {Reader<PhaseSpan[]>} @throws {WireError} */
+export const readPhases = list(phaseSpan);
 
 export const LIVE_TYPES = Object.keys(messages);
 

@@ -3,7 +3,7 @@
 import { fill, h, setText } from "../dom.js";
 import { FleetMap } from "../fleet-canvas.js";
 import { gib, gibOf, memoryOf, percent } from "../format.js";
-import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runOfGpu, runsByNode } from "../judge.js";
+import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { link } from "../router.js";
 import { gpuKey } from "../store.js";
@@ -148,7 +148,7 @@ class Fleet {
       /** @type {Map<string, number[]>} */
       const byRun = new Map();
       view.gpus.forEach((gpu, index) => {
-        const run = runOfGpu(gpu, this.runs) ?? none;
+        const run = gpu.run ?? none;
         byRun.set(run, [...(byRun.get(run) ?? []), index]);
       });
       for (const [run, gpus] of byRun) groups.set(run, [...(groups.get(run) ?? []), { node: view.info.node, gpus }]);
@@ -224,7 +224,7 @@ class Fleet {
     const alerts = this.#alertsOf(node, card.facts.gpu).map((alert) =>
       h("span", { class: "alerting" }, words.pick(alert.texts).summary),
     );
-    return [...lines, runOfGpu(card, this.runs) ?? "", ...alerts].filter((line) => line !== "");
+    return [...lines, card.run ?? "", ...alerts].filter((line) => line !== "");
   }
 
   /** @param {NodeView} view */

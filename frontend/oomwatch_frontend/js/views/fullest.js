@@ -3,7 +3,7 @@
 import { fill, h, keyed } from "../dom.js";
 import { bandOf } from "../fleet-paint.js";
 import { gibOf, percent } from "../format.js";
-import { fullest, runOfGpu } from "../judge.js";
+import { fullest } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { bar, nothing } from "../parts.js";
 import { link } from "../router.js";
@@ -40,7 +40,7 @@ export class FullestList {
     const { words } = this.app;
     const level = (item.gpu === null ? alerts.nodes : alerts.gpus).get(item.key) ?? "ok";
     const tone = level === "warning" || level === "critical" ? level : `band-${bandOf(item.ratio)}`;
-    const run = item.gpu === null ? (runs.get(item.node) ?? []).join(", ") : runOfGpu(item.gpu, runs);
+    const run = item.gpu === null ? (runs.get(item.node) ?? []).join(", ") : item.gpu.run;
     const figures = [gibOf(words, item.used, item.whole), percent(words, item.ratio), level, run ?? ""];
     const state = JSON.stringify(figures);
     if (element.dataset.state === state) return;

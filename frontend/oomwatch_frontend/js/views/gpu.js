@@ -1,18 +1,18 @@
 // One GPU: how full it is, how it came to be, who holds the memory, and what its node's sensors say.
 
-import { ChartView } from "../charts.js";
 import { fill, h, setText } from "../dom.js";
-import { GIB, duration, gib, gibNumber, gibOf, percent, wholePercent } from "../format.js";
-import { emptySeries, extend, fetchHistory } from "../history.js";
-import { gpuData, gpuRatio, memoryLimits, nodeData } from "../judge.js";
-import { aged, alertLines, crumbs, facts, nothing, row, section, sensors, table } from "../parts.js";
+import { duration, gib, gibOf, percent, wholePercent } from "../format.js";
+import { gpuData, gpuRatio, nodeData } from "../judge.js";
+import { watchNode } from "../nodewatch.js";
+import { alertLines, crumbs, facts, nothing, runLinks, section, sensors } from "../parts.js";
 import { link } from "../router.js";
+import { GpuChart } from "./gpu-chart.js";
+import { gpuProcesses, probeTable } from "./memory.js";
 import { stateText } from "./nodes-table.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../store.js").NodeView} NodeView */
 /** @typedef {import("../store.js").GpuView} GpuView */
-/** @typedef {import("../history.js").Series} Series */
 
 const SPANS = [300, 900, 3600, 21_600, 86_400]; // seconds
 const FIRST_SPAN = 900;
@@ -26,28 +26,26 @@ class Gpu {
     this.app = app;
     [this.node = "", this.gpu = ""] = route.args;
     this.span = SPANS.find((span) => String(span) === route.query.span) ?? FIRST_SPAN;
-    this.used = emptySeries();
-    this.torch = emptySeries();
-    this.abort = new AbortController();
     this.drawn = new Map();
     this.parts = {
       figures: h("div", { class: "figures" }),
       note: h("p", { class: "note", role: "status" }),
       alerts: h("div"),
       processes: h("div"),
+      probes: h("div"),
       facts: h("div"),
       sensors: h("div"),
-      plot: h("div", { class: "plot" }),
     };
-    this.chart = new ChartView(this.parts.plot, (error) => this.#say("chart.failed", error.message));
+    this.chart = new GpuChart(app, this.node, this.gpu, this.span, (key, reason) => this.#say(key, reason));
     root.append(this.#layout());
     this.update(new Set(["nodes", "alerts", "rules", "tick"]));
-    void this.#load();
+    void this.chart.load();
+    this.stopWatching = watchNode(app.store, this.node);
   }
 
   #layout() {
     const { words } = this.app;
-    const { figures, note, alerts, processes, plot } = this.parts;
+    const { figures, note, alerts, processes, probes } = this.parts;
     const spans = SPANS.map((span) =>
       h(
         "a",
@@ -85,9 +83,10 @@ class Gpu {
               h("div", { class: "choice", role: "group", "aria-label": words.t("chart.span") }, ...spans),
             ),
             note,
-            plot,
+            this.chart.element,
           ),
           section(words.t("gpu.processes"), processes),
+          section(words.t("probe.title"), probes),
         ),
         h(
           "div",
@@ -123,42 +122,17 @@ class Gpu {
     this.#drawFigures(node, card);
     if (topics.has("alerts")) this.#drawAlerts();
     if (topics.has("nodes")) this.#drawNode(node, card);
-    if (topics.has("tick") && this.app.store.ticked.includes(this.node))
-      extend(this.used, node.heardAt, card.usedBytes, this.span);
-    if (topics.has("torch")) this.#takeTorch();
-    if (["tick", "rules", "nodes", "torch"].some((topic) => topics.has(/** @type {any} */ (topic))))
-      this.#drawChart(card);
+    this.chart.take(topics, node, card);
   }
 
   close() {
-    this.abort.abort();
+    this.stopWatching();
     this.chart.close();
-  }
-
-  async #load() {
-    const to = this.app.store.connection.phase === "connecting" ? Date.now() / 1000 : this.app.store.now();
-    const query = { node: this.node, gpu: this.gpu, from: to - this.span, to };
-    const [used, torch] = await Promise.allSettled([
-      fetchHistory({ series: "gpu_used_bytes", ...query }, this.abort.signal),
-      fetchHistory({ series: "torch_reserved_bytes", ...query }, this.abort.signal),
-    ]);
-    if (this.abort.signal.aborted) return;
-    if (used.status === "fulfilled") this.used = joined(used.value, this.used);
-    else this.#say("chart.no_history", used.reason.message);
-    if (torch.status === "fulfilled") this.torch = joined(torch.value, this.torch); // without it the chart shows one line less
-    const { card } = this.#view();
-    if (card !== undefined) this.#drawChart(card);
   }
 
   /** @param {string} key @param {string} reason */
   #say(key, reason) {
     setText(this.parts.note, this.app.words.t(key, { reason }));
-  }
-
-  #takeTorch() {
-    const { torch } = this.app.store;
-    if (torch === null || torch.node !== this.node || torch.memory.gpu !== this.gpu) return;
-    if (torch.memory.reserved_bytes !== null) extend(this.torch, torch.at, torch.memory.reserved_bytes, this.span);
   }
 
   /** @param {string} part @param {unknown} state */
@@ -205,12 +179,14 @@ class Gpu {
   /** @param {NodeView} node @param {GpuView} card */
   #drawNode(node, card) {
     const { words } = this.app;
-    if (!this.#unchanged("facts", card.facts)) fill(this.parts.facts, this.#facts(card));
+    if (!this.#unchanged("facts", [card.facts, card.run])) fill(this.parts.facts, this.#facts(card));
     if (!this.#unchanged("sensors", node.info.facts.sources))
       fill(this.parts.sensors, sensors(words, node.info.facts.sources));
     const processes = card.sample?.processes ?? null;
     const at = node.info.sample?.at ?? null;
-    if (!this.#unchanged("processes", [processes, at])) fill(this.parts.processes, ...this.#processes(processes, at));
+    if (!this.#unchanged("processes", [processes, at])) fill(this.parts.processes, ...gpuProcesses(words, processes, at));
+    const probes = (node.info.sample?.torch ?? []).filter((probe) => probe.gpu === this.gpu);
+    if (!this.#unchanged("probes", probes)) fill(this.parts.probes, probeTable(words, probes));
   }
 
   /** @param {GpuView} card */
@@ -218,6 +194,7 @@ class Gpu {
     const { words } = this.app;
     const fixed = card.facts;
     return facts([
+      [words.t("nodes.run"), card.run === null ? null : runLinks([card.run])],
       [words.t("gpu.model"), fixed.name],
       [words.t("gpu.total"), gib(words, fixed.total_bytes)],
       [words.t("gpu.driver_reserved"), fixed.reserved_bytes === 0 ? null : gib(words, fixed.reserved_bytes)],
@@ -236,78 +213,6 @@ class Gpu {
     ]);
   }
 
-  /** @param {import("../wire.js").GpuProcess[] | null} processes @param {number | null} at */
-  #processes(processes, at) {
-    const { words } = this.app;
-    if (processes === null) return [nothing(words.t("processes.unknown"))];
-    if (processes.length === 0) return [nothing(words.t("processes.none"))];
-    const heads = ["pid", "name", "run", "memory"].map((name) => words.t(`processes.${name}`));
-    const sorted = [...processes].sort((a, b) => (b.used_bytes ?? 0) - (a.used_bytes ?? 0));
-    const rows = sorted.map((process) => {
-      const run = process.run === null ? "" : h("a", { href: link("run", [process.run]) }, process.run);
-      return row([String(process.pid), process.name ?? "–", run, gib(words, process.used_bytes)], [0, 3]);
-    });
-    const read = at === null ? null : h("p", {}, aged(words, "processes.read", at));
-    return [table(heads, [0, 3], h("tbody", {}, ...rows)), read].filter((part) => part !== null);
-  }
-
-  /** @param {GpuView} card */
-  #drawChart(card) {
-    const { words, store } = this.app;
-    const now = store.now();
-    const usable = card.usableBytes / GIB;
-    const inGib = (/** @type {(number | null)[]} */ column) =>
-      column.map((bytes) => (bytes === null ? null : bytes / GIB));
-    const limits = memoryLimits(store).map(({ ratio, severity }) => ({
-      y: ratio * usable,
-      label: words.t("chart.limit", { percent: percent(words, ratio), severity: words.t(`severity.${severity}`) }),
-      colour: severity === "info" ? "watch" : severity,
-    }));
-    const title = words.t("gpu.used");
-    const lines = [
-      {
-        name: title,
-        y: inGib(this.used.mean),
-        low: inGib(this.used.min),
-        high: inGib(this.used.max),
-        colour: "accent",
-      },
-    ];
-    if (this.torch.at.length > 0) {
-      lines.push(
-        /** @type {any} */ ({
-          name: words.t("torch.reserved"),
-          x: this.torch.at,
-          y: inGib(this.torch.mean),
-          colour: "second",
-          dash: "dot",
-          points: true,
-        }),
-      );
-    }
-    this.chart.draw({
-      axis: "time",
-      x: this.used.at,
-      xTitle: "",
-      range: [now - this.span, now],
-      rowHeight: 300,
-      rows: [
-        {
-          title: "GiB",
-          unit: "GiB",
-          lines,
-          limits: [
-            ...limits,
-            {
-              y: usable,
-              label: words.t("chart.usable", { amount: gibNumber(words, card.usableBytes) }),
-              colour: "muted",
-            },
-          ],
-        },
-      ],
-    });
-  }
 }
 
 /** Name, value and what stands small beside it. @param {import("../i18n.js").Words} words @param {GpuView} card @returns {[string, string, string][]} */
@@ -324,22 +229,4 @@ function currentFigures(words, card) {
   if (sample?.temperature_celsius != null)
     figures.push([words.t("gpu.temperature"), `${words.integer.format(sample.temperature_celsius)} °C`, ""]);
   return figures;
-}
-
-/** What was measured before, and what came since it was asked for. @param {Series} before @param {Series} live @returns {Series} */
-function joined(before, live) {
-  const last = before.at[before.at.length - 1] ?? -Infinity;
-  const from = live.at.findIndex((at) => at > last);
-  if (from === -1) return before;
-  const after = (/** @type {"at" | "min" | "max" | "mean"} */ column) => [
-    ...before[column],
-    ...live[column].slice(from),
-  ];
-  return {
-    ...live,
-    at: /** @type {number[]} */ (after("at")),
-    min: after("min"),
-    max: after("max"),
-    mean: after("mean"),
-  };
 }

@@ -1,59 +1,85 @@
-// One node: its state, host memory, GPUs, the largest host processes and its sensors.
+// One node: its state, host memory, GPUs, the largest host processes, rollout engines and its sensors.
 
-import { fill, h } from "../dom.js";
+import { fill, h, setText } from "../dom.js";
 import { duration, gib, gibOf, percent, wholePercent } from "../format.js";
-import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runOfGpu, runsByNode } from "../judge.js";
+import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
 import { markIcon } from "../marks.js";
+import { watchNode } from "../nodewatch.js";
 import { aged, alertLines, crumbs, facts, nothing, row, runLinks, section, sensors, table } from "../parts.js";
 import { link } from "../router.js";
 import { gpuKey } from "../store.js";
+import { engineTable, hostProcesses } from "./memory.js";
+import { HostChart } from "./node-chart.js";
 import { stateText } from "./nodes-table.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../store.js").NodeView} NodeView */
 
 /** @type {import("../main.js").MakeView} */
-export function nodeView(root, app, route) {
-  const name = route.args[0] ?? "";
-  const body = h("div", { class: "columns" });
-  root.append(h("div", { class: "detail-page" }, crumbs([[app.words.t("nav.fleet"), link("fleet")]], name), body));
-  const update = () => {
-    const view = app.store.nodes.get(name);
-    if (view === undefined)
-      fill(
-        body,
-        nothing(
-          app.words.t(app.store.connection.phase === "connecting" ? "state.connecting" : "node.unknown", {
-            node: name,
-          }),
-        ),
-      );
-    else fill(body, ...columns(app, view));
-  };
-  update();
-  return { update, close: () => undefined };
-}
+export const nodeView = (root, app, route) => new NodePage(root, app, route.args[0] ?? "");
 
-/** @param {App} app @param {NodeView} view */
-function columns(app, view) {
-  const { words, store } = app;
-  const { facts: known } = view.info;
-  const alerts = [...store.alerts.values()].filter((alert) => alert.labels.node === view.info.node);
-  return [
-    h(
+class NodePage {
+  /** @param {HTMLElement} root @param {App} app @param {string} name */
+  constructor(root, app, name) {
+    this.app = app;
+    this.name = name;
+    const { words } = app;
+    const part = () => h("div");
+    this.parts = { gpus: part(), processes: part(), engines: part(), alerts: part(), facts: part(), sensors: part() };
+    this.note = h("p", { class: "note", role: "status" });
+    this.unknown = h("div");
+    this.chart = new HostChart(app, name, (key, reason) => setText(this.note, words.t(key, { reason })));
+    this.columns = h(
       "div",
-      { class: "wide" },
-      section(words.t("nodes.gpus"), gpuTable(app, view)),
-      section(words.t("host.processes"), hostProcesses(app, view)),
-    ),
-    h(
-      "div",
-      { class: "narrow" },
-      section(words.t("nav.alerts"), alertLines(words, alerts)),
-      section(words.t("node.title"), nodeFacts(app, view)),
-      section(words.t("sensors.title"), sensors(words, known.sources)),
-    ),
-  ];
+      { class: "columns" },
+      h(
+        "div",
+        { class: "wide" },
+        section(words.t("nodes.gpus"), this.parts.gpus),
+        section(words.t("host.memory"), this.note, this.chart.element),
+        section(words.t("host.processes"), this.parts.processes),
+        section(words.t("engine.title"), this.parts.engines),
+      ),
+      h(
+        "div",
+        { class: "narrow" },
+        section(words.t("nav.alerts"), this.parts.alerts),
+        section(words.t("node.title"), this.parts.facts),
+        section(words.t("sensors.title"), this.parts.sensors),
+      ),
+    );
+    const way = crumbs([[words.t("nav.fleet"), link("fleet")]], name);
+    root.append(h("div", { class: "detail-page" }, way, this.unknown, this.columns));
+    this.stopWatching = watchNode(app.store, name);
+    this.update(new Set());
+  }
+
+  /** @param {Set<import("../store.js").Topic>} topics */
+  update(topics) {
+    const { store, words } = this.app;
+    const view = store.nodes.get(this.name);
+    this.columns.hidden = view === undefined;
+    this.unknown.hidden = view !== undefined;
+    if (view === undefined) {
+      const key = store.connection.phase === "connecting" ? "state.connecting" : "node.unknown";
+      fill(this.unknown, nothing(words.t(key, { node: this.name })));
+      return;
+    }
+    const { facts: known, sample } = view.info;
+    const alerts = [...store.alerts.values()].filter((alert) => alert.labels.node === this.name);
+    fill(this.parts.gpus, gpuTable(this.app, view));
+    fill(this.parts.processes, hostProcesses(words, sample?.host?.processes ?? null));
+    fill(this.parts.engines, engineTable(words, sample?.engines ?? []));
+    fill(this.parts.alerts, alertLines(words, alerts));
+    fill(this.parts.facts, nodeFacts(this.app, view));
+    fill(this.parts.sensors, sensors(words, known.sources));
+    this.chart.take(view, topics.has("tick") && store.ticked.includes(this.name));
+  }
+
+  close() {
+    this.stopWatching();
+    this.chart.close();
+  }
 }
 
 /** @param {App} app @param {NodeView} view */
@@ -61,7 +87,6 @@ function gpuTable(app, view) {
   const { words, store } = app;
   if (view.gpus.length === 0) return nothing(words.t("node.no_gpus"));
   const levels = indexAlerts(store.alerts.values()).gpus;
-  const runs = runsByNode(store);
   const ofNode = nodeData(view, store.now());
   const rows = view.gpus.map((gpu) => {
     const data = gpuData(gpu, ofNode);
@@ -77,35 +102,19 @@ function gpuTable(app, view) {
       data === "ok"
         ? `${gibOf(words, gpu.usedBytes, gpu.usableBytes)}\u2002${percent(words, gpuRatio(gpu))}`
         : words.t(data === "lost" ? "gpu.lost" : "gpu.no_data");
-    const run = runOfGpu(gpu, runs);
+    const torch = gib(words, gpu.torchReservedBytes);
     const utilization = data === "ok" ? wholePercent(words, gpu.utilizationRatio) : "–";
-    return row([name, gpu.facts.name, run === null ? "" : runLinks([run]), used, utilization], [3, 4]);
+    return row([name, gpu.facts.name, gpu.run === null ? "" : runLinks([gpu.run]), used, torch, utilization], [3, 4, 5]);
   });
   const heads = [
     words.t("name.gpu_column"),
     words.t("gpu.model"),
     words.t("nodes.run"),
     words.t("gpu.used"),
+    words.t("torch.reserved"),
     words.t("gpu.utilization"),
   ];
-  return table(heads, [3, 4], h("tbody", {}, ...rows));
-}
-
-/** @param {App} app @param {NodeView} view */
-function hostProcesses(app, view) {
-  const { words } = app;
-  const processes = view.info.sample?.host?.processes ?? null;
-  if (processes === null) return nothing(words.t("processes.unknown"));
-  const rows = processes.map((process) =>
-    row([String(process.pid), process.name, process.run ?? "", gib(words, process.rss_bytes)], [0, 3]),
-  );
-  const heads = [
-    words.t("processes.pid"),
-    words.t("processes.name"),
-    words.t("processes.run"),
-    words.t("processes.rss"),
-  ];
-  return table(heads, [0, 3], h("tbody", {}, ...rows));
+  return table(heads, [3, 4, 5], h("tbody", {}, ...rows));
 }
 
 /** @param {App} app @param {NodeView} view */

@@ -8,6 +8,7 @@ import { GLYPHS } from "../marks.js";
 import { aged, alertLines, crumbs, facts, nothing, section } from "../parts.js";
 import { link } from "../router.js";
 import { byState } from "./alerts.js";
+import { configTable, currentPhase, signalTable } from "./run-facts.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../wire.js").Run} Run */
@@ -31,6 +32,8 @@ class RunPage {
       reshard: h("div"),
       facts: h("div"),
       where: h("div"),
+      signals: h("div"),
+      config: h("div"),
     };
     this.chart = new ChartView(this.parts.plot, (error) =>
       setText(this.parts.note, words.t("chart.failed", { reason: error.message })),
@@ -43,7 +46,13 @@ class RunPage {
         h(
           "div",
           { class: "columns" },
-          h("div", { class: "wide" }, h("section", {}, this.parts.note, this.parts.plot)),
+          h(
+            "div",
+            { class: "wide" },
+            h("section", {}, this.parts.note, this.parts.plot),
+            section(words.t("signals.title"), this.parts.signals),
+            section(words.t("config.title"), this.parts.config),
+          ),
           h(
             "div",
             { class: "narrow" },
@@ -92,10 +101,13 @@ class RunPage {
     const { words } = this.app;
     const last = run.steps.at(-1)?.step ?? null;
     fill(this.parts.reshard, ...this.#reshard(run));
+    fill(this.parts.signals, signalTable(words, run.sensors));
+    fill(this.parts.config, configTable(words, run.config));
     fill(
       this.parts.facts,
       facts([
         [words.t("runs.step"), last === null ? "–" : words.integer.format(last.step)],
+        [words.t("run.phase"), currentPhase(words, run)],
         [words.t("runs.step_time"), stepSeconds(words, last?.step_seconds ?? null)],
         [words.t("run.rollout"), stepSeconds(words, last?.rollout_seconds ?? null)],
         [words.t("run.clipped"), last?.response_clip_ratio == null ? null : percent(words, last.response_clip_ratio)],
@@ -123,6 +135,7 @@ class RunPage {
     const { store, words } = this.app;
     if (run.nodes.length === 0) return nothing(words.t("run.no_nodes"));
     const items = [...gpusOfRun(store, run)].map(([name, gpus]) => {
+      const unknown = gpus.length === 0 ? h("span", { class: "muted" }, words.t("run.gpus_unknown")) : null;
       const cards = gpus.map((gpu) =>
         h(
           "a",
@@ -133,7 +146,7 @@ class RunPage {
           gpu.facts.gpu,
         ),
       );
-      return h("li", {}, h("a", { href: link("node", [name]) }, name), h("span", { class: "cards" }, ...cards));
+      return h("li", {}, h("a", { href: link("node", [name]) }, name), unknown ?? h("span", { class: "cards" }, ...cards));
     });
     return h("ul", { class: "where-list" }, ...items);
   }

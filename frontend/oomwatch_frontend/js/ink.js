@@ -1,0 +1,16 @@
+// How times, texts and colours are written for plotly.
+
+/** plotly shows times as they are written, so they are written in the reader's zone. @param {number} at Unix seconds */
+export function localStamp(at) {
+  const date = new Date(at * 1000);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 23).replace("T", " ");
+}
+
+/** plotly reads a little markup in texts; names may hold anything. @param {string} text */
+export const escapeMarkup = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+/** @param {string} hex #rrggbb @param {number} alpha */
+export function fade(hex, alpha) {
+  const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+  return `rgba(${red},${green},${blue},${alpha})`;
+}
