@@ -140,9 +140,15 @@ def test_what_a_person_has_set_stays() -> None:
 
 def test_verl_is_told_to_import_the_probe_only_where_it_is_sure_to_find_it(tmp_path: Path) -> None:
     """verl ends with an error where it cannot import what it is told to."""
-    bash = shutil.which("bash") or "/bin/bash"
-    for program in (bash, "no-such-python", str(tmp_path / "python3")):
+    beside = next(str(file) for file in Path(sys.executable).parent.iterdir() if _is_another_program(file))
+    elsewhere = tmp_path / "python3"
+    elsewhere.symlink_to(sys.executable)
+    for program in (beside, str(elsewhere), "no-such-python", shutil.which("sh") or "/bin/sh"):
         assert "VERL_USE_EXTERNAL_MODULES" not in variables(os.environ, program, run=None, probe=None)
+
+
+def _is_another_program(file: Path) -> bool:
+    return file.is_file() and os.access(file, os.X_OK) and not file.name.startswith("python")
 
 
 def test_the_probe_of_a_launcher_is_not_in_the_launcher() -> None:

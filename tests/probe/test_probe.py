@@ -452,7 +452,8 @@ for _ in range(20):
     sample()
 print(len(os.listdir("/proc/self/fd")) - before)
 """
-    assert _run(code, **to) == (0, "0\n", "")
+    # What only the garbage collector closes is told on standard error.
+    assert _run(code, PYTHONWARNINGS="always::ResourceWarning", **to) == (0, "0\n", "")
     ear.listen()
 
 
