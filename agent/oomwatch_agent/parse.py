@@ -31,8 +31,9 @@ _BLOCK_BYTES = 1024 * 1024
 _DEBUG = "set VERL_LOGGING_LEVEL=DEBUG in the environment of the training"
 
 
-def main(argv: Sequence[str], out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> int:
+def main(argv: Sequence[str], out: TextIO | None = None, err: TextIO | None = None) -> int:
     """0: all was read, whatever it said; 1: something could not be read; 2: a setting cannot be used."""
+    out, err = out or sys.stdout, err or sys.stderr
     parser = argparse.ArgumentParser(prog="oomwatch-agent parse", description=__doc__)
     parser.add_argument(
         "files",

@@ -27,6 +27,7 @@ class Row(NamedTuple):
     passed: int = 0  # lines since the row before this one that were not worth looking at
     candidate: bool = True  # a literal stands in it
     complete: bool = False  # the next line has an envelope of its own, so that this one ends here
+    before: str | None = None  # the line before, where it was passed over and has an envelope while this has none
 
 
 # How the lines of a Ray driver's log begin, in bytes: coloured, or (WorkerDict pid=7, ...
@@ -59,10 +60,19 @@ def wanted(chunk: Chunk, literals: re.Pattern[bytes] | None, attentive: Callable
             text = data[start : min(end, start + MAX_LINE_BYTES)].decode("utf-8", "replace")
             candidate = match is not None and match.start() < end
             complete = _OWN_ENVELOPE.match(data, end + 1) is not None
-            yield Row(text, seen if chunk.number else 0, passed, candidate, complete)
+            before = _line_before(data, start) if passed else None
+            yield Row(text, seen if chunk.number else 0, passed, candidate, complete, before)
             passed = 0
         seen += data[end : end + 1] == b"\n"
         at = end + 1
+
+
+def _line_before(data: bytes, start: int) -> str | None:
+    """The line before the one at `start`, if that may be the end of it: broken by a terminal."""
+    begin = data.rfind(b"\n", 0, start - 1) + 1
+    if _OWN_ENVELOPE.match(data, start) or not _OWN_ENVELOPE.match(data, begin):
+        return None
+    return data[begin : min(start - 1, begin + MAX_LINE_BYTES)].decode("utf-8", "replace")
 
 
 def _end_of_line(data: bytes, start: int) -> int:

@@ -46,7 +46,11 @@ class Rejoiner:
                 yield from self.flush()
                 return
             yield from self.flush()
-        if row.candidate and not row.complete and self._width_of(row.text) in _WIDTHS:
+        if row.candidate and row.before is not None and self._width_of(row.before) in _WIDTHS:
+            self._rows = [Row(row.before, max(0, row.number - 1), row.passed - 1), row._replace(passed=0)]
+            if row.complete or not self._fills(row):
+                yield from self.flush()
+        elif row.candidate and not row.complete and self._width_of(row.text) in _WIDTHS:
             self._rows.append(row)
         else:
             yield row
@@ -78,7 +82,8 @@ class Rejoiner:
     def _joined(self, rows: list[Row]) -> Row | None:
         width = max(self._width_of(row.text) for row in rows[:2])
         text = "".join(_padded(row.text, width) for row in rows[:-1]) + rows[-1].text
-        alone, together = self._recognise(rows[0].text), self._recognise(text)
+        alone = self._recognise(rows[0].text) or self._recognise(rows[1].text)
+        together = self._recognise(text)
         sure = self._joins.get(width, 0) >= _SURE_AFTER and self._width_of(rows[0].text) == width
         if not together or together == alone or not (sure or _richness(together) > _richness(alone)):
             return None

@@ -11,6 +11,9 @@ from oomwatch import wire
 from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logs.envelope import MAX_LINE_CHARS
 from oomwatch_agent.logs.reader import PATTERNS, LineReader, Recognised
+from oomwatch_agent.logs.scan import Chunk
+from oomwatch_agent.logs.trainers import TRAINERS
+from oomwatch_agent.tail import LineSplitter
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB."
 TRACEBACK_OF_91 = "ray::WorkerDict.train() (pid=91, ip=192.0.2.2, actor_id=9d, repr=<W>)"
@@ -166,6 +169,13 @@ def test_an_origin_is_what_the_line_said_and_a_base_name() -> None:
         '  File "',
         "MA 1 GB Max_MA ",
         '{"step": 1, "data": {',
+        "{'loss': 1, 'epoch': ",
+        "perf 1: {'perf/step_time': 1, ",
+        "✨ Global step 1: {'",
+        "  • ",
+        "torch.distributed.DistBackendError: NCCL error in: ",
+        "The object store is using /tmp instead of /dev/shm because ",
+        "A avail mem=",
     ],
 )
 def test_a_hostile_line_costs_no_more_than_a_blink(head: str) -> None:
@@ -183,7 +193,7 @@ def test_a_hostile_line_costs_no_more_than_a_blink(head: str) -> None:
         "it [",
         "File ",
     )
-    ends = ("memory", " eserved 137 it/s ray:: ", '", line Memory on the node Killed process % full')
+    ends = ("memory", "}", " eserved 137 it/s ray:: ", '", line Memory on the node Killed process % full')
     begun = time.process_time()
     for line in (head + fill * (MAX_LINE_CHARS // len(fill)) + end for fill in fills for end in ends):
         read(line)
@@ -195,6 +205,38 @@ def test_a_hostile_line_costs_no_more_than_a_blink(head: str) -> None:
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_without_an_error(content: bytes) -> None:
     read(*content.decode("utf-8", "replace").split("\n"))
+
+
+_PIECES = st.one_of(
+    st.binary(max_size=60),
+    st.sampled_from(
+        [b"\n", b"\r", b"\0", b"\x1b[36m", b"(a pid=1) ", b"Step 5\n", b"{'actor_rollout_ref': {", b"\xff"]
+    ),
+    st.sampled_from([pattern.example.encode() for pattern in PATTERNS]),
+    st.sampled_from([line.encode() + b"\n" for trainer in TRAINERS for line in trainer.example]),
+)
+
+
+@given(st.lists(_PIECES, max_size=30), st.integers(1, 200))
+def test_any_log_is_read_in_any_blocks_without_an_error(pieces: list[bytes], block_bytes: int) -> None:
+    content, reader, splitter = b"".join(pieces), LineReader(), LineSplitter()
+    found: list[Recognised] = []
+    for at in range(0, len(content), block_bytes):
+        found += reader.read(splitter.feed(content[at : at + block_bytes]))
+        found += reader.flush()
+    for one in [*found, *reader.read(splitter.flush()), *reader.end()]:
+        event = wire.Event(seq=1, at=1.0, body=one.body, run=one.run, origin=one.origin("x.log"))
+        assert msgspec.json.decode(msgspec.json.encode(event), type=wire.Event) == event
+
+
+@pytest.mark.parametrize("row", [b"x" * 80, b"Step 5", b"memory " * 11, b"  key: 1", b"{'actor_rollout_ref': {'a': ["])
+def test_rows_that_never_end_a_record_cost_no_more_than_others(row: bytes) -> None:
+    lines = 20_000
+    begun = time.process_time()
+    reader = LineReader()
+    for _ in range(10):
+        list(reader.read(Chunk((row + b"\n") * (lines // 10), 1)))
+    assert time.process_time() - begun < 20  # a second or so where nobody else works
 
 
 @given(
