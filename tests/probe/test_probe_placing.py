@@ -1,4 +1,4 @@
-"""From what a process calls its device to the label that everybody uses: what the sampler makes of a probe's reading."""
+"""From what a process calls its device to the label that everybody uses: what the sampler makes of a reading."""
 
 from collections.abc import Mapping
 
