@@ -24,7 +24,11 @@ _COLOUR_GONE_WRONG = re.compile(
 )
 _ORPHAN = re.compile(r"\[\d{1,3}(?:;\d{1,3})*m")
 _REPEATED = re.compile(r"\s*\[repeated (\d{1,9})x across (?:all )?(?:the )?cluster\].*$")
-_BAR = re.compile(r"[^|]{0,300}?\d{1,3}%\|[^|]*\|[^\[]{0,60}\[[^\]]*\]\s*|[^\[]{0,300}?\d{1,9}it \[[^\]]*\]\s*")
+_BAR = re.compile(
+    r"[\d.?]{1,20}(?:s/it|it/s)\]\s*"  # the end of one, whose beginning was drawn over
+    r"|[^|]{0,300}?\d{1,3}%\|[^|]*\|[^\[]{0,60}\[[^\]]*\]\s*"
+    r"|[^\[]{0,300}?\d{1,9}it \[[^\]]*\]\s*"
+)
 
 _LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL)"
 _TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"

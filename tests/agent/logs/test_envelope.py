@@ -23,6 +23,7 @@ ESC = "\x1b"
         "Nov 29 13:50:26 node7 run[77]: (WorkerDict pid=25520) text",
         "Training Progress:  57%|█████▋    | 8/14 [00:10<00:07,  1.30s/it](WorkerDict pid=25520) text",
         "(WorkerDict pid=25520) Training:  57%|#6 | 8/14 [00:10<00:07, 233.93s/it]text",
+        "233.93s/it](WorkerDict pid=25520) [2026-07-24 16:31:15,298 E 211 211] text",
     ],
 )
 def test_every_form_of_colour_and_collector_is_taken_off(line: str) -> None:
