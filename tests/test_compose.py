@@ -21,7 +21,7 @@ PROMETHEUS: dict[str, Any] = yaml.safe_load((ROOT / "docker/prometheus.yml").rea
 DASHBOARD: dict[str, Any] = json.loads((ROOT / "docker/grafana/dashboards/oomwatch.json").read_text(encoding="utf-8"))
 DOCKERFILES = sorted((ROOT / "docker").glob("Dockerfile.*"))
 PROGRAMS = {"server": "oomwatch", "agent": "oomwatch_agent"}
-LABELS = {"node", "gpu", "run", "alert", "severity", "channel", "outcome"}
+LABELS = {"node", "engine", "address", "gpu", "run", "alert", "severity", "channel", "outcome"}
 
 EACH_DOCKERFILE = pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.suffix)
 EACH_PROGRAM = pytest.mark.parametrize("service", PROGRAMS)

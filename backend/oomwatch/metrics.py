@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.registry import Collector
 
 from oomwatch import __version__
-from oomwatch.core.allocator import UNKNOWN, Allocator, plus
+from oomwatch.core.allocator import TOGETHER_PID, UNKNOWN, Allocator, plus
 from oomwatch.core.fleet import WINDOW_SECONDS_MAX, GpuRecord, NodeRecord, RunRecord
 from oomwatch.core.hostmemory import tightest
 from oomwatch.core.signals import last_step, stale_after_seconds
@@ -193,7 +193,7 @@ def _probed(nodes: Iterable[NodeRecord], now: float) -> Iterator[tuple[tuple[str
         sums: dict[tuple[str, str, str, str], Allocator] = {}
         for reading in node.torch:
             gpu = node.gpus.get(reading.gpu or "")
-            if gpu is not None and now - gpu.probed_at <= stale_after_seconds(node):
+            if gpu is not None and reading.pid != TOGETHER_PID and now - gpu.probed_at <= stale_after_seconds(node):
                 key = (node.name, gpu.facts.gpu, reading.run or gpu.run or "", reading.role or "")
                 sums[key] = plus(sums.get(key, UNKNOWN), reading)
         yield from sums.items()

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
-from tests.server.house import FULL_AT_ONCE, START, House, hello, sample
+from tests.server.house import FULL_AT_ONCE, GIB, START, House, hello, sample
 
 from oomwatch import wire
 from oomwatch.core.rule import RuleSet
@@ -161,3 +162,18 @@ def test_the_phases_of_before_are_those_that_were_told(store: Store) -> None:
     ((before,), (after,)) = (one.service.snapshot().runs for one in (house, again))
     assert after.phases == before.phases
     assert [span.phase for span in after.phases] == ["rollout", "update_actor"] * 2
+
+
+def test_what_probes_said_before_is_remembered_and_shown_as_no_process(store: Store) -> None:
+    """A trend looks back over it; who held the memory then is not kept, and whoever does now will say so."""
+    probes = tuple(wire.TorchSample(pid=pid, gpu="0", reserved_bytes=20 * GIB) for pid in (11, 12))
+    told = [msgspec.structs.replace(sample(seq, 50, START + seq), torch=probes) for seq in (1, 2)]
+    remember(store, hello(), *told)
+    again = started_again(store, START + 3)
+    gpu = again.service.engine.fleet.nodes["gpu-07"].gpus["0"]
+    latest = gpu.torch_reserved.latest()
+    assert latest is not None
+    assert latest.value == pytest.approx(40 / 80)
+    (node,) = again.service.snapshot().nodes
+    assert node.sample is not None
+    assert node.sample.torch == ()

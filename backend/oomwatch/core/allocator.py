@@ -15,6 +15,7 @@ class Allocator(NamedTuple):
 
 
 UNKNOWN = Allocator()
+TOGETHER_PID = 0  # of a reading out of the history, which keeps the sum over a GPU's processes alone
 
 
 def by_gpu(readings: Iterable[wire.TorchSample]) -> dict[str, Allocator]:

@@ -51,7 +51,7 @@ def _latest(node: NodeRecord) -> wire.Sample | None:
         at=at,
         gpus=tuple(_gpu_sample(gpu) for gpu in node.gpus.values()),
         host=_host_sample(node),
-        torch=node.torch,
+        torch=tuple(one for one in node.torch if one.pid != allocator.TOGETHER_PID),
         engines=engines_of(node),
     )
 

@@ -213,15 +213,30 @@ def _recent_columns(connection: Connection, known: list[tuple[int, str]], start:
 
 def _node_samples(node: str, subjects_read: list[tuple[str, Columns]]) -> Iterator[tuple[str, wire.Sample]]:
     """Samples put together from the node's subjects: what was read at the same millisecond was one sample."""
-    rows = heapq.merge(*(_labelled(gpu, part) for gpu, part in subjects_read), key=lambda row: row[0])
-    for at_ms, together in groupby(rows, key=lambda row: row[0]):
-        readings = {gpu: reading for _, gpu, reading in together}
-        gpus = tuple(reading for reading in readings.values() if isinstance(reading, wire.GpuSample))
-        host = readings.get(HOST)
+    streams = [*(_labelled(gpu, part) for gpu, part in subjects_read), *(_probed(*one) for one in subjects_read)]
+    for at_ms, together in groupby(heapq.merge(*streams, key=lambda row: row[0]), key=lambda row: row[0]):
+        readings = {(gpu, type(reading)): reading for _, gpu, reading in together}.values()
         yield (
             node,
-            wire.Sample(seq=0, at=at_ms / 1000, gpus=gpus, host=host if isinstance(host, wire.HostSample) else None),
+            wire.Sample(
+                seq=0,
+                at=at_ms / 1000,
+                gpus=tuple(reading for reading in readings if isinstance(reading, wire.GpuSample)),
+                host=next((reading for reading in readings if isinstance(reading, wire.HostSample)), None),
+                torch=tuple(reading for reading in readings if isinstance(reading, wire.TorchSample)),
+            ),
         )
+
+
+def _probed(gpu: str, part: Columns) -> Iterator[tuple[int, str, wire.TorchSample]]:
+    """What probes said of a GPU, its processes together."""
+    beside = part.values[len(columns.GPU_FIELDS) :]
+    if gpu == HOST or not beside:
+        return
+    make = partial(wire.TorchSample, pid=allocator.TOGETHER_PID, gpu=gpu)
+    for at_ms, reading in columns.to_readings(columns.TORCH_FIELDS, Columns(part.at_ms, beside), make):
+        if reading.reserved_bytes is not None:
+            yield at_ms, gpu, reading
 
 
 def _labelled(gpu: str, part: Columns) -> Iterator[tuple[int, str, Reading]]:

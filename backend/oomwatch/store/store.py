@@ -123,7 +123,8 @@ class Store:
     def recent_samples(self, since: float) -> Iterator[tuple[str, wire.Sample]]:
         """(node, sample) from `since` on, one node after the other, each in the order of time.
 
-        seq is 0 and processes are None. Only one node's samples are in memory at a time.
+        seq is 0, processes are None, and what probes said is the sum over each GPU
+        (core.allocator). Only one node's samples are in memory at a time.
         """
         with self._database.reading() as connection:
             yield from chunks.recent_samples(connection, since)
