@@ -177,3 +177,10 @@ def test_what_probes_said_before_is_remembered_and_shown_as_no_process(store: St
     (node,) = again.service.snapshot().nodes
     assert node.sample is not None
     assert node.sample.torch == ()
+
+
+def test_a_configuration_that_was_printed_hours_ago_is_remembered(store: Store) -> None:
+    config = wire.Config(values={"actor_rollout_ref.rollout.n": 5})
+    remember(store, hello(run="r"), wire.Event(seq=1, at=START, run="r", body=config))
+    (run,) = started_again(store, START + 20_000).service.snapshot().runs
+    assert run.config == {"actor_rollout_ref.rollout.n": 5}

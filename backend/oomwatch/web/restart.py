@@ -15,6 +15,7 @@ SAMPLES_SECONDS = 900.0
 SAMPLES_MAX = 20_000  # of a large fleet fewer seconds: more would take long, and 128 nodes for 900 s are 200 MiB
 STEPS_SECONDS = 86_400.0
 EVENTS_SECONDS = WINDOW_SECONDS_MAX
+LASTING = frozenset({"step", "config"})  # a configuration is printed once, when its run begins
 ENDED_SECONDS = 86_400.0
 ENDED_SHOWN = 100
 
@@ -45,8 +46,8 @@ def heard_at(known: Sequence[KnownNode], firing: Iterable[wire.Transition], now:
 def _messages(store: Store, known: Sequence[KnownNode], now: float) -> Iterator[tuple[str, wire.AgentMessage]]:
     yield from ((node.hello.node, node.hello) for node in known)
     yield from store.recent_samples(now - min(SAMPLES_SECONDS, SAMPLES_MAX / max(1, len(known))))
-    steps = store.recent_events(now - STEPS_SECONDS, {"step"})
-    others = store.recent_events(now - EVENTS_SECONDS, wire.EVENT_KINDS - {"step"})
+    lasting = store.recent_events(now - STEPS_SECONDS, LASTING)
+    others = store.recent_events(now - EVENTS_SECONDS, wire.EVENT_KINDS - LASTING)
     # In the order of time: a run's phases are told by marks and step lines in turn.
-    yield from heapq.merge(steps, others, key=lambda told: told[1].at)
+    yield from heapq.merge(lasting, others, key=lambda told: told[1].at)
     yield from ((node.hello.node, wire.Bye(seq=0, at=node.last_seen)) for node in known if node.stopped)
