@@ -110,6 +110,7 @@ class CardSource:
         samples = tuple(told.get(label) or wire.GpuSample(gpu=label, status="no_data") for label in self._facts)
         return Reading(
             gpus=self._processes.named(samples) if slow else samples,
+            identities=self._processes.identities if slow else (),
             facts=self._node_facts() if self._facts != before else None,
         )
 

@@ -1,4 +1,4 @@
-"""What a process of this machine was started with."""
+"""What a process of this machine was started with: /proc/PID/environ."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -34,9 +34,14 @@ class Environments:
         return self._known[pid][1]
 
     def _read(self, pid: int) -> dict[str, str] | None:
-        try:
-            content = (self._proc / str(pid) / "environ").read_bytes()
-        except OSError:
-            return None
-        pairs = (entry.partition("=") for entry in content.decode(errors="replace").split("\0"))
-        return {name: value for name, _, value in pairs if name}
+        return environment_in(self._proc / str(pid))
+
+
+def environment_in(process: Path) -> dict[str, str] | None:
+    """What a process was started with, of its folder in /proc; None where that may not be read. It may block."""
+    try:
+        content = (process / "environ").read_bytes()
+    except OSError:  # gone, or another user's
+        return None
+    pairs = (entry.partition("=") for entry in content.decode(errors="replace").split("\0"))
+    return {name: value for name, sign, value in pairs if name and sign}

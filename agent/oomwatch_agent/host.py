@@ -1,11 +1,14 @@
 """The memory of the machine, or of the container, that the trainer runs in: where most runs that die of memory die."""
 
+import ipaddress
 import os
 import platform
 import resource
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import psutil
 
 from oomwatch import wire
 from oomwatch_agent import cgroup
@@ -21,8 +24,9 @@ class HostSource:
 
     name = "host"
 
-    def __init__(self, *, root: Path = Path("/")) -> None:
+    def __init__(self, *, root: Path = Path("/"), addresses: Callable[[], tuple[str, ...]] | None = None) -> None:
         self._root = root
+        self._addresses = addresses or own_addresses
         self._group: cgroup.MemoryGroup | None = None
         self._facts: wire.NodeFacts | None = None
         self._kills = _Kills()
@@ -72,6 +76,7 @@ class HostSource:
             cpu_count=os.cpu_count(),
             hostname=socket.gethostname(),
             kernel=platform.release(),
+            addresses=self._addresses(),
         )
         return wire.NodeFacts(host=host)
 
@@ -113,6 +118,15 @@ class HostSource:
             wire.HostProcess(pid=pid, name=known[pid].name or "?", rss_bytes=rss_bytes, run=known[pid].run)
             for pid, rss_bytes in top.items()
         )
+
+
+def own_addresses() -> tuple[str, ...]:
+    """The IP addresses of this machine (or container) that others may know it by, in order."""
+    families = (socket.AF_INET, socket.AF_INET6)
+    told = (one.address for card in psutil.net_if_addrs().values() for one in card if one.family in families)
+    parsed = {ipaddress.ip_address(address.partition("%")[0]) for address in told}
+    known = sorted(str(address) for address in parsed if not (address.is_loopback or address.is_link_local))
+    return tuple(known[: wire.ADDRESSES_MAX])
 
 
 class _Kills:

@@ -1,19 +1,19 @@
 """Whose process was that? From a process id to the GPU's label. Pure: what is read of a process is an argument.
 
 A log line says "GPU 0" and means the process' own first GPU: in a Ray cluster every worker says 0. The truth is in the
-driver's process tables, which name the processes on each GPU. They are remembered for a while, because the line that
-says a process ran out of memory is read after the process is gone.
+driver's process tables, which name the processes on each GPU (census.py). A driver's log also holds lines of other
+nodes: their processes are none of ours.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from oomwatch import wire
+from oomwatch_agent.census import Census
+from oomwatch_agent.devices import Given, given
 from oomwatch_agent.source import Found
-
-REMEMBER_SECONDS = 600.0  # a killed process' last lines may come minutes late through Ray's driver log
 
 # What a process was started with, by name; None where it may not be read or the process is gone.
 Environment = Callable[[int], Mapping[str, str] | None]
@@ -25,6 +25,7 @@ _OF_A_GPU = (
     wire.EngineMemory,
     wire.DeviceOom,
     wire.GpuLost,
+    wire.NcclError,
 )
 _BUS_ID = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:\.[0-9a-f])?", re.IGNORECASE)
 
@@ -38,50 +39,53 @@ def normal_bus_id(text: str) -> tuple[int, int, int] | None:
     return int(domain or "0", 16), int(bus, 16), int(device, 16)
 
 
-class _Seen(msgspec.Struct, frozen=True):
-    """Where a process was last seen: bytes by GPU label (0 where the driver does not tell)."""
-
-    at: float
-    used_bytes: dict[str, int]
-
-
 class Identifier:
-    """Knows which process is on which GPU, and which run a process belongs to. All times are seconds of one clock."""
+    """Gives events and readings of torch the GPU that they are about. Times are seconds of one clock."""
 
-    def __init__(self, remember_seconds: float = REMEMBER_SECONDS) -> None:
-        self._remember_seconds = remember_seconds
+    def __init__(self, census: Census) -> None:
+        self._census = census
         self._gpus: tuple[wire.GpuFacts, ...] = ()
-        self._processes: dict[int, _Seen] = {}
-        self._runs: dict[int, tuple[float, str]] = {}
+        self._addresses: frozenset[str] = frozenset()
 
-    def know_gpus(self, gpus: tuple[wire.GpuFacts, ...]) -> None:
-        """The GPUs of this node, in the driver's order."""
-        self._gpus = gpus
+    def know(self, facts: wire.NodeFacts) -> None:
+        """The GPUs of this node, in the driver's order, and its addresses."""
+        self._gpus = facts.gpus
+        self._addresses = frozenset(facts.host.addresses) if facts.host else frozenset()
 
-    def see(self, samples: Iterable[wire.GpuSample], now: float) -> None:
-        """Learn from process tables. Samples without one (not read this time) change nothing."""
-        seen: dict[int, dict[str, int]] = {}
-        for sample in samples:
-            for process in sample.processes or ():
-                seen.setdefault(process.pid, {})[sample.gpu] = process.used_bytes or 0
-        self._processes.update({pid: _Seen(now, used) for pid, used in seen.items()})
-        self._forget(now)
+    def is_foreign(self, origin: wire.Origin) -> bool:
+        """Whether a process of another node wrote this. Ray names the address of those that are not on the driver's."""
+        return origin.ip is not None and origin.ip not in self._addresses
 
     def place(self, found: Found, now: float, environment: Environment) -> Found:
-        """The same event with its GPU filled in, where that can be known."""
-        pid = found.origin.pid
-        if pid is not None and found.run is not None:
-            self._runs[pid] = (now, found.run)
+        """The same event with its run, GPU and rank filled in, where they can be known."""
+        if self.is_foreign(found.origin):
+            return found
+        self._census.hear_line(found, now)
+        gpu = None if isinstance(found.body, wire.Probe) else self._gpu_of(found, environment)
         if isinstance(found.body, wire.Probe):
-            return msgspec.structs.replace(found, body=self._labelled(found.body, pid))
-        gpu = self._gpu_of(found, environment)
-        return (
-            found if gpu is None else msgspec.structs.replace(found, body=msgspec.structs.replace(found.body, gpu=gpu))
-        )
+            found = msgspec.structs.replace(found, body=self._labelled(found.body, found.origin.pid))
+        elif gpu is not None:
+            found = msgspec.structs.replace(found, body=msgspec.structs.replace(found.body, gpu=gpu))
+        return self._attributed(found)
+
+    def _attributed(self, found: Found) -> Found:
+        run, origin = self._census.run_of(found), found.origin
+        if origin.rank is None and origin.pid is not None and not found.backlog:
+            origin = msgspec.structs.replace(origin, rank=self._census.identity(origin.pid).rank)
+        if run == found.run and origin == found.origin:
+            return found
+        return msgspec.structs.replace(found, run=run, origin=origin)
 
     def place_torch(self, sample: wire.TorchSample) -> wire.TorchSample:
         """The same sample with its GPU's label for what the process calls the device, where that can be known."""
-        return msgspec.structs.replace(sample, gpu=self._gpu_of_device(sample.gpu, sample.pid))
+        known = self._census.identity(sample.pid)
+        return msgspec.structs.replace(
+            sample,
+            gpu=self._gpu_of_device(sample.gpu, sample.pid),
+            run=self._census.named(known.run or sample.run),
+            rank=sample.rank if sample.rank is not None else known.rank,
+            role=sample.role or known.role,
+        )
 
     def _labelled(self, probe: wire.Probe, pid: int | None) -> wire.Probe:
         labels = (self._gpu_of_device(device, pid) for device in probe.gpus)
@@ -89,25 +93,12 @@ class Identifier:
 
     def _gpu_of_device(self, device: str | None, pid: int | None) -> str | None:
         """A UUID is certain. An index may be a container's own, so that the driver's process table is better."""
-        seen = self._processes.get(pid) if pid is not None else None
-        in_table = next(iter(seen.used_bytes)) if seen is not None and len(seen.used_bytes) == 1 else None
-        named = self._gpu_named(device) if device is not None else None
+        on_gpus = self._census.on_gpus(pid) if pid is not None else {}
+        in_table = next(iter(on_gpus)) if len(on_gpus) == 1 else None
+        named = self._gpu_named(Given(device)) if device is not None else None
         if device is not None and device.isdigit():
             return in_table or named or self._only_gpu()
         return named or in_table or (self._only_gpu() if device is None else None)
-
-    def name_runs(self, sample: wire.GpuSample) -> wire.GpuSample:
-        """The same sample with the run of every process that an event has named."""
-        processes = sample.processes
-        if not processes or not any(process.run is None and process.pid in self._runs for process in processes):
-            return sample
-        return msgspec.structs.replace(sample, processes=tuple(self._with_run(process) for process in processes))
-
-    def _with_run(self, process: wire.GpuProcess) -> wire.GpuProcess:
-        known = self._runs.get(process.pid)
-        if process.run is not None or known is None:
-            return process
-        return msgspec.structs.replace(process, run=known[1])
 
     def _gpu_of(self, found: Found, environment: Environment) -> str | None:
         body = found.body
@@ -123,35 +114,38 @@ class Identifier:
     def _gpu_of_process(self, origin: wire.Origin, local_index: int | None, environment: Environment) -> str | None:
         if origin.pid is None:
             return None
-        seen = self._processes.get(origin.pid)
-        if seen is not None and len(seen.used_bytes) == 1:
-            return next(iter(seen.used_bytes))
-        visible = self._visible(origin, environment(origin.pid))
+        on_gpus = self._census.on_gpus(origin.pid)
+        if len(on_gpus) == 1:
+            return next(iter(on_gpus))
+        visible = self._visible(origin, environment(self._census.process(origin.pid) or origin.pid))
         if len(visible) == 1:
             return visible[0]
         if local_index is not None and local_index < len(visible):
             return visible[local_index]
         # Several GPUs: a process holds a small context on its peers' and its memory on its own.
-        return max(seen.used_bytes, key=seen.used_bytes.__getitem__) if seen is not None else None
+        return max(on_gpus, key=on_gpus.__getitem__, default=None)
 
     def _visible(self, origin: wire.Origin, variables: Mapping[str, str] | None) -> tuple[str | None, ...]:
         """Labels of the GPUs that a process was given, in its own order; () where that cannot be known.
 
-        Without the variable nothing is known: a Ray worker is given its GPU after it has started, which its first
+        Without a variable nothing is known: a Ray worker is given its GPU after it has started, which its first
         environment does not show. For the same reason a list of several is not believed of a Ray actor.
         """
-        text = (variables or {}).get("CUDA_VISIBLE_DEVICES", "")
-        entries = [entry.strip() for entry in text.split(",") if entry.strip()]
+        entries = given(variables or {})
         if len(entries) > 1 and origin.actor is not None:
             return ()
         return tuple(self._gpu_named(entry) for entry in entries)
 
-    def _gpu_named(self, entry: str) -> str | None:
-        """The label of one entry of CUDA_VISIBLE_DEVICES: an index, a UUID or the beginning of one, or a MIG id.
+    def _gpu_named(self, device: Given) -> str | None:
+        """The label of one entry of CUDA_VISIBLE_DEVICES or its like: an index, a UUID or its beginning, or a MIG id.
 
         Or of a UUID as torch writes it, without the driver's "GPU-" or "MIG-"."""
+        entry = device.entry
         if entry.isdigit():
-            return next((gpu.gpu for gpu in self._gpus if gpu.gpu == entry), None)
+            labels = [gpu.gpu for gpu in self._gpus]
+            beside_others = device.prefix and any(label.startswith(device.prefix) for label in labels)
+            label = device.prefix + entry if beside_others else entry
+            return label if label in labels else None
         matching = [gpu.gpu for gpu in self._gpus if entry == _bare(gpu.uuid) or gpu.uuid.startswith(entry)]
         return matching[0] if len(matching) == 1 else self._mig_in_old_form(entry)
 
@@ -170,11 +164,6 @@ class Identifier:
 
     def _only_gpu(self) -> str | None:
         return self._gpus[0].gpu if len(self._gpus) == 1 else None
-
-    def _forget(self, now: float) -> None:
-        oldest = now - self._remember_seconds
-        self._processes = {pid: seen for pid, seen in self._processes.items() if seen.at >= oldest}
-        self._runs = {pid: run for pid, run in self._runs.items() if run[0] >= oldest or pid in self._processes}
 
 
 def _no_environment(_: int) -> None:

@@ -1,4 +1,4 @@
-"""What a process is called and which run it belongs to, read from /proc.
+"""What a process is called, which run it belongs to and which rank it has in it, read from /proc.
 
 Reading a command line or an environment takes the process' memory lock, which blocks for as long as the process is
 stuck in the kernel: the very moment this agent is for. So these reads are guarded, and a process that does not answer
@@ -9,11 +9,15 @@ import functools
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from oomwatch import wire
+from oomwatch_agent.environ import environment_in
 from oomwatch_agent.hang_guard import HangGuard
+from oomwatch_agent.roles import role_of
+from oomwatch_agent.source import Identity, KnownBy
 
 _LIMIT_SECONDS = 0.5
 _NAME_LENGTH = 100
@@ -26,19 +30,35 @@ class Described(msgspec.Struct, frozen=True):
 
     name: str | None = None
     run: str | None = None
+    run_by: KnownBy = KnownBy.BATCH_JOB
+    rank: int | None = None
+    role: str | None = None
+    inner_pid: int | None = None  # within its container, where it is in one that this agent is not in
+
+
+class _Given(NamedTuple):
+    """What a process was started with, which stays for its life."""
+
+    started: str  # the pid may be given again
+    run: str | None
+    run_by: KnownBy
+    rank: int | None
+    inner_pid: int | None
 
 
 class Processes:
     """Looks processes up. A run is read once in a process' life (its environment stays), a name at every look: Ray
     renames its workers as they change jobs."""
 
+    identities: tuple[Identity, ...] = ()  # of those that were named last
+
     def __init__(self, root: Path = Path("/"), *, limit_seconds: float = _LIMIT_SECONDS) -> None:
         self._proc = root / "proc"
         self._guard: HangGuard[int, Described] = HangGuard(limit_seconds)
-        self._runs: dict[int, tuple[str, str | None]] = {}  # by pid: start time (the pid may be given again), run
+        self._given: dict[int, _Given] = {}
 
     def describe(self, pids: Iterable[int]) -> dict[int, Described]:
-        """Name and run of each process. Takes at most the time limit, however many are stuck."""
+        """Name, run, rank and role of each process. Takes at most the time limit, however many are stuck."""
         wanted = list(dict.fromkeys(pids))
         answers = self._guard.ask(wanted, self._look)
         return {pid: answers.get(pid) or Described(self._short_name(pid)) for pid in wanted}
@@ -46,13 +66,14 @@ class Processes:
     def forget_all_but(self, pids: Iterable[int]) -> None:
         """Drop what is remembered of processes that are gone."""
         alive = set(pids)
-        self._runs = {pid: known for pid, known in self._runs.items() if pid in alive}
+        self._given = {pid: given for pid, given in self._given.items() if pid in alive}
 
     def named(self, samples: tuple[wire.GpuSample, ...]) -> tuple[wire.GpuSample, ...]:
-        """The same samples, with name and run of the processes in them as far as they can be read here."""
+        """The same samples, with what can be read here of the processes in them."""
         pids = [process.pid for sample in samples for process in sample.processes or ()]
         known = self.describe(pids)
         self.forget_all_but(pids)
+        self.identities = tuple(_identity(pid, described) for pid, described in known.items())
         return tuple(_named(sample, known) for sample in samples)
 
     def _look(self, pid: int) -> Described:
@@ -61,13 +82,17 @@ class Processes:
             return Described()
         arguments = _read(self._proc / str(pid) / "cmdline")
         name = display_name(arguments) if arguments else self._short_name(pid)
-        return Described(name, self._run(pid, started))
+        given = self._given_to(pid, started)
+        return Described(name, given.run, given.run_by, given.rank, role_of(name), given.inner_pid)
 
-    def _run(self, pid: int, started: str) -> str | None:
-        known = self._runs.get(pid)
-        if known is None or known[0] != started:
-            known = self._runs[pid] = (started, run_of(environment(self._proc / str(pid))))
-        return known[1]
+    def _given_to(self, pid: int, started: str) -> _Given:
+        given = self._given.get(pid)
+        if given is None or given.started != started:
+            folder = self._proc / str(pid)
+            variables = environment_in(folder) or {}
+            run, run_by = run_of(variables)
+            given = self._given[pid] = _Given(started, run, run_by, _rank(variables), inner_pid(folder))
+        return given
 
     def _started(self, pid: int) -> str | None:
         fields = _read(self._proc / str(pid) / "stat").rpartition(b")")[2].split()
@@ -80,23 +105,48 @@ class Processes:
 def _named(sample: wire.GpuSample, known: dict[int, Described]) -> wire.GpuSample:
     if not sample.processes:
         return sample
-    named = (
-        msgspec.structs.replace(process, name=known[process.pid].name or process.name, run=known[process.pid].run)
-        for process in sample.processes
+    return msgspec.structs.replace(
+        sample, processes=tuple(_described(process, known[process.pid]) for process in sample.processes)
     )
-    return msgspec.structs.replace(sample, processes=tuple(named))
 
 
-def environment(process: Path) -> dict[str, str]:
-    """What a process was started with, of a folder in /proc; empty where it may not be read."""
-    pairs = (entry.partition("=") for entry in _text(_read(process / "environ")).split("\0"))
-    return {name: value for name, sign, value in pairs if sign}
+def _described(process: wire.GpuProcess, known: Described) -> wire.GpuProcess:
+    return msgspec.structs.replace(
+        process, name=known.name or process.name, run=known.run, rank=known.rank, role=known.role
+    )
 
 
-def run_of(variables: Mapping[str, str]) -> str | None:
+def _identity(pid: int, known: Described) -> Identity:
+    return Identity(
+        pid=pid, inner_pid=known.inner_pid, run=known.run, run_by=known.run_by, rank=known.rank, role=known.role
+    )
+
+
+def inner_pid(process: Path) -> int | None:
+    """The id that a process has within its own container, of its folder in /proc; None where it is in none.
+
+    "NSpid: 12345 77" of /proc/PID/status: from the one who reads to the innermost. Logs of a container say 77, the
+    driver and an agent on the host say 12345.
+    """
+    for line in _read(process / "status").splitlines():
+        if line.startswith(b"NSpid:"):
+            numbers = line.split()[1:]
+            return int(numbers[-1]) if len(numbers) > 1 and numbers[-1].isdigit() else None
+    return None
+
+
+def run_of(variables: Mapping[str, str]) -> tuple[str | None, KnownBy]:
     """The run that a process' environment names: oomwatch's own variable, else the job of Slurm or Kubernetes."""
-    named = variables.get("OOMWATCH_RUN") or _slurm_job(variables) or _kubernetes_job(variables)
-    return named[:253] if named else None  # wire.Name's length
+    if own := variables.get("OOMWATCH_RUN"):
+        return own[: wire.NAME_CHARS_MAX], KnownBy.PERSON
+    job = _slurm_job(variables) or _kubernetes_job(variables)
+    return job[: wire.NAME_CHARS_MAX] if job else None, KnownBy.BATCH_JOB
+
+
+def _rank(variables: Mapping[str, str]) -> int | None:
+    """Of torchrun, and of verl, which gives it to its workers the same way."""
+    text = variables.get("RANK", "")
+    return int(text) if text.isascii() and text.isdigit() and int(text) <= wire.COUNT_MAX else None
 
 
 def _slurm_job(variables: Mapping[str, str]) -> str | None:

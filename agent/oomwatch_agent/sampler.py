@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from oomwatch import wire
+from oomwatch_agent.census import Census
 from oomwatch_agent.dedup import Deduplicator
 from oomwatch_agent.environ import Environments
 from oomwatch_agent.identify import Environment, Identifier
@@ -51,6 +52,7 @@ class _Slot:
         self.retry_at = 0.0
         self.failures = 0  # in a row
         self.reopen = False
+        self.failed_with: set[type[Exception]] = set()  # kinds of failure whose traceback is in the log
 
     def listen(self) -> None:
         """It answered: its state is what it says of itself, and ok where it says nothing."""
@@ -91,7 +93,8 @@ class Sampler:
         self._environment = environment or Environments()
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._slots = [_Slot(Worker(index, source, self._answers)) for index, source in enumerate(sources)]
-        self._identifier = Identifier()
+        self._census = Census(run)
+        self._identifier = Identifier(self._census)
         self._deduplicator = Deduplicator()
         self.facts = self._merged_facts()
 
@@ -103,11 +106,13 @@ class Sampler:
         readings = [reading for _, reading in sorted(self._read_answers(within_seconds), key=lambda answer: answer[0])]
         self._notice_the_hung(now)
         self._refresh_facts()
-        gpus = tuple(self._gpus(readings, now))
-        host = next((reading.host for reading in reversed(readings) if reading.host is not None), None)
-        engines = tuple(engine for reading in readings for engine in reading.engines)[: wire.ENGINES_MAX]
+        self._census.see((sample for reading in readings for sample in reading.gpus), now)
+        self._census.hear((identity for reading in readings for identity in reading.identities), now)
+        events = tuple(self._events(readings, at, now))  # before the rest: they name runs
+        gpus = tuple(self._gpus(readings))
+        host = next((self._census.named_host(reading.host) for reading in reversed(readings) if reading.host), None)
+        engines = tuple(self._engines(readings))[: wire.ENGINES_MAX]
         torch = tuple(self._torch(readings))[: wire.TORCH_MAX]
-        events = tuple(self._events(readings, at, now))
         return Collected(wire.Sample(seq=0, at=at, gpus=gpus, host=host, engines=engines, torch=torch), events)
 
     def close(self, within_seconds: float = 1.0) -> None:
@@ -163,7 +168,9 @@ class Sampler:
         slot.reopen = slot.failures > 1
         wait = min(FAILED_RETRY_LONGEST_SECONDS, FAILED_RETRY_FIRST_SECONDS * 2 ** min(slot.failures - 1, 10))
         slot.retry_at = self._clock() + wait
-        _log.debug("source %s failed", slot.worker.name, exc_info=error)
+        if type(error) not in slot.failed_with:
+            slot.failed_with.add(type(error))
+            _log.warning("source %s failed in an unforeseen way", slot.worker.name, exc_info=error)
         slot.turn("failed", f"{type(error).__name__}: {error}"[: wire.TEXT_CHARS_MAX])
 
     def _notice_the_hung(self, now: float) -> None:
@@ -178,7 +185,7 @@ class Sampler:
         facts = self._merged_facts()
         if facts != self.facts:
             self.facts = facts
-            self._identifier.know_gpus(facts.gpus)
+            self._identifier.know(facts)
 
     def _merged_facts(self) -> wire.NodeFacts:
         gpus = {gpu.gpu: gpu for slot in reversed(self._slots) for gpu in slot.facts.gpus}
@@ -189,16 +196,19 @@ class Sampler:
             sources=tuple(source for slot in self._slots for source in slot.source_facts())[: wire.SOURCES_MAX],
         )
 
-    def _gpus(self, readings: Iterable[Reading], now: float) -> Iterator[wire.GpuSample]:
+    def _gpus(self, readings: Iterable[Reading]) -> Iterator[wire.GpuSample]:
         """One sample a GPU: as read, or `no_data` where its source is stuck, failing or gone."""
         read = {sample.gpu: sample for reading in readings for sample in reading.gpus}
-        self._identifier.see(read.values(), now)
         silent = {gpu.gpu for slot in self._slots if slot.state in _SILENT for gpu in slot.facts.gpus}
         for gpu in self.facts.gpus:
             if gpu.gpu in read:
-                yield self._identifier.name_runs(read[gpu.gpu])
+                yield self._census.named_gpu(read[gpu.gpu])
             elif gpu.gpu in silent:
                 yield wire.GpuSample(gpu=gpu.gpu, status="no_data")
+
+    def _engines(self, readings: Iterable[Reading]) -> Iterator[wire.EngineSample]:
+        for engine in (engine for reading in readings for engine in reading.engines):
+            yield msgspec.structs.replace(engine, run=self._census.named(engine.run))
 
     def _torch(self, readings: Iterable[Reading]) -> Iterator[wire.TorchSample]:
         for sample in (sample for reading in readings for sample in reading.torch):
@@ -214,7 +224,7 @@ class Sampler:
             seq=0,
             at=at if found.at is None else found.at,
             body=found.body,
-            run=found.run or self._run,
+            run=self._run or found.run,
             origin=found.origin,
             backlog=found.backlog,
         )

@@ -8,11 +8,13 @@ import re
 import shutil
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
 from oomwatch import wire
 from oomwatch_agent.losses import Losses
+from oomwatch_agent.processes import Processes
 from oomwatch_agent.source import Reading, SourceMissingError
 from oomwatch_agent.tool import Ran, Tool
 
@@ -99,12 +101,15 @@ class NvidiaSmiSource:
 
     name = "nvidia-smi"
 
-    def __init__(self, *, command: Sequence[str] = ("nvidia-smi",), limit_seconds: float = 5.0) -> None:
+    def __init__(
+        self, *, command: Sequence[str] = ("nvidia-smi",), limit_seconds: float = 5.0, root: Path = Path("/")
+    ) -> None:
         self._tool = Tool(command, limit_seconds)
         self._fields: tuple[str, ...] = FIELDS
         self._facts: dict[str, wire.GpuFacts] = {}
         self._avoid: frozenset[str] = frozenset()  # labels of lost GPUs: asked for all, the tool stops at the first
         self._losses = Losses(self.name)
+        self._processes = Processes(root)
 
     def open(self) -> wire.NodeFacts:
         """Raises SourceMissingError where the tool is missing, hangs or finds no GPU."""
@@ -131,7 +136,8 @@ class NvidiaSmiSource:
         self._avoid = frozenset(sample.gpu for sample in samples if sample.status == "lost")
         bus_ids = {label: facts.pci_bus_id for label, facts in self._facts.items()}
         return Reading(
-            gpus=samples,
+            gpus=self._processes.named(samples) if slow else samples,
+            identities=self._processes.identities if slow else (),
             found=self._losses.news(samples, (), bus_ids, time.monotonic()),
             facts=self._node_facts() if self._facts != before else None,
         )

@@ -6,6 +6,7 @@ sampler gives each a worker thread and a time limit, so that a hung driver costs
 Whatever schema a source reads stops in its own file: only wire types come out.
 """
 
+import enum
 from typing import Protocol
 
 import msgspec
@@ -17,12 +18,33 @@ class SourceMissingError(Exception):
     """This source gives nothing on this machine. The text says why, and what a person can do about it."""
 
 
+class KnownBy(enum.IntEnum):
+    """How a run came by its name: where several are known of one process, the highest counts."""
+
+    BATCH_JOB = 1  # the job of Slurm or Kubernetes that the process was started in
+    RAY_JOB = 2  # Ray's own name of the job, until its driver says what people call it
+    LOG = 3  # the run's configuration or its log
+    PERSON = 4  # OOMWATCH_RUN, for this very process
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """What a source knows of one process. None: not known to it."""
+
+    pid: int  # as this machine, or the container that the log is from, numbers its processes
+    inner_pid: int | None = None  # of the same process within its container, where that differs
+    run: str | None = None
+    run_by: KnownBy = KnownBy.BATCH_JOB
+    rank: int | None = None
+    role: str | None = None  # one of wire.ROLES
+
+
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """An event as a source recognised it, before the agent gives it a sequence number."""
 
     body: wire.EventBody
     origin: wire.Origin
     run: str | None = None
+    run_by: KnownBy = KnownBy.LOG
     backlog: bool = False
     at: float | None = None  # Unix seconds where the source knows better than "when it was read"
 
@@ -39,6 +61,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     engines: tuple[wire.EngineSample, ...] = ()
     torch: tuple[wire.TorchSample, ...] = ()
     found: tuple[Found, ...] = ()
+    identities: tuple[Identity, ...] = ()  # of processes, where they are new or may have changed
     facts: wire.NodeFacts | None = None
 
 

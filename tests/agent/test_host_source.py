@@ -1,5 +1,6 @@
 """HostSource over real file trees laid out as the kernel lays out /proc and /sys."""
 
+import ipaddress
 import os
 import resource
 import shutil
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.host import HostSource
+from oomwatch_agent.host import HostSource, own_addresses
 from oomwatch_agent.source import Found, Reading, SourceMissingError
 
 GIB = 1024**3
@@ -129,6 +130,17 @@ def test_what_a_kernel_does_not_tell_is_none(machine: Machine) -> None:
 def test_without_proc_the_source_is_missing(tmp_path: Path) -> None:
     with pytest.raises(SourceMissingError, match="meminfo"):
         HostSource(root=tmp_path).open()
+
+
+def test_the_facts_name_the_addresses_that_others_know_the_node_by(machine: Machine) -> None:
+    facts = HostSource(root=machine.root, addresses=lambda: ("192.0.2.7",)).open().host
+    assert facts is not None
+    assert facts.addresses == ("192.0.2.7",)
+
+
+def test_an_address_that_every_machine_has_is_not_told() -> None:
+    told = [ipaddress.ip_address(address) for address in own_addresses()]
+    assert not any(address.is_loopback or address.is_link_local for address in told)
 
 
 def test_this_very_machine_can_be_read() -> None:

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from oomwatch import wire
+from oomwatch_agent.census import Census
 from oomwatch_agent.identify import Identifier, normal_bus_id
-from oomwatch_agent.source import Found
+from oomwatch_agent.source import Found, Identity, KnownBy
 
 GIB = 1024**3
 
@@ -24,10 +25,20 @@ def _gpus(count: int) -> tuple[wire.GpuFacts, ...]:
 MIG = (_facts("0:0", "MIG-aaaa", 0x3B, mig=True), _facts("0:1", "MIG-bbbb", 0x3B, mig=True))
 
 
-def _identifier(gpus: tuple[wire.GpuFacts, ...] | int = 8) -> Identifier:
-    identifier = Identifier()
-    identifier.know_gpus(_gpus(gpus) if isinstance(gpus, int) else gpus)
-    return identifier
+class _Node(Identifier):
+    """An identifier, with the census that it asks."""
+
+    def __init__(self, gpus: tuple[wire.GpuFacts, ...], addresses: tuple[str, ...]) -> None:
+        self.census = Census()
+        super().__init__(self.census)
+        self.know(wire.NodeFacts(gpus=gpus, host=wire.HostFacts(memory_total_bytes=GIB, addresses=addresses)))
+
+    def see(self, samples: list[wire.GpuSample], now: float) -> None:
+        self.census.see(samples, now)
+
+
+def _identifier(gpus: tuple[wire.GpuFacts, ...] | int = 8, *, addresses: tuple[str, ...] = ("10.0.0.1",)) -> _Node:
+    return _Node(_gpus(gpus) if isinstance(gpus, int) else gpus, addresses)
 
 
 def _table(gpu: str, *processes: tuple[int, int]) -> wire.GpuSample:
@@ -40,10 +51,11 @@ def _found(
     *,
     pid: int | None = None,
     actor: str | None = None,
+    ip: str | None = None,
     run: str | None = None,
     backlog: bool = False,
 ) -> Found:
-    origin = wire.Origin(source="driver.log", pid=pid, actor=actor)
+    origin = wire.Origin(source="driver.log", pid=pid, actor=actor, ip=ip)
     return Found(body=body or wire.TorchMemory(reserved_bytes=GIB), origin=origin, run=run, backlog=backlog)
 
 
@@ -186,18 +198,73 @@ def test_an_event_without_a_gpu_passes_as_it_is() -> None:
     assert _identifier(1).place(found, 0.0, lambda _: None) is found
 
 
-def test_the_run_that_an_event_names_is_given_to_the_process_on_the_gpu() -> None:
-    identifier = _identifier()
-    identifier.place(_found(wire.Step(step=3), pid=4711, run="qwen"), 0.0, lambda _: None)
-    named = identifier.name_runs(_table("3", (4711, GIB), (4712, GIB)))
-    assert [process.run for process in named.processes or ()] == ["qwen", None]
+@pytest.mark.parametrize(
+    ("variables", "gpu"),
+    [
+        ({"HIP_VISIBLE_DEVICES": "5"}, "5"),
+        ({"ROCR_VISIBLE_DEVICES": "4,6", "HIP_VISIBLE_DEVICES": "1"}, "6"),
+        ({"ROCR_VISIBLE_DEVICES": "4,6", "CUDA_VISIBLE_DEVICES": "0"}, "4"),
+        ({"ROCR_VISIBLE_DEVICES": "3"}, "3"),
+        ({"ASCEND_RT_VISIBLE_DEVICES": "7"}, "7"),
+    ],
+)
+def test_every_makers_variable_is_read(variables: Mapping[str, str], gpu: str) -> None:
+    assert _gpu(_identifier(), _found(pid=99), variables={99: variables}) == gpu
 
 
-def test_a_run_is_known_for_as_long_as_its_process_lives() -> None:
-    identifier = _identifier()
-    identifier.place(_found(pid=4711, run="qwen"), 0.0, lambda _: None)
-    for now in range(0, 3600, 10):
-        identifier.see([_table("3", (4711, GIB))], now=float(now))
-    named = identifier.name_runs(_table("3", (4711, GIB)))
-    assert named.processes is not None
-    assert named.processes[0].run == "qwen"
+def test_beside_another_makers_cards_an_index_counts_among_its_own() -> None:
+    both = (*_gpus(2), _facts("amd-0", "0xa", 0x60), _facts("amd-1", "0xb", 0x61))
+    assert _gpu(_identifier(both), _found(pid=99), variables={99: {"HIP_VISIBLE_DEVICES": "1"}}) == "amd-1"
+    assert _gpu(_identifier(both), _found(pid=99), variables={99: {"CUDA_VISIBLE_DEVICES": "1"}}) == "1"
+
+
+def test_a_process_of_another_node_is_none_of_ours() -> None:
+    """A driver's log holds all nodes' lines; a pid of another node may be one of ours by chance."""
+    node = _identifier()
+    node.see([_table("3", (4711, GIB))], now=0.0)
+    elsewhere = _found(pid=4711, ip="10.0.0.2", run="qwen")
+    assert node.place(elsewhere, 0.0, lambda _: {"CUDA_VISIBLE_DEVICES": "4"}) is elsewhere
+    assert node.census.identity(4711).run is None
+    assert _gpu(node, _found(pid=4711, ip="10.0.0.1")) == "3"
+
+
+def test_on_a_node_with_one_gpu_another_nodes_line_is_not_about_it() -> None:
+    assert _gpu(_identifier(1), _found(pid=4711, ip="10.0.0.2")) is None
+
+
+def test_a_process_in_a_container_is_known_by_the_number_that_its_log_gives_it() -> None:
+    node = _identifier()
+    node.see([_table("3", (312345, 50 * GIB)), _table("4", (312346, 50 * GIB))], now=0.0)
+    node.census.hear([Identity(pid=312345, inner_pid=77), Identity(pid=312346, inner_pid=78)], now=0.0)
+    assert _gpu(node, _found(wire.DeviceOom(error="x", local_index=0), pid=77)) == "3"
+    assert _gpu(node, _found(pid=78)) == "4"
+
+
+def test_the_same_number_in_two_containers_is_not_guessed() -> None:
+    node = _identifier()
+    node.see([_table("3", (312345, GIB)), _table("4", (400, GIB))], now=0.0)
+    node.census.hear([Identity(pid=312345, inner_pid=77), Identity(pid=400, inner_pid=77)], now=0.0)
+    assert _gpu(node, _found(pid=77)) is None
+
+
+def test_the_environment_is_asked_for_by_this_machines_number() -> None:
+    node = _identifier()
+    node.see([_table("3", (312345, GIB)), _table("4", (312345, GIB))], now=0.0)
+    node.census.hear([Identity(pid=312345, inner_pid=77)], now=0.0)
+    oom = _found(wire.DeviceOom(error="x", local_index=1), pid=77)
+    given = {312345: {"CUDA_VISIBLE_DEVICES": "3,4"}, 77: {"CUDA_VISIBLE_DEVICES": "0,1"}}
+    assert _gpu(node, oom, variables=given) == "4"
+
+
+def test_an_event_bears_the_rank_of_its_process() -> None:
+    node = _identifier()
+    node.census.hear([Identity(pid=4711, rank=5)], now=0.0)
+    assert node.place(_found(pid=4711), 0.0, lambda _: None).origin.rank == 5
+    assert node.place(_found(pid=4711, backlog=True), 0.0, lambda _: None).origin.rank is None
+
+
+def test_a_probes_reading_gets_what_else_is_known_of_its_process() -> None:
+    node = _identifier()
+    node.census.hear([Identity(pid=4711, rank=5, role="critic", run="qwen", run_by=KnownBy.LOG)], now=0.0)
+    placed = node.place_torch(wire.TorchSample(pid=4711, gpu="4", run="grpo-12"))
+    assert (placed.gpu, placed.rank, placed.role, placed.run) == ("4", 5, "critic", "qwen")

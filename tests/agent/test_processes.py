@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from oomwatch import wire
 from oomwatch_agent.processes import Described, Processes, display_name, run_of
+from oomwatch_agent.source import Identity, KnownBy
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,11 @@ def test_a_process_is_called_by_its_program_and_never_by_all_arguments(command_l
     ],
 )
 def test_a_run_is_named_by_the_environment(variables: dict[str, str], run: str | None) -> None:
-    assert run_of(variables) == run
+    assert run_of(variables)[0] == run
+
+
+def test_a_name_that_a_person_gave_is_told_from_that_of_a_job() -> None:
+    assert run_of({"OOMWATCH_RUN": "mine", "SLURM_JOB_ID": "7"})[1] > run_of({"SLURM_JOB_ID": "7"})[1]
 
 
 def test_this_process_is_described() -> None:
@@ -84,3 +90,46 @@ def test_what_ray_renames_is_called_by_its_new_name(tmp_path: Path) -> None:
     for title in ("ray::IDLE", "ray::WorkerDict.actor_rollout_generate_sequences"):
         (folder / "cmdline").write_text(title)
         assert processes.describe([5])[5].name == title
+
+
+def _process(root: Path, pid: int, title: str, environ: str = "", status: str = "") -> None:
+    folder = root / "proc" / str(pid)
+    folder.mkdir(parents=True)
+    (folder / "stat").write_text(f"{pid} (ray) S " + "0 " * 18 + "100")
+    (folder / "cmdline").write_text(title)
+    (folder / "environ").write_text(environ)
+    (folder / "status").write_text(status)
+
+
+@pytest.mark.parametrize(
+    ("status", "inner"),
+    [
+        ("Name:\tray\nNSpid:\t312345\t77\nThreads:\t9\n", 77),
+        ("NSpid:\t312345\t412\t77\n", 77),
+        ("NSpid:\t312345\n", None),
+        ("NSpid:\n", None),
+        ("", None),
+    ],
+    ids=["a container", "a container in a container", "none", "an odd kernel", "an old kernel"],
+)
+def test_a_process_is_known_by_its_number_within_its_container(tmp_path: Path, status: str, inner: int | None) -> None:
+    _process(tmp_path, 312345, "ray::WorkerDict", status=status)
+    assert Processes(tmp_path).describe([312345])[312345].inner_pid == inner
+
+
+@pytest.mark.parametrize(("given", "rank"), [("RANK=5\0", 5), ("RANK=\0", None), ("RANK=-1\0", None), ("", None)])
+def test_a_rank_is_read_from_the_environment(tmp_path: Path, given: str, rank: int | None) -> None:
+    _process(tmp_path, 5, "ray::WorkerDict", given)
+    assert Processes(tmp_path).describe([5])[5].rank == rank
+
+
+def test_a_process_table_is_filled_with_what_is_known(tmp_path: Path) -> None:
+    _process(tmp_path, 312345, "ray::CriticWorker.update", "RANK=5\0OOMWATCH_RUN=mine\0", "NSpid: 312345 77\n")
+    processes = Processes(tmp_path)
+    (sample,) = processes.named((wire.GpuSample(gpu="3", processes=(wire.GpuProcess(pid=312345),)),))
+    assert sample.processes == (
+        wire.GpuProcess(pid=312345, name="ray::CriticWorker.update", run="mine", rank=5, role="critic"),
+    )
+    assert processes.identities == (
+        Identity(pid=312345, inner_pid=77, run="mine", run_by=KnownBy.PERSON, rank=5, role="critic"),
+    )

@@ -8,7 +8,7 @@ import pytest
 
 from oomwatch import wire
 from oomwatch_agent.sampler import Collected, Sampler
-from oomwatch_agent.source import Found, Reading, SourceMissingError
+from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
 
 GIB = 1024**3
 AT = 1_790_000_000.0
@@ -324,6 +324,20 @@ def test_a_source_that_goes_missing_leaves_its_gpus_without_data(make: Make) -> 
     assert _statuses(_collect(sampler)) == {"0": "no_data", "1": "no_data"}
 
 
+def test_an_unforeseen_failure_is_told_with_its_traceback_once(
+    make: Make, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    nvml = FakeSource()
+    nvml.read_error = ZeroDivisionError("a defect")
+    sampler = make(nvml)
+    for _ in range(3):
+        _collect(sampler)
+        clock.now += 120
+    with_traceback = [record for record in caplog.records if record.exc_info]
+    assert [record.levelname for record in with_traceback] == ["WARNING"]
+    assert "nvml" in with_traceback[0].getMessage()
+
+
 def test_a_failing_source_says_what_happened_and_does_not_stop_the_others(make: Make) -> None:
     source = FakeSource()
     sampler = make(source, FakeHost())
@@ -421,6 +435,39 @@ def test_an_event_is_placed_on_its_process_gpu(make: Make) -> None:
     later = _collect(sampler).sample.gpus[1].processes
     assert later is not None
     assert later[0].run == "qwen", "and the process is known to belong to the run"
+
+
+def test_everything_of_one_process_bears_the_name_of_its_run_at_once(make: Make) -> None:
+    """A Slurm job that trains what its configuration calls demo/qwen: the driver's log says so in this very round."""
+    table = (wire.GpuProcess(pid=4711, used_bytes=GIB, run="grpo-12"),)
+    gpus = FakeSource()
+    gpus.reading = Reading(
+        gpus=(wire.GpuSample(gpu="0", processes=table),),
+        identities=(Identity(pid=4711, run="grpo-12", run_by=KnownBy.BATCH_JOB, rank=3, role="actor"),),
+        torch=(wire.TorchSample(pid=4711, run="grpo-12"),),
+        engines=(wire.EngineSample(engine="vllm", address="127.0.0.1:8000", run="grpo-12"),),
+    )
+    host = FakeHost()
+    biggest = wire.HostProcess(pid=4711, name="ray::WorkerDict", rss_bytes=GIB, run="grpo-12")
+    host.reading = Reading(host=wire.HostSample(processes=(biggest,)))
+    collected = _collect(make(gpus, host, _event_source(_found(4711, run="demo/qwen"))))
+    sample = collected.sample
+    assert sample.host is not None
+    (process,) = sample.gpus[0].processes or ()
+    assert (process.rank, process.role) == (3, "actor")
+    runs = [process.run, *(one.run for one in sample.host.processes or ()), *(one.run for one in collected.events)]
+    runs += [*(one.run for one in sample.torch), *(one.run for one in sample.engines)]
+    assert runs == ["demo/qwen"] * 5
+    assert [event.origin.rank for event in collected.events if event.origin] == [3]
+
+
+def test_what_a_person_named_is_called_so_everywhere(make: Make) -> None:
+    gpus = FakeSource()
+    table = (wire.GpuProcess(pid=4711, run="grpo-12"), wire.GpuProcess(pid=4712))
+    gpus.reading = Reading(gpus=(wire.GpuSample(gpu="0", processes=table),))
+    collected = _collect(make(gpus, _event_source(_found(4711, run="demo/qwen")), run="mine"))
+    assert [process.run for process in collected.sample.gpus[0].processes or ()] == ["mine", None]
+    assert [event.run for event in collected.events] == ["mine"]
 
 
 def test_what_two_sources_tell_alike_is_one_event(make: Make) -> None:

@@ -152,7 +152,7 @@ def test_facts_and_readings_come_from_the_tool(tool: Tool) -> None:
 def test_processes_come_with_slow_reads(tool: Tool) -> None:
     tool.answers(gpu(0), gpu(1))
     (tool.folder / "apps").write_text("GPU-1, 43, 5, /opt/python\n")
-    source = NvidiaSmiSource()
+    source = NvidiaSmiSource(root=tool.folder)
     source.open()
     assert source.read(slow=False).gpus[1].processes is None
     reading = source.read(slow=True)
