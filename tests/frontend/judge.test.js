@@ -101,6 +101,14 @@ function sharedNode() {
   return { store, view };
 }
 
+test("a run that has left a node is not shown there once the run of each of its GPUs is known", () => {
+  const { store } = sharedNode();
+  const message = JSON.parse(goldenText("node"));
+  message.node.gpu_runs = ["other", "other"];
+  store.receive(JSON.stringify(message));
+  assert.deepEqual(runsByNode(store).get("gpu-07"), ["other"]);
+});
+
 test("the run of each GPU is the one that the server names, and none where it does not", () => {
   const { store, view } = sharedNode();
   assert.deepEqual(runsByNode(store).get("gpu-07"), ["qwen7b_grpo", "other"]);

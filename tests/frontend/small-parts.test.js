@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { bandShape } from "../../frontend/oomwatch_frontend/js/charts.js";
 import { localStamp } from "../../frontend/oomwatch_frontend/js/ink.js";
-import { emptySeries, extend, readSeries, stepFor } from "../../frontend/oomwatch_frontend/js/history.js";
+import { emptySeries, extend, readSeries, stepFor, withGaps } from "../../frontend/oomwatch_frontend/js/history.js";
 import { chooseLanguage } from "../../frontend/oomwatch_frontend/js/i18n.js";
 import { splitCode } from "../../frontend/oomwatch_frontend/js/parts.js";
 import { link, parseRoute } from "../../frontend/oomwatch_frontend/js/router.js";
@@ -159,4 +159,9 @@ test("a band has one closed shape for each stretch without a gap", () => {
 test("a chart's times are written in the reader's zone", () => {
   const date = new Date(2026, 10, 29, 14, 3, 9);
   assert.equal(localStamp(date.getTime() / 1000), "2026-11-29 14:03:09.000");
+});
+
+test("where nothing came for long there is a gap, and none between readings that are on time", () => {
+  const series = { ...emptySeries(), at: [0, 10, 100, 105], mean: [1, 2, 3, null] };
+  assert.deepEqual(withGaps(series, 60), { at: [0, 10, 70, 100, 105], mean: [1, 2, null, 3, null] });
 });

@@ -102,6 +102,25 @@ function merge(series, last, value) {
   mean[last] = middle + (value - middle) / series.readings;
 }
 
+/**
+ * Times and means, with a gap wherever nothing came for longer than so many seconds.
+ * @param {Series} series @param {number} seconds @returns {{ at: number[], mean: (number | null)[] }}
+ */
+export function withGaps(series, seconds) {
+  /** @type {{ at: number[], mean: (number | null)[] }} */
+  const out = { at: [], mean: [] };
+  series.at.forEach((at, index) => {
+    const before = series.at[index - 1] ?? at;
+    if (at - before > seconds) {
+      out.at.push(before + seconds);
+      out.mean.push(null);
+    }
+    out.at.push(at);
+    out.mean.push(series.mean[index]);
+  });
+  return out;
+}
+
 /** What was measured before, and what came since it was asked for. @param {Series} before @param {Series} live @returns {Series} */
 export function joined(before, live) {
   const last = before.at[before.at.length - 1] ?? -Infinity;

@@ -85,14 +85,22 @@ export function hostUse(view) {
 }
 
 /**
- * Which runs work on each node, the one its agent was told first.
+ * Which runs work on each node: those on its GPUs. Where it is not known of each GPU, also the one that its agent was told
+ * and those that name the node.
  * @param {Store} store @returns {Map<string, string[]>}
  */
 export function runsByNode(store) {
   /** @type {Map<string, Set<string>>} */
   const found = new Map();
-  for (const [name, view] of store.nodes) found.set(name, new Set(view.info.run === null ? [] : [view.info.run]));
-  for (const run of store.runs.values()) for (const node of run.nodes) found.get(node)?.add(run.run);
+  /** @type {Set<string>} */
+  const unsure = new Set();
+  for (const [name, { info, gpus }] of store.nodes) {
+    const known = gpus.flatMap((gpu) => gpu.run ?? []);
+    if (gpus.length === 0 || known.length < gpus.length) unsure.add(name);
+    found.set(name, new Set(info.run === null || !unsure.has(name) ? known : [info.run, ...known]));
+  }
+  for (const run of store.runs.values())
+    for (const node of run.nodes) if (unsure.has(node)) found.get(node)?.add(run.run);
   return new Map([...found].map(([node, runs]) => [node, [...runs]]));
 }
 

@@ -3,7 +3,7 @@
 import { ChartView } from "../charts.js";
 import { h } from "../dom.js";
 import { GIB, gibNumber, percent } from "../format.js";
-import { emptySeries, extend, fetchHistory, fetchPhases, joined } from "../history.js";
+import { emptySeries, extend, fetchHistory, fetchPhases, joined, stepFor, withGaps } from "../history.js";
 import { memoryLimits } from "../judge.js";
 import { lookOf, mergePhases, phasesBetween } from "../phases.js";
 import { phaseLegend, phaseName } from "../parts.js";
@@ -14,6 +14,7 @@ import { phaseLegend, phaseName } from "../parts.js";
 /** @typedef {import("../store.js").Topic} Topic */
 /** @typedef {import("../wire.js").PhaseSpan} PhaseSpan */
 
+const PROBE_SILENT = 60; // seconds after which the server, too, takes log lines again
 const MOST_BANDS = 400; // more would be narrower than a pixel or two
 
 export class GpuChart {
@@ -106,7 +107,7 @@ export class GpuChart {
       xTitle: "",
       range: [now - this.span, now],
       rowHeight: 300,
-      rows: [{ title: "GiB", unit: "GiB", lines: this.#lines(), limits: this.#limits(card) }],
+      rows: [{ title: "GiB", unit: "GiB", lines: this.#lines(card.torchReservedBytes !== null), limits: this.#limits(card) }],
       bands: drawn.length === 0 ? undefined : drawn.map((span) => band(words, span)),
     });
     const key = spans.length > MOST_BANDS ? "many" : [...new Set(drawn.map((span) => span.phase))].join();
@@ -117,7 +118,8 @@ export class GpuChart {
     );
   }
 
-  #lines() {
+  /** @param {boolean} probed */
+  #lines(probed) {
     const { words } = this.app;
     const inGib = (/** @type {(number | null)[]} */ column) =>
       column.map((bytes) => (bytes === null ? null : bytes / GIB));
@@ -127,8 +129,9 @@ export class GpuChart {
       { name: words.t("gpu.used"), y: inGib(used.mean), low: inGib(used.min), high: inGib(used.max), colour: "accent" },
     ];
     if (torch.at.length > 0) {
-      const name = words.t("torch.reserved");
-      lines.push({ name, x: torch.at, y: inGib(torch.mean), colour: "second", dash: "dot", points: true });
+      // A probe tells every second: its silence is a gap. Log lines come when they come.
+      const { at, mean } = probed ? withGaps(torch, Math.max(PROBE_SILENT, 3 * stepFor(this.span))) : torch;
+      lines.push({ name: words.t("torch.reserved"), x: at, y: inGib(mean), colour: "second", dash: "dot", points: true });
     }
     return lines;
   }
