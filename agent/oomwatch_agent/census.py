@@ -96,7 +96,14 @@ class Census:
         known = self.identity(pid) if pid is not None and not found.backlog else None
         if known is not None and known.run is not None and (found.run is None or known.run_by > found.run_by):
             return self.named(known.run)
+        if pid is None and found.run_by == KnownBy.FILE:
+            return self.named(self._sole_run() or found.run)
         return self.named(found.run)
+
+    def _sole_run(self) -> str | None:
+        """The run of every process on the GPUs whose run is known; None where there is none, or more than one."""
+        runs = {self.identity(pid).run for pid in self._on_gpu} - {None}
+        return runs.pop() if len(runs) == 1 else None
 
     def named(self, run: str | None) -> str | None:
         """What a run is called on this node, for one that may go by the name of its job."""
@@ -143,7 +150,13 @@ class Census:
         keeps = known.run is not None and (said.run is None or known.run_by > said.run_by)
         run, run_by = (known.run, known.run_by) if keeps else (said.run, said.run_by)
         for other in (known, said):
-            if run and other.run and other.run != run and other.run_by < run_by and other.run_by <= KnownBy.RAY_JOB:
+            if (
+                run
+                and other.run
+                and other.run != run
+                and KnownBy.FILE < other.run_by < run_by
+                and other.run_by <= KnownBy.RAY_JOB
+            ):
                 self._better_names[other.run] = run
         return Identity(
             pid=known.pid,

@@ -21,7 +21,7 @@ from oomwatch_agent.hydra import config_beside, is_hydra_file
 from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logs.reader import LineReader, Recognised
 from oomwatch_agent.own_patterns import OwnPatterns
-from oomwatch_agent.source import Found, Reading
+from oomwatch_agent.source import Found, KnownBy, Reading
 from oomwatch_agent.tail import Begin, Stage, StdinTail, Tail
 
 LogFrom: TypeAlias = Literal["auto", "start", "now"]
@@ -141,7 +141,7 @@ class LogSource:
     @property
     def name(self) -> str:
         """ "log driver.log"; of a glob its last part."""
-        return "log stdin" if self._stdin else f"log {Path(self._pattern).name}"[:253]
+        return "log stdin" if self._stdin else f"log {Path(self._pattern).name}"[: wire.NAME_CHARS_MAX]
 
     def open(self) -> wire.NodeFacts:
         """Look for files. Never raises: a log that is not there yet is waited for."""
@@ -168,7 +168,9 @@ class LogSource:
         self._beside = []
         for path, file in self._event_files.items():
             for step in file.poll():
-                yield Found(body=step, origin=wire.Origin(source=path.name[:253]), backlog=not self._read_once)
+                yield Found(
+                    body=step, origin=wire.Origin(source=path.name[: wire.NAME_CHARS_MAX]), backlog=not self._read_once
+                )
         self._read_once = True
 
     def close(self) -> None:
@@ -220,8 +222,10 @@ class LogSource:
         yield from self._stdin_reader.end() if tail.ended else self._stdin_reader.flush()
 
     def _named(self, finding: Found, fallback: str) -> Found:
-        run = self._run or finding.run or fallback
-        return msgspec.structs.replace(finding, run=run[:253])
+        run = self._run or finding.run
+        if run is None:
+            return msgspec.structs.replace(finding, run=fallback[: wire.NAME_CHARS_MAX], run_by=KnownBy.FILE)
+        return msgspec.structs.replace(finding, run=run[: wire.NAME_CHARS_MAX])
 
     def _reading(self, found: list[Found]) -> Reading:
         facts = self._facts_now()

@@ -18,8 +18,10 @@ from oomwatch import wire
 from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logsource import Budget, Follower, LogFrom, state_of
 from oomwatch_agent.own_patterns import OwnPatterns
+from oomwatch_agent.ray_jobs import Job, JobNames
+from oomwatch_agent.roles import role_of
 from oomwatch_agent.run_files import RunFiles
-from oomwatch_agent.source import Found, Reading, SourceMissingError
+from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
 
 _WORKER = re.compile(r"worker-[0-9a-f]{8,64}-(?P<job>[0-9a-f]{8})-(?P<pid>\d{1,10})\.(?:out|err)$")
 _DAEMONS = ("raylet.out", "raylet.err")  # they tell of workers killed for memory, and of a full disk
@@ -75,7 +77,7 @@ class RaySource:
         self._files: dict[Path, _File] = {}
         self._known: set[Path] = set()  # whatever was taken up once is not begun again
         self._phases: dict[Path, PhaseMemory] = {}
-        self._runs_of_jobs: dict[tuple[Path, str], str] = {}
+        self._jobs = JobNames()
         self._looked = False  # what appears after the first look is news from its first line
         self._facts: wire.NodeFacts | None = None
 
@@ -107,8 +109,8 @@ class RaySource:
         self._learn_runs()
         facts = self._facts_now()
         changed, self._facts = facts != self._facts, facts
-        found = tuple(self._named(file, finding) for file, finding in read)
-        return Reading(found=found, facts=facts if changed else None)
+        found = (*self._jobs.news(), *(self._named(file, finding) for file, finding in read))
+        return Reading(found=found, identities=tuple(self._identities()), facts=facts if changed else None)
 
     def close(self) -> None:
         """Let go of all files."""
@@ -183,14 +185,30 @@ class RaySource:
     def _learn_runs(self) -> None:
         """A run's name stands in the file of its TaskRunner and holds for every worker of the same Ray job."""
         for file in self._files.values():
-            if (run := file.follower.reader.run) and (job := file.job):
-                self._runs_of_jobs[file.folder, job] = run
+            if file.job is None:
+                continue
+            job = Job(_session_name(file.folder), file.job)
+            self._jobs.see(job)
+            if run := self._run or file.follower.reader.run:
+                self._jobs.learn(job, run[: wire.NAME_CHARS_MAX])
 
     def _named(self, file: "_File", finding: Found) -> Found:
-        """With the run: as said by --run, by the file, by the job's TaskRunner, or else the session's name."""
-        of_job = self._runs_of_jobs.get((file.folder, file.job or ""))
-        run = self._run or finding.run or of_job or _session_name(file.folder)
-        return msgspec.structs.replace(finding, run=run[:253])
+        """With the run: as said by --run, by the file, by the job's TaskRunner, or else what stands for the job."""
+        run, run_by = self._jobs.name(_session_name(file.folder), file.job)
+        if own := self._run or finding.run:
+            run, run_by = own[: wire.NAME_CHARS_MAX], KnownBy.LOG
+        return msgspec.structs.replace(finding, run=run, run_by=run_by)
+
+    def _identities(self) -> Iterator[Identity]:
+        """Of the workers whose job, name or actor is new."""
+        for file in self._files.values():
+            if file.pid is None or file.job is None:
+                continue
+            run, run_by = self._jobs.name(_session_name(file.folder), file.job)
+            identity = Identity(pid=file.pid, run=run, run_by=run_by, role=role_of(file.follower.reader.actor))
+            if identity != file.identity:
+                file.identity = identity
+                yield identity
 
     def _facts_now(self) -> wire.NodeFacts:
         state, detail = state_of([file.follower.tail for file in self._files.values()])
@@ -199,7 +217,9 @@ class RaySource:
         elif detail is None:
             sessions = ", ".join(sorted({_session_name(file.folder) for file in self._files.values()}))
             detail = f"{len(self._files)} files of {sessions}"
-        return wire.NodeFacts(sources=(wire.SourceFacts(name=self.name, state=state, detail=detail and detail[:2000]),))
+        return wire.NodeFacts(
+            sources=(wire.SourceFacts(name=self.name, state=state, detail=detail and detail[: wire.TEXT_CHARS_MAX]),)
+        )
 
     def _why_nothing(self) -> str:
         if self._mode == "auto":
@@ -214,6 +234,7 @@ class _File:
         self.folder = folder
         self.follower = follower
         self.pid = pid
+        self.identity: Identity | None = None  # of its process, as told last
         self.asked = False  # whether its process was looked at for files of the run
         self._job = job
 

@@ -21,6 +21,7 @@ class SourceMissingError(Exception):
 class KnownBy(enum.IntEnum):
     """How a run came by its name: where several are known of one process, the highest counts."""
 
+    FILE = 0  # the name of its log's file
     BATCH_JOB = 1  # the job of Slurm or Kubernetes that the process was started in
     RAY_JOB = 2  # Ray's own name of the job, until its driver says what people call it
     LOG = 3  # the run's configuration or its log

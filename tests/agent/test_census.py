@@ -84,6 +84,23 @@ def test_an_event_without_a_run_is_of_its_process_run() -> None:
     assert census.run_of(_found(4711, backlog=True)) is None
 
 
+def test_a_log_that_names_no_run_is_of_its_process_run() -> None:
+    census = Census()
+    census.hear([SLURM], 0.0)
+    assert census.run_of(_found(4711, "driver", by=KnownBy.FILE)) == "grpo-12"
+    assert census.run_of(_found(4712, "driver", by=KnownBy.FILE)) == "driver"
+
+
+def test_a_log_that_names_neither_run_nor_process_is_of_the_only_run_there_is() -> None:
+    census = Census()
+    census.see([_table(4711, 4712, 9)], 0.0)
+    assert census.run_of(_found(None, "driver", by=KnownBy.FILE)) == "driver"
+    census.hear([SLURM, Identity(pid=4712, run="grpo-12")], 0.0)
+    assert census.run_of(_found(None, "driver", by=KnownBy.FILE)) == "grpo-12"
+    census.hear([Identity(pid=9, run="another")], 0.0)
+    assert census.run_of(_found(None, "driver", by=KnownBy.FILE)) == "driver"
+
+
 def test_the_run_that_a_person_gave_the_agent_wins() -> None:
     census = Census("told")
     census.hear([PERSON], 0.0)

@@ -11,7 +11,7 @@ import pytest
 from oomwatch import wire
 from oomwatch_agent.logsource import LogFrom
 from oomwatch_agent.ray_session import RaySource
-from oomwatch_agent.source import Found, SourceMissingError
+from oomwatch_agent.source import Found, Identity, KnownBy, SourceMissingError
 
 REAL = Path(__file__).resolve().parents[1] / "fixtures" / "verl-0.9.1-leak" / "ray-session-logs"
 ID = "1ce6c9ef858f4b2253bf185fb45dc8aed2980ef4f014427835b23af3"
@@ -86,6 +86,7 @@ def test_a_real_sessions_events_are_all_found(make: Make) -> None:
         ("Step", 25521, "TaskRunnerV1"): 8,
         ("DeviceOom", 25520, "WorkerDict"): 1,  # printed by the TaskRunner of its worker
         ("Config", 25521, "TaskRunnerV1"): 1,
+        ("RunNamed", None, None): 1,
     }
     assert {one.run for one in found} == {"demo/qwen7b_grpo"}
 
@@ -104,7 +105,7 @@ def test_a_copy_of_the_files_in_any_folder_will_do(tmp_path: Path, make: Make) -
     shutil.copytree(REAL, tmp_path / "copy")
     source = make(tmp_path / "copy")
     source.open()
-    assert len(read(source)) == 89
+    assert len(read(source)) == 90
 
 
 def test_a_folder_without_ray_logs_says_what_is_wanted(tmp_path: Path, make: Make) -> None:
@@ -117,7 +118,7 @@ def test_the_session_of_a_running_raylet_is_found(tmp_path: Path, make: Make) ->
     worker(logs, 7, MEMORY)
     source = make("auto", raylets=(logs.parent,))
     source.open()
-    assert {(one.run, one.origin.pid) for one in read(source)} == {("session_2026-11-29_1", 7)}
+    assert {(one.run, one.origin.pid) for one in read(source)} == {("session_2026-11-29_1 job 01000000", 7)}
 
 
 def test_the_temporary_folder_of_the_environment_is_looked_at(tmp_path: Path) -> None:
@@ -173,7 +174,9 @@ def test_the_next_session_is_picked_up(tmp_path: Path, make: Make) -> None:
     worker(second, 9, MEMORY)
     latest.unlink()
     latest.symlink_to(second.parent)
-    assert {(one.run, one.origin.pid, one.backlog) for one in read(source)} == {("session_2026-11-29_2", 9, False)}
+    assert {(one.run, one.origin.pid, one.backlog) for one in read(source)} == {
+        ("session_2026-11-29_2 job 01000000", 9, False)
+    }
 
 
 def test_the_name_in_the_task_runners_file_holds_for_its_job_alone(tmp_path: Path, make: Make) -> None:
@@ -183,7 +186,61 @@ def test_the_name_in_the_task_runners_file_holds_for_its_job_alone(tmp_path: Pat
     worker(logs, 3, CONFIG, job="01000000", head=":job_id:01000000\n:actor_name:TaskRunner\n", ext="out")
     source = make(logs)
     source.open()
-    assert {one.origin.pid: one.run for one in read(source)} == {1: "demo/grpo", 2: "session_2026-11-29_1"}
+    runs = {one.origin.pid: one.run for one in read(source)}
+    assert runs == {None: "demo/grpo", 1: "demo/grpo", 2: "session_2026-11-29_1 job 02000000"}
+
+
+def test_the_name_of_a_job_is_told_to_those_who_know_only_the_job(tmp_path: Path, make: Make) -> None:
+    """Lines that came before the TaskRunner's configuration, here and on nodes that never see it."""
+    logs = session(tmp_path)
+    worker(logs, 1, MEMORY)
+    source = make(logs)
+    source.open()
+    provisional = "session_2026-11-29_1 job 01000000"
+    assert {(one.run, one.run_by) for one in read(source)} == {(provisional, KnownBy.RAY_JOB)}
+    worker(logs, 3, CONFIG, ext="out")
+    (named, *_) = read(source)
+    assert (named.body, named.run) == (wire.RunNamed(provisional=provisional), "demo/grpo")
+    worker(logs, 1, MEMORY, head="")
+    assert {(type(one.body), one.run) for one in read(source)} == {
+        (wire.TorchMemory, "demo/grpo"),
+        (wire.Reshard, "demo/grpo"),
+    }
+
+
+def test_a_worker_is_known_by_its_files_before_it_says_anything(tmp_path: Path, make: Make) -> None:
+    logs = session(tmp_path)
+    worker(logs, 1, "", head=":job_id:01000000\n:actor_name:CriticWorker\n")
+    source = make(logs)
+    source.open()
+    stand_in = "session_2026-11-29_1 job 01000000"
+    critic = Identity(pid=1, run=stand_in, run_by=KnownBy.RAY_JOB, role="critic")
+    assert source.read(slow=False).identities == (critic,)
+    assert source.read(slow=False).identities == ()
+    worker(logs, 3, CONFIG, ext="out")
+    assert source.read(slow=False).identities == (
+        Identity(pid=1, run="demo/grpo", run_by=KnownBy.LOG, role="critic"),
+        Identity(pid=3, run="demo/grpo", run_by=KnownBy.LOG),
+    )
+
+
+def test_what_a_daemon_says_is_of_the_only_job_or_of_none(tmp_path: Path, make: Make) -> None:
+    killed = (
+        "[2026-05-03 07:23:59,445 E 395 395] (raylet) node_manager.cc:3049: {} Workers (tasks / actors) killed due to "
+        "memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: e5d9)\n"
+    )
+    logs = session(tmp_path)
+    worker(logs, 3, CONFIG, ext="out")
+    raylet = logs / "raylet.err"
+    raylet.write_text(killed.format(2))
+    source = make(logs)
+    source.open()
+    assert {one.run for one in read(source) if isinstance(one.body, wire.HostOom)} == {"demo/grpo"}
+    worker(logs, 4, MEMORY, head=":job_id:02000000\n")
+    read(source)
+    with raylet.open("a") as file:
+        file.write(killed.format(3))
+    assert {one.run for one in read(source) if isinstance(one.body, wire.HostOom)} == {None}
 
 
 def test_the_run_that_a_person_named_wins(tmp_path: Path, make: Make) -> None:

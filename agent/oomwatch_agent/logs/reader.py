@@ -125,6 +125,11 @@ class LineReader:
         return self._run.name
 
     @property
+    def actor(self) -> str | None:
+        """The Ray actor that the file is of, as its first lines say."""
+        return self._headers.get("actor_name")
+
+    @property
     def job(self) -> str | None:
         """The Ray job that the file's first line names."""
         return self._headers.get("job_id")
