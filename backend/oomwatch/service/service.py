@@ -178,6 +178,8 @@ class Service:
 
     def _own_up(self) -> None:
         """Count the defects of single rules; of each rule in force the first one is in the log."""
+        if not self.engine.failures:
+            return
         for failure in self.engine.failures:
             self.failures_total += 1
             if failure.rule not in self._broken_rules:

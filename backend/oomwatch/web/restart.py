@@ -12,7 +12,7 @@ from oomwatch.store.store import KnownNode, Store
 
 # As far back as the engine looks: peaks of readings over a step, what is usual of a run's steps, windows of events.
 SAMPLES_SECONDS = 900.0
-SAMPLES_MAX = 20_000  # of a large fleet fewer seconds: more would take long, and 128 nodes for 900 s are 200 MiB
+SAMPLES_MAX = 20_000  # of a large fleet fewer seconds: of 128 nodes of 8 GPUs 156, which take a second or two
 STEPS_SECONDS = 86_400.0
 EVENTS_SECONDS = WINDOW_SECONDS_MAX
 LASTING = frozenset({"step", "config"})  # a configuration is printed once, when its run begins
