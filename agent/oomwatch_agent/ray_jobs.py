@@ -9,6 +9,8 @@ from typing import NamedTuple
 from oomwatch import wire
 from oomwatch_agent.source import Found, KnownBy
 
+TELL_AGAIN_SECONDS = 6 * 3600.0  # a server that starts anew looks a day back
+
 
 class Job(NamedTuple):
     """A job of one Ray session."""
@@ -23,11 +25,11 @@ class Job(NamedTuple):
 
 
 class JobNames:
-    """Learns the names of jobs; `news` tells each once, for those who know only the stand-in."""
+    """Learns the names of jobs; `news` tells them to those who know only the stand-in, and again every few hours."""
 
     def __init__(self) -> None:
         self._names: dict[Job, str] = {}
-        self._untold: dict[Job, str] = {}
+        self._told_at: dict[Job, float] = {}
         self._jobs: dict[str, dict[str, None]] = {}  # session -> its jobs
 
     def see(self, job: Job) -> None:
@@ -37,13 +39,14 @@ class JobNames:
     def learn(self, job: Job, run: str) -> None:
         """Its driver, or a person, has named it."""
         if self._names.get(job) != run:
-            self._names[job] = self._untold[job] = run
+            self._names[job] = run
+            self._told_at.pop(job, None)
 
-    def news(self) -> list[Found]:
-        """An event for every name that was learnt since the last call."""
-        told = [_named(job, run) for job, run in self._untold.items()]
-        self._untold = {}
-        return told
+    def news(self, now: float) -> list[Found]:
+        """An event for every name that was learnt since the last call, or told long ago. `now`: seconds."""
+        due = [job for job in self._names if now - self._told_at.get(job, float("-inf")) >= TELL_AGAIN_SECONDS]
+        self._told_at.update(dict.fromkeys(due, now))
+        return [_named(job, self._names[job]) for job in due]
 
     def name(self, session: str, number: str | None) -> tuple[str | None, KnownBy]:
         """The name of a job, and how it is known. `number` None: of what concerns the session's only job, if any."""

@@ -109,7 +109,7 @@ class RaySource:
         self._learn_runs()
         facts = self._facts_now()
         changed, self._facts = facts != self._facts, facts
-        found = (*self._jobs.news(), *(self._named(file, finding) for file, finding in read))
+        found = (*self._jobs.news(self._clock()), *(self._named(file, finding) for file, finding in read))
         return Reading(found=found, identities=tuple(self._identities()), facts=facts if changed else None)
 
     def close(self) -> None:

@@ -31,21 +31,36 @@ def shipped(alert: str, severity: str | None = None) -> RuleSet:
 class Story:
     """One node `n` with `gpus` cards of 80 GiB, told second by second. Every transition lands in `heard`."""
 
-    def __init__(self, rules: RuleSet | tuple[Rule, ...], *, gpus: int = 1, run: str | None = None) -> None:
+    def __init__(
+        self,
+        rules: RuleSet | tuple[Rule, ...],
+        *,
+        gpus: int = 1,
+        run: str | None = None,
+        addresses: tuple[str, ...] = (),
+    ) -> None:
         self.engine = Engine(rules if isinstance(rules, RuleSet) else RuleSet(rules=rules))
         self.now = 0.0
         self.heard: list[wire.Transition] = []
         self.run = run
         self._seq = 0
-        self.hello("n", gpus=gpus)
+        self.hello("n", gpus=gpus, addresses=addresses)
 
-    def hello(self, node: str, *, gpus: int = 1, limit_bytes: int | None = None, session: str = "s1") -> None:
+    def hello(
+        self,
+        node: str,
+        *,
+        gpus: int = 1,
+        limit_bytes: int | None = None,
+        session: str = "s1",
+        addresses: tuple[str, ...] = (),
+    ) -> None:
         facts = wire.NodeFacts(
             gpus=tuple(
                 wire.GpuFacts(gpu=str(index), uuid=f"GPU-{node}-{index}", name="H100", total_bytes=CARD_BYTES)
                 for index in range(gpus)
             ),
-            host=wire.HostFacts(memory_total_bytes=1000 * GIB, memory_limit_bytes=limit_bytes),
+            host=wire.HostFacts(memory_total_bytes=1000 * GIB, memory_limit_bytes=limit_bytes, addresses=addresses),
         )
         self._observe(
             wire.Hello(
@@ -95,10 +110,11 @@ class Story:
         node: str = "n",
         run: str | None = "r",
         pid: int | None = None,
+        ip: str | None = None,
         backlog: bool = False,
     ) -> "Story":
         self._seq += 1
-        origin = wire.Origin(source="driver.log", pid=pid)
+        origin = wire.Origin(source="driver.log", pid=pid, ip=ip)
         self._observe(wire.Event(seq=self._seq, at=self.now, body=body, run=run, origin=origin, backlog=backlog), node)
         return self
 

@@ -365,3 +365,16 @@ def test_other_rules_end_the_alerts_of_those_that_are_gone_in_their_own_words() 
     assert (ended.state, ended.reason) == ("resolved", "rule removed")
     assert ended.texts["en"].summary.startswith("GPU 0 of gpu-07 is 99")
     assert house.browsers.of(wire.RulesChanged)[-1].rules == ()
+
+
+def test_a_worker_nodes_messages_bear_the_name_that_the_drivers_node_told() -> None:
+    house = House()
+    driver, _ = house.connect()
+    worker, _ = house.connect(hello("gpu-08", session="s2"))
+    named = wire.RunNamed(provisional="job 1")
+    house.service.take(driver, wire.Event(seq=1, at=START, run="demo/qwen", body=named))
+    house.service.take(worker, wire.Event(seq=1, at=START, run="job 1", body=wire.Step(step=1)))
+    house.flush()
+    stored = [message.run for message in house.shelf.messages if isinstance(message, wire.Event)]
+    assert stored == ["demo/qwen", "demo/qwen"]
+    assert list(house.service.engine.fleet.runs) == ["demo/qwen"]

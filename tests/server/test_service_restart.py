@@ -184,3 +184,10 @@ def test_a_configuration_that_was_printed_hours_ago_is_remembered(store: Store) 
     remember(store, hello(run="r"), wire.Event(seq=1, at=START, run="r", body=config))
     (run,) = started_again(store, START + 20_000).service.snapshot().runs
     assert run.config == {"actor_rollout_ref.rollout.n": 5}
+
+
+def test_what_a_job_is_called_is_remembered_for_hours(store: Store) -> None:
+    named = wire.RunNamed(provisional="job 1")
+    remember(store, hello(), wire.Event(seq=1, at=START, run="demo/qwen", body=named))
+    again = started_again(store, START + 20_000)
+    assert again.service.engine.fleet.names.of("job 1") == "demo/qwen"

@@ -162,3 +162,12 @@ def test_a_step_read_again_by_a_new_agent_counts_once_and_from_the_first_time(st
 def test_an_empty_batch_is_nothing(store: Store) -> None:
     store.record(Batch(entries=()))
     assert store.nodes() == []
+
+
+def test_what_was_stored_under_a_name_that_stood_for_a_run_is_the_runs(store: Store) -> None:
+    named = wire.Event(seq=3, at=NOON + 3, run="demo/qwen", body=wire.RunNamed(provisional="job 1"))
+    store.record(batch(hello(), step(1, 1, run="job 1"), step(2, 1, run="another")))
+    store.record(batch(hello("n2", "s2"), step(1, 2, run="job 1"), named, node="n2", session="s2"))
+    assert [(one.run, one.nodes) for one in store.runs()] == [("demo/qwen", ("n1", "n2")), ("another", ("n1",))]
+    assert [point.step.step for point in store.steps("demo/qwen", 10)] == [1, 2]
+    assert store.steps("job 1", 10) == []

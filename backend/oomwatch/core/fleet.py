@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from oomwatch import wire
 from oomwatch.core.allocator import believed_ratio, by_gpu
+from oomwatch.core.names import RunNames
 from oomwatch.core.phases import Timeline
 from oomwatch.core.sensors import PROBE, Sights
 from oomwatch.core.steps import StepHistory, StepRecord
@@ -126,6 +127,10 @@ class NodeRecord:
         return self.hello.node
 
     @property
+    def addresses(self) -> tuple[str, ...]:
+        return self.hello.facts.host.addresses if self.hello.facts.host else ()
+
+    @property
     def interval_seconds(self) -> float:
         return self.hello.interval_seconds
 
@@ -162,6 +167,19 @@ class NodeRecord:
         for name in [name for name, last in self.runs.items() if last < at - RUN_QUIET_SECONDS]:
             del self.runs[name]
 
+    def rename_run(self, old: str, new: str) -> None:
+        if old in self.runs:
+            self.runs[new] = max(self.runs.pop(old), self.runs.get(new, 0.0))
+        for gpu in self.gpus.values():
+            if gpu.run == old:
+                gpu.run = new
+
+    def gpu_of_process(self, pid: int | None) -> GpuRecord | None:
+        """The GPU whose process table lists this process; None where none does, or several do."""
+        tables = ((gpu, gpu.processes or ()) for gpu in self.gpus.values())
+        found = [gpu for gpu, processes in tables if any(process.pid == pid for process in processes)]
+        return found[0] if len(found) == 1 else None
+
     def sole_run(self) -> str | None:
         """The run that everything on this node belongs to; None where there is none, or more than one."""
         return next(iter(self.runs)) if len(self.runs) == 1 else None
@@ -185,6 +203,7 @@ class RunRecord:
         self.torch_subject: Subject | None = None  # where the trainer's rank 0 was last seen
         self.cycle_marks: dict[str, deque[CycleMark]] = {}
         self.cycle_totals: dict[str, dict[int | None, int]] = {}
+        self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)  # of processes whose node is not known
 
     def mark_cycle(self, marker: str, at: float, pid: int | None) -> None:
         self.cycle_marks.setdefault(marker, deque(maxlen=CYCLE_MARKS_KEPT)).append(CycleMark(at, pid))
@@ -211,6 +230,18 @@ class RunRecord:
                 by_pid[mark.pid] = by_pid.get(mark.pid, 0) + 1
         return max(by_pid.values(), default=0)
 
+    def absorb(self, other: "RunRecord") -> None:
+        """Take over what was told of this run under another name: little, for a run is named when it starts."""
+        self.first_seen_at = min(self.first_seen_at, other.first_seen_at)
+        self.last_seen_at = max(self.last_seen_at, other.last_seen_at)
+        self.nodes |= other.nodes
+        self.config = self.config or other.config
+        if not self.steps:
+            self.steps, self.timeline, self.sights = other.steps, other.timeline, other.sights
+        for marker, marks in other.cycle_marks.items():
+            for mark in marks:
+                self.mark_cycle(marker, mark.at, mark.pid)
+
 
 class Fleet:
     """Everything the server knows. Dictionaries keep the order of first sight, so that every walk is reproducible."""
@@ -218,6 +249,8 @@ class Fleet:
     def __init__(self) -> None:
         self.nodes: dict[str, NodeRecord] = {}
         self.runs: dict[str, RunRecord] = {}
+        self.names = RunNames()
+        self._nodes_at: dict[str, str | None] | None = None  # by address; None: several have it
 
     def gpu(self, subject: Subject) -> GpuRecord | None:
         node = self.nodes.get(subject.name)
@@ -267,12 +300,15 @@ class Fleet:
             node = self.nodes[hello.node] = NodeRecord(hello, now)
         else:
             node.greet(hello, now)
+        self._nodes_at = None
         if hello.run:
             self._hear_of(hello.run, node, now)
         return node
 
     def run_is_over(self, run: str) -> bool:
-        """Whether every node that told of a run has gone on to another one."""
+        """Whether every node that told of a run has gone on to another one, or it turned out to be another one."""
+        if run in self.names:
+            return True
         record = self.runs.get(run)
         return record is not None and all(
             run not in node.runs and bool(node.runs) for name in record.nodes if (node := self.nodes.get(name))
@@ -281,6 +317,7 @@ class Fleet:
     def observe_sample(self, sample: wire.Sample, node: NodeRecord) -> tuple[Subject, ...]:
         """Take the readings of a node in; returns the subjects that they concern."""
         node.observe(sample)
+        self._hear_of_processes(sample, node)
         for name in dict.fromkeys(reading.run or node.sole_run() for reading in sample.torch):
             if (run := self.runs.get(name or "")) is not None:
                 run.sights.see(PROBE, PROBE, sample.at)
@@ -292,21 +329,69 @@ class Fleet:
 
     def observe(self, event: wire.Event, node: NodeRecord) -> list[Subject]:
         """Put an event where it belongs; returns the subjects that it concerns."""
+        if isinstance(event.body, wire.RunNamed) and event.run is not None:
+            self._name(event.body.provisional, event.run)
         run = self._run(event, node)
-        gpu = node.gpus.get(getattr(event.body, "gpu", None) or "")
+        place = self._place(event, node, run)
+        gpu = place if isinstance(place, GpuRecord) else None
         if gpu is not None and run is not None:
             gpu.run = run.name
-        concerned = [gpu.subject if gpu else node.subject]
+        concerned = [place.subject]
         if run is not None:
             concerned.append(run.subject)
             concerned += self._observe_run(event, run, gpu)
         if isinstance(event.body, NOTABLE) and not event.backlog:
-            (gpu or node).notable.append(Notable(event.at, event.body, event.origin))
+            place.notable.append(Notable(event.at, event.body, event.origin))
         return list(dict.fromkeys(concerned))
+
+    def _place(
+        self, event: wire.Event, node: NodeRecord, run: RunRecord | None
+    ) -> "GpuRecord | NodeRecord | RunRecord":
+        """What an event is about: a GPU, or the node that its process runs on, which need not be the one that read it.
+
+        A driver's log holds the lines of all nodes. Of a node that has no agent, its run is all that is known.
+        """
+        ip = event.origin.ip if event.origin else None
+        if ip is None or not node.addresses or ip in node.addresses:
+            return node.gpus.get(getattr(event.body, "gpu", None) or "") or node
+        elsewhere = self.nodes.get(self._node_at(ip) or "")
+        if elsewhere is None:
+            return run or node
+        return elsewhere.gpu_of_process(event.origin.pid if event.origin else None) or elsewhere
+
+    def _node_at(self, ip: str) -> str | None:
+        """The node with this address. Some, as of a container bridge, are those of many nodes, and say nothing."""
+        if self._nodes_at is None:
+            self._nodes_at = {}
+            for node in self.nodes.values():
+                for address in node.addresses:
+                    self._nodes_at[address] = None if address in self._nodes_at else node.name
+        return self._nodes_at.get(ip)
 
     def _run(self, event: wire.Event, node: NodeRecord) -> RunRecord | None:
         name = event.run or node.hello.run or node.sole_run()
-        return self._hear_of(name, node, event.at) if name else None
+        return self._hear_of(self.names.of(name), node, event.at) if name else None
+
+    def _name(self, provisional: str, name: str) -> None:
+        """What went by `provisional` until now is the run `name`."""
+        self.names.learn(provisional, name)
+        name = self.names.of(name)
+        for node in self.nodes.values():
+            node.rename_run(provisional, name)
+        old = self.runs.pop(provisional, None) if provisional in self.names else None
+        if old is not None:
+            run = self.runs.setdefault(name, RunRecord(name, old.first_seen_at))
+            run.simulated = old.simulated
+            run.absorb(old)
+
+    def _hear_of_processes(self, sample: wire.Sample, node: NodeRecord) -> None:
+        """A node belongs to the runs of its processes too: beside the driver's, no node tells of steps."""
+        told = [process.run for gpu in sample.gpus for process in gpu.processes or ()]
+        told += [reading.run for reading in sample.torch]
+        for name in dict.fromkeys(told):
+            if name is not None and (run := self.runs.get(name)) is not None:
+                node.hear_of(name, sample.at)
+                run.nodes.setdefault(node.name)
 
     def _hear_of(self, name: str, node: NodeRecord, at: float) -> RunRecord:
         node.hear_of(name, at)

@@ -118,7 +118,8 @@ class Service:
         self.journal.keep(Entry(session, message.seq, now, message))
 
     def _with_run(self, message: Numbered, node: str) -> Numbered:
-        """An event that names no run belongs to the run that its agent was given, in the history too."""
+        """Runs by their names; an event that names none belongs to the run that its agent was given. In history too."""
+        message = self.engine.fleet.names.apply(message)
         record = self.engine.fleet.nodes.get(node)
         if not isinstance(message, wire.Event) or message.run is not None or record is None or record.hello.run is None:
             return message

@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, Select, delete, func, insert, select
+from sqlalchemy import Connection, RowMapping, Select, delete, func, insert, select, update
 
 from oomwatch import wire
 from oomwatch.store.rows import matching, pieces
-from oomwatch.store.schema import events
+from oomwatch.store.schema import events, runs
 
 _body_decoder: msgspec.json.Decoder[wire.EventBody] = msgspec.json.Decoder(wire.EventBody)
 _origin_decoder = msgspec.json.Decoder(wire.Origin)
@@ -18,10 +18,20 @@ Body = TypeVar("Body", wire.Step, wire.TorchMemory)
 
 
 def write(connection: Connection, said: Iterable[tuple[str, wire.Event]]) -> None:
-    """Store (node, event) pairs."""
-    rows = [_row(node, event) for node, event in said]
-    if rows:
-        connection.execute(insert(events), rows)
+    """Store (node, event) pairs. What was stored under a name that stood for a run is the run's from now on."""
+    told = list(said)
+    if told:
+        connection.execute(insert(events), [_row(node, event) for node, event in told])
+    for _, event in told:
+        if isinstance(event.body, wire.RunNamed) and event.run is not None:
+            _rename(connection, event.body.provisional, event.run)
+
+
+def _rename(connection: Connection, provisional: str, name: str) -> None:
+    connection.execute(update(events).where(events.c.run == provisional).values(run=name))
+    known = select(runs.c.node).where(runs.c.run == name)
+    connection.execute(update(runs).where(runs.c.run == provisional, runs.c.node.not_in(known)).values(run=name))
+    connection.execute(delete(runs).where(runs.c.run == provisional))
 
 
 def recent(connection: Connection, since: float, kinds: Collection[str] | None) -> list[tuple[str, wire.Event]]:

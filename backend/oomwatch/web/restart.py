@@ -15,7 +15,8 @@ SAMPLES_SECONDS = 900.0
 SAMPLES_MAX = 20_000  # of a large fleet fewer seconds: of 128 nodes of 8 GPUs 156, which take a second or two
 STEPS_SECONDS = 86_400.0
 EVENTS_SECONDS = WINDOW_SECONDS_MAX
-LASTING = frozenset({"step", "config"})  # a configuration is printed once, when its run begins
+# A configuration is printed once, when its run begins, and what its job is called is told every few hours.
+LASTING = frozenset({"step", "config", "run_named"})
 ENDED_SECONDS = 86_400.0
 ENDED_SHOWN = 100
 

@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.fleet import NOTABLE, Fleet, News, Notable, Scope, Subject
+from oomwatch.core.fleet import NOTABLE, Fleet, GpuRecord, News, NodeRecord, Notable, RunRecord, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration
 
@@ -12,7 +12,8 @@ from oomwatch.units import Duration
 class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event", forbid_unknown_fields=True):
     """{kind: event, of: [device_oom, host_oom], within: 10m}
 
-    Judged of the GPU that the event names, and of the node where it names none.
+    Judged of the GPU that the event names, of the node where it names none, and of the run where it happened on a node
+    that no agent watches.
     """
 
     of: tuple[str, ...]
@@ -27,7 +28,7 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        return ("gpu", "node")
+        return ("gpu", "node", "run")
 
     @property
     def fact_names(self) -> tuple[str, ...]:
@@ -40,7 +41,7 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
         return ("events",)
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
-        record = fleet.gpu(subject) if subject.scope == "gpu" else fleet.nodes.get(subject.name)
+        record = _record(fleet, subject)
         if record is None:
             return UNKNOWN
         recent = [
@@ -48,10 +49,22 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
         ]
         if not recent:
             return INACTIVE
-        return Verdict("active", float(len(recent)), None, "count", _facts(recent[-1]))
+        facts = _facts(recent[-1]) | (_whereabouts(recent[-1]) if subject.scope == "run" else {})
+        return Verdict("active", float(len(recent)), None, "count", facts)
 
 
 _BODIES: dict[str, type[Struct]] = {str(body.__struct_config__.tag): body for body in NOTABLE}
+
+
+def _record(fleet: Fleet, subject: Subject) -> GpuRecord | NodeRecord | RunRecord | None:
+    if subject.scope == "gpu":
+        return fleet.gpu(subject)
+    return fleet.nodes.get(subject.name) if subject.scope == "node" else fleet.runs.get(subject.name)
+
+
+def _whereabouts(notable: Notable) -> dict[str, wire.Fact]:
+    """What the texts call the node, where its address is all that is known of it."""
+    return {"node": notable.origin.ip} if notable.origin and notable.origin.ip else {}
 
 
 def _kind(body: wire.EventBody) -> str:
