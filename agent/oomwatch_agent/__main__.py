@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from oomwatch import __version__, wire
 from oomwatch.options import SettingError
-from oomwatch_agent.assemble import sources
+from oomwatch_agent.assemble import decided, sources
 from oomwatch_agent.check import check
 from oomwatch_agent.link import LinkError
 from oomwatch_agent.outbox import Outbox
@@ -63,7 +63,7 @@ class Agent:
     """Sources, outbox and uplink of one node, and the loop that moves readings from the first to the last."""
 
     def __init__(self, settings: AgentSettings) -> None:
-        self.settings = settings
+        self.settings = settings = decided(settings)
         answer_within = min(ANSWER_WITHIN_LONGEST_SECONDS, ANSWER_WITHIN_RATIO * settings.interval)
         self.sampler = Sampler(sources(settings), run=settings.run, answer_within_seconds=answer_within)
         self._session = secrets.token_hex(8)
@@ -99,7 +99,7 @@ class Agent:
             interval_seconds=float(self.settings.interval),
             facts=self.sampler.facts,
             run=self.settings.run,
-            simulated=self.settings.simulate is not None,
+            simulated=self.settings.simulate != "off",
         )
 
     async def _read(self, *, slow: bool, within_seconds: float | None = None) -> None:

@@ -1,6 +1,8 @@
 """Which sources this agent has: the only place that knows them all. Each is imported when it is wanted."""
 
 import functools
+import logging
+import socket
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -11,10 +13,28 @@ from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.settings import AgentSettings
 from oomwatch_agent.source import Reading, Source, SourceMissingError
 
+logger = logging.getLogger(__name__)
+
+
+DEMO = "demo"  # the scenario, and the node's name, where there is nothing to watch
+
+
+def decided(settings: AgentSettings) -> AgentSettings:
+    """The settings with "auto" of `simulate` replaced by what is so on this machine. Says in the log what it is."""
+    if settings.simulate == "auto" and makers.any_is_here():
+        return msgspec.structs.replace(settings, simulate="off")
+    if settings.simulate == "auto":
+        node = DEMO if settings.node == socket.gethostname() else settings.node
+        logger.warning("No GPU was found here (no driver of any maker): showing a simulated node called %s.", node)
+        return msgspec.structs.replace(settings, simulate=DEMO, node=node)
+    if settings.simulate != "off":
+        logger.warning("nothing of this machine is watched: node %s is a simulation", settings.node)
+    return settings
+
 
 def sources(settings: AgentSettings) -> list[Source]:
-    """The sources that the settings ask for."""
-    if settings.simulate is not None:
+    """The sources that the settings (`decided`) ask for."""
+    if settings.simulate != "off":
         return [_simulation(settings, settings.simulate)]
     # Ray's own files before the driver's log, which repeats them with less in it (dedup.py keeps what comes first).
     own = OwnPatterns(settings.patterns) if settings.patterns else None
@@ -127,7 +147,9 @@ class FirstThatWorks:
                 return self._with_missing(self._chosen.open())
             except SourceMissingError as error:
                 self._chosen.close()
-                self._missing += (wire.SourceFacts(name=self.name, state="missing", detail=str(error)[:2000]),)
+                self._missing += (
+                    wire.SourceFacts(name=self.name, state="missing", detail=str(error)[: wire.TEXT_CHARS_MAX]),
+                )
         self._chosen = self._ways[0]()
         reasons = "; ".join(f"{source.name}: {source.detail}" for source in self._missing)
         raise SourceMissingError(f"no {self._what} is watched on this node, only the rest ({reasons})")

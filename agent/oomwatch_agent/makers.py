@@ -32,6 +32,11 @@ def nvidia_is_here() -> bool:
     return program("nvidia-smi") is not None or any(sign.exists() for sign in _NVIDIA_SIGNS)
 
 
+def any_is_here() -> bool:
+    """Whether there is software of any maker, and so perhaps a card."""
+    return nvidia_is_here() or bool(others())
+
+
 def others() -> list[Maker]:
     """The makers besides NVIDIA whose library or program is there."""
     found = []

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from oomwatch import __version__
+from oomwatch import __version__, wire
 from oomwatch.options import Resolved, SettingError, add_options, option, resolve
 from oomwatch.units import Duration
 from oomwatch_agent.engine_fetch import endpoint
@@ -20,7 +20,6 @@ AGENT_PATH = "/ws/agent"
 _DEFAULT_PORT = 8642
 _SCHEMES = {"ws": "ws", "http": "ws", "wss": "wss", "https": "wss"}
 _INTERVAL_BOUNDS_SECONDS = (0.1, 3600.0)
-_MAX_NAME = 253  # wire.Name
 _MAX_SIMULATED_GPUS = 64
 
 LogFrom: TypeAlias = Literal["auto", "start", "now"]
@@ -85,9 +84,12 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         option("your own log lines, in the settings file only: name, contains, match", only_in_file=True),
     ] = ()
     simulate: Annotated[
-        str | None,
-        option(f"send a simulated node instead of this one: {', '.join(SCENARIOS)}", metavar="SCENARIO"),
-    ] = None
+        str,
+        option(
+            f"send a simulated node instead of this one: {', '.join(SCENARIOS)}; auto: demo if there is no GPU",
+            metavar="auto|off|SCENARIO",
+        ),
+    ] = "off"
     simulate_gpus: Annotated[int, option("GPUs of the simulated node", metavar="N")] = 8
     simulate_speed: Annotated[float, option("how many times faster the simulated training runs", metavar="X")] = 1.0
     simulate_seed: Annotated[int, option("the same seed gives the same simulation", metavar="N")] = 1
@@ -164,17 +166,21 @@ def _mistakes(settings: AgentSettings) -> list[tuple[str, str]]:
     token_can_be_sent = settings.token is None or (settings.token.isascii() and settings.token.isprintable())
     checks = [
         ("interval", shortest <= settings.interval <= longest, f"the interval must be {shortest:g}s to {longest:g}s"),
-        ("node", 0 < len(settings.node) <= _MAX_NAME, f"a node name has 1 to {_MAX_NAME} characters"),
+        (
+            "node",
+            0 < len(settings.node) <= wire.NAME_CHARS_MAX,
+            f"a node name has 1 to {wire.NAME_CHARS_MAX} characters",
+        ),
         (
             "run",
-            settings.run is None or 0 < len(settings.run) <= _MAX_NAME,
-            f"a run name has 1 to {_MAX_NAME} characters",
+            settings.run is None or 0 < len(settings.run) <= wire.NAME_CHARS_MAX,
+            f"a run name has 1 to {wire.NAME_CHARS_MAX} characters",
         ),
         ("token", token_can_be_sent, "a token consists of printable ASCII characters without line breaks"),
         (
             "simulate",
-            settings.simulate is None or settings.simulate in SCENARIOS,
-            f'there is no scenario "{settings.simulate}"; known are {", ".join(SCENARIOS)}',
+            settings.simulate in ("auto", "off", *SCENARIOS),
+            f'there is no scenario "{settings.simulate}"; known are {", ".join(SCENARIOS)}, and auto and off',
         ),
         ("simulate_gpus", 1 <= settings.simulate_gpus <= _MAX_SIMULATED_GPUS, f"must be 1 to {_MAX_SIMULATED_GPUS}"),
         ("simulate_speed", 0.01 <= settings.simulate_speed <= 1000, "must be 0.01 to 1000"),  # noqa: PLR2004

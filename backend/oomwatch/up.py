@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -30,7 +29,8 @@ class Up:
 
     def __init__(self, *, server: Mapping[str, str], agent: Mapping[str, str]) -> None:
         self._server_flags = dict(server)
-        self._agent_flags = dict(agent)
+        # Without a GPU the agent shows a demo, and says so.
+        self._agent_flags = ({} if os.environ.get("OOMWATCH_SIMULATE") else {"simulate": "auto"}) | dict(agent)
         listen = server.get("listen") or os.environ.get("OOMWATCH_LISTEN") or Settings().listen
         self._address = address_of(Settings(listen=listen))
 
@@ -49,32 +49,11 @@ class Up:
         processes.append(_start("oomwatch", "serve", self._server_flags))
         if not _answers(self._address, processes[0]):
             return processes[0].returncode or 1
-        simulated = "simulate" not in self._agent_flags and not has_gpu()
-        if simulated:
-            self._agent_flags |= {"simulate": "demo", "node": self._agent_flags.get("node", "demo")}
         processes.insert(0, _start("oomwatch_agent", None, {"server": _agent_url(self._address)} | self._agent_flags))
-        self._say_hello(simulated=simulated)
+        _say(f"Dashboard: {self._address.url}   (Ctrl-C stops everything)")
         while all(process.poll() is None for process in processes):
             time.sleep(LOOK_SECONDS)
         return _tell_end(processes)
-
-    def _say_hello(self, *, simulated: bool) -> None:
-        if simulated:
-            _say(
-                "No GPU was found here (no NVIDIA driver library, no nvidia-smi): showing a simulated node called demo."
-            )
-        _say(f"Dashboard: {self._address.url}   (Ctrl-C stops everything)")
-
-
-def has_gpu() -> bool:
-    """Whether there is an NVIDIA driver to ask. (The agent finds out the rest.)"""
-    if shutil.which("nvidia-smi"):
-        return True
-    try:
-        ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
-        return False
-    return True
 
 
 def _start(module: str, command: str | None, flags: Mapping[str, str]) -> "subprocess.Popen[bytes]":

@@ -1,5 +1,6 @@
 """Whose accelerators are looked for, judged by real programs on PATH, and how a node with several makers' is read."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from tests.agent.programs import Program
 
 from oomwatch import wire
 from oomwatch_agent import makers
-from oomwatch_agent.assemble import sources
+from oomwatch_agent.assemble import decided, sources
 from oomwatch_agent.sampler import Sampler
 from oomwatch_agent.settings import load
 from oomwatch_agent.source import Source
@@ -120,3 +121,34 @@ def test_a_maker_whose_cards_do_not_answer_is_named(path: Path) -> None:
     details = {source.name: source.detail for source in facts.sources}
     assert "no AMD GPU is watched" in (details["amdsmi"] or "")
     assert [gpu.gpu for gpu in sample.gpus] == ["npu-5"]
+
+
+@pytest.mark.parametrize("there", [_nvidia_smi, _amd_smi, _rocm_smi, _npu_smi])
+def test_any_makers_card_is_a_reason_not_to_simulate(path: Path, there: Callable[[Path], None]) -> None:
+    there(path)
+    assert decided(load(("--simulate", "auto"), {}).settings).simulate == "off"
+
+
+@pytest.mark.usefixtures("path")
+def test_where_there_is_no_card_a_demo_is_sent_and_said_to_be_one(caplog: pytest.LogCaptureFixture) -> None:
+    settings = decided(load(("--simulate", "auto"), {}).settings)
+    assert (settings.simulate, settings.node) == ("demo", "demo")
+    assert "No GPU was found here" in caplog.text
+    assert [source.name for source in sources(settings)] == ["simulated"]
+
+
+@pytest.mark.usefixtures("path")
+def test_a_demo_bears_the_name_that_a_person_gave_the_node() -> None:
+    assert decided(load(("--simulate", "auto", "--node", "n1"), {}).settings).node == "n1"
+
+
+@pytest.mark.usefixtures("path")
+def test_nothing_is_simulated_unasked(caplog: pytest.LogCaptureFixture) -> None:
+    settings = load((), {}).settings
+    assert decided(settings) == settings
+    assert caplog.text == ""
+
+
+def test_a_simulation_that_was_asked_for_is_said_to_be_one(caplog: pytest.LogCaptureFixture) -> None:
+    assert decided(load(("--simulate", "leak"), {}).settings).simulate == "leak"
+    assert "is a simulation" in caplog.text

@@ -14,7 +14,7 @@ import pytest
 from tests.server.running_server import ENVIRON, RULES, until
 
 from oomwatch.settings import Address
-from oomwatch.up import has_gpu
+from oomwatch_agent.makers import any_is_here
 
 pytestmark = pytest.mark.acceptance
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.acceptance
 class Up:
     """The command as a process, in a folder of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, simulate: tuple[str, ...] = ("--simulate", "demo", "--node", "demo")) -> None:
         with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
             self.address = Address("127.0.0.1", taken.getsockname()[1])
         (folder / "alerts.yaml").write_text(RULES, encoding="utf-8")
@@ -30,7 +30,7 @@ class Up:
         arguments = ["--listen", f"127.0.0.1:{self.address.port}", "--db", str(folder / "oomwatch.db")]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "oomwatch", "up", *arguments, "--simulate", "demo", "--node", "demo"],
+                [sys.executable, "-m", "oomwatch", "up", *arguments, *simulate],
                 cwd=folder,
                 env=ENVIRON,
                 stdout=log,
@@ -94,9 +94,13 @@ def test_a_taken_port_ends_the_command_with_a_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_a_driver_is_looked_for_by_its_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tool = tmp_path / "nvidia-smi"
-    tool.write_text("#!/bin/sh\n", encoding="utf-8")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert has_gpu()
+@pytest.mark.skipif(any_is_here(), reason="this machine has accelerators")
+def test_without_a_gpu_a_demo_is_shown_and_said_to_be_one(tmp_path: Path) -> None:
+    up = Up(tmp_path, simulate=())
+    try:
+        until("the agent to be seen", up.nodes)
+        assert up.nodes() == ["demo"]
+        assert "No GPU was found here" in up.output
+    finally:
+        up.process.terminate()
+        up.process.wait(20)
