@@ -26,7 +26,7 @@ GOODBYE_SECONDS = 3.0
 ANSWER_WITHIN_RATIO = 0.4  # of the interval: what a source may take before a sample goes without it
 ANSWER_WITHIN_LONGEST_SECONDS = 1.0
 
-_log = logging.getLogger("oomwatch_agent")
+logger = logging.getLogger("oomwatch_agent")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -121,9 +121,9 @@ class Agent:
     async def _say_goodbye(self, uplink: Uplink) -> None:
         seq = self._outbox.add(wire.Bye(seq=0, at=time.time()), time.monotonic())
         if await uplink.finish(seq, GOODBYE_SECONDS):
-            _log.info("stopped; everything is stored")
+            logger.info("stopped; everything is stored")
         else:
-            _log.warning("stopped; the server had not stored the last %d messages", len(self._outbox))
+            logger.warning("stopped; the server had not stored the last %d messages", len(self._outbox))
 
     def _stop_on_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -137,9 +137,9 @@ def _set_up_log(level: str) -> None:
 
 
 def _log_start(invocation: Invocation) -> None:
-    _log.info("oomwatch-agent %s starts", __version__)
+    logger.info("oomwatch-agent %s starts", __version__)
     for line in invocation.resolved.describe():
-        _log.info("  %s", line)
+        logger.info("  %s", line)
 
 
 def _print_check(agent: Agent) -> int:

@@ -20,7 +20,7 @@ from oomwatch_agent.nvml_gpu import Gpu, LostError, NoAnswerError, Untyped, Xids
 from oomwatch_agent.processes import Processes
 from oomwatch_agent.source import Reading, SourceMissingError
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 # Codes of nvml.h, by number: older bindings lack some of the names.
 _DEVICE_IS_LOST = frozenset({15, 16, 28})  # GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND
@@ -124,7 +124,7 @@ class NvmlSource:
         try:
             self._guard.ask([_EVENTS], lambda _: self._shut_down())
         except (SourceMissingError, NoAnswerError, LostError) as error:
-            _log.info("closing NVML: %s", error)
+            logger.info("closing NVML: %s", error)
 
     def _shut_down(self) -> None:
         self._xids.close()
@@ -138,7 +138,7 @@ class NvmlSource:
         try:
             count = self._guard.ask([_EVENTS], lambda _: _call("nvmlDeviceGetCount")).get(_EVENTS)
         except (NoAnswerError, LostError) as error:
-            _log.warning("NVML does not tell how many GPUs there are: %s", error)
+            logger.warning("NVML does not tell how many GPUs there are: %s", error)
             return
         known = len(self._gpus)
         self._gpus += [Gpu(_call, index, self._driver_version) for index in range(known, count or known)]

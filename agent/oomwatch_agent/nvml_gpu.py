@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from oomwatch import wire
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 # What the binding gives, which has no types: structs with the fields of nvml.h, numbers, texts, handles.
 Untyped: TypeAlias = Any
@@ -217,7 +217,7 @@ class Xids:
         try:
             self._set = self._call("nvmlEventSetCreate")
         except (NoAnswerError, LostError) as reason:
-            _log.info("no Xid events from NVML: %s", reason)
+            logger.info("no Xid events from NVML: %s", reason)
             return
         for gpu in gpus:
             self._register(gpu)
@@ -227,7 +227,7 @@ class Xids:
             handle = self._call("nvmlDeviceGetHandleByIndex", gpu.index)
             self._call("nvmlDeviceRegisterEvents", handle, _XID_EVENT, self._set)
         except (NoAnswerError, LostError) as reason:
-            _log.info("no Xid events of GPU %d: %s", gpu.index, reason)
+            logger.info("no Xid events of GPU %d: %s", gpu.index, reason)
 
     def read(self) -> list[tuple[int | None, int]]:
         """Address of the device and Xid, of every event since the last read. Does not wait."""

@@ -22,7 +22,7 @@ from oomwatch_agent.logs.pattern import Bodies
 from oomwatch_agent.logs.steps import step_from
 from oomwatch_agent.logs.units import byte_count, count_of, number_of
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _SHORTEST_LITERAL = 3
 _LONGEST_EXPRESSION = 2000
@@ -157,7 +157,7 @@ class OwnPatterns:
             why = f"its helper process failed ({error})"
         self._end_helper()
         self._off.append(_Off(pattern.name, why))
-        _log.warning("%s", self.problems[-1])
+        logger.warning("%s", self.problems[-1])
         return {}
 
 

@@ -20,7 +20,7 @@ _LOOK_AFTER_SECONDS = 2.5  # silence after which it is worth looking whether the
 _COUNTERS = ("reserved_bytes", "allocated_bytes", "active_bytes", "inactive_split_bytes", "reserved_peak_bytes",
               "allocated_peak_bytes", "alloc_retries_total", "ooms_total")  # fmt: skip
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class _Guest(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ class ProbeSource:
 
     def _listening(self, *, check: bool) -> ProbeSocket:
         if self._socket is None or (check and not self._socket.in_place()):
-            _log.info("the probe's socket was removed: listening anew")
+            logger.info("the probe's socket was removed: listening anew")
             self.close()
             self.open()
         assert self._socket is not None  # noqa: S101 - open raised otherwise
@@ -92,7 +92,7 @@ class ProbeSource:
             report = decode(datagram.content)
         except ValueError as error:
             if self._refused_at is None:
-                _log.warning("what process %s sent is no probe's message: %s", datagram.pid or "?", error)
+                logger.warning("what process %s sent is no probe's message: %s", datagram.pid or "?", error)
             self._refused_at = now
             return
         pid = datagram.pid or report.pid

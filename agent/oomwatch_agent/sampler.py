@@ -28,7 +28,7 @@ FAILED_RETRY_LONGEST_SECONDS = 60.0
 HUNG_AFTER_SECONDS = 5.0  # NVML answers within milliseconds; nvidia-smi on a busy node may take two or three seconds
 OPEN_HUNG_AFTER_SECONDS = 30.0  # without persistence mode the driver takes seconds a card to start
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Collected(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class _Slot:
             return
         self.state, self.detail = state, detail
         level = logging.INFO if state in ("ok", "waiting") else logging.WARNING
-        _log.log(level, "source %s: %s%s", self.worker.name, state, f" - {detail}" if detail else "")
+        logger.log(level, "source %s: %s%s", self.worker.name, state, f" - {detail}" if detail else "")
 
     def source_facts(self) -> tuple[wire.SourceFacts, ...]:
         """What the source says of itself while it works; what the sampler knows of it otherwise."""
@@ -170,7 +170,7 @@ class Sampler:
         slot.retry_at = self._clock() + wait
         if type(error) not in slot.failed_with:
             slot.failed_with.add(type(error))
-            _log.warning("source %s failed in an unforeseen way", slot.worker.name, exc_info=error)
+            logger.warning("source %s failed in an unforeseen way", slot.worker.name, exc_info=error)
         slot.turn("failed", f"{type(error).__name__}: {error}"[: wire.TEXT_CHARS_MAX])
 
     def _notice_the_hung(self, now: float) -> None:

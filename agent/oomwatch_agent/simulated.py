@@ -17,8 +17,8 @@ from oomwatch_agent.scenario import (
     Story,
     moments,
 )
+from oomwatch_agent.simulated_verl import Cast, lines_at_end, lines_at_start
 from oomwatch_agent.source import Found, Reading
-from oomwatch_agent.verl_lines import Cast, lines_at_end, lines_at_start
 
 GIB = 1024**3
 _CONTEXT_GIB = 0.6  # what no process is charged with

@@ -18,7 +18,7 @@ from oomwatch_agent.pace import Backoff
 REFUSED_PAUSE_SECONDS = 60.0  # a refusal that says "do not try again" means: not within seconds
 FRAMES_AT_ONCE = 500
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Uplink:
@@ -65,7 +65,7 @@ class Uplink:
             self._tell(logging.WARNING, f"{error} - {_what_next(retry=error.retry)}")
             await self._sleep(self._backoff.next_seconds() if error.retry else REFUSED_PAUSE_SECONDS)
         except Exception:  # a mistake of ours: say it whole, and go on watching
-            _log.exception("the connection to %s failed in an unforeseen way", self._url)
+            logger.exception("the connection to %s failed in an unforeseen way", self._url)
             await self._sleep(REFUSED_PAUSE_SECONDS)
 
     def wake(self) -> None:
@@ -143,17 +143,17 @@ class Uplink:
     def _count_unknown(self, message: object) -> None:
         self.unknown_total += 1
         if self.unknown_total == 1:
-            _log.info("%s sends messages that this agent does not know; they are skipped: %s", self._url, message)
+            logger.info("%s sends messages that this agent does not know; they are skipped: %s", self._url, message)
 
     def _tell(self, level: int, situation: str) -> None:
         if situation != self._situation:
             self._situation = situation
-            _log.log(level, "%s", situation)
+            logger.log(level, "%s", situation)
 
     def _tell_dropped(self) -> None:
         dropped = self._outbox.dropped_total - self._dropped_told
         if dropped:
-            _log.warning("the server was away for long: the oldest %d messages were dropped", dropped)
+            logger.warning("the server was away for long: the oldest %d messages were dropped", dropped)
         self._dropped_told = self._outbox.dropped_total
 
 

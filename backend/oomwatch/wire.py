@@ -69,13 +69,13 @@ ROLES = ("actor", "rollout", "critic", "reward", "ref", "driver")
 # Markers of the switch from training to rollout, the most reliable first. A run prints several of them in one cycle:
 # the first of this list that it prints is the one to count.
 RESHARD_MARKERS = (
-    "resume_kv_cache",  # verl 0.7-0.9, DEBUG: one a cycle
-    "update_weights",  # verl 0.7-0.9, DEBUG
-    "switch_to_rollout",  # verl 0.6-0.7, DEBUG
+    "resume_kv_cache",  # verl 0.7-0.9, DEBUG: "After resume kv_cache", one a cycle
+    "update_weights",  # verl 0.7-0.9, DEBUG: "After update_weights"
+    "switch_to_rollout",  # verl 0.6-0.7, DEBUG: "After switch to rollout mode"
     "sync_weights",  # verl 0.2-0.5, DEBUG: "After sync model weights in sharding manager"
     "resharding_parameters",  # "re-sharding parameters for actor model": forks and custom code
-    "state_dict_memory",  # verl 0.2-0.5, DEBUG: "... state_dict() in sharding manager memory"
-    "wake_up_weights",  # vLLM, INFO: printed by every engine process
+    "state_dict_memory",  # verl 0.2-0.5, DEBUG: "After state_dict() in sharding manager memory"
+    "wake_up_weights",  # vLLM, INFO: "It took 0.51 seconds to wake up tags ['weights'].", by every engine process
 )
 
 

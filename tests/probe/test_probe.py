@@ -23,6 +23,23 @@ from tests.probe.guests import (
 )
 
 START = FASTER + "import oomwatch_probe\n"
+# Waits until the probe's own thread has sampled so many times.
+ROUNDS = """
+import time
+from oomwatch_probe.sampling import _sampling
+
+def rounds(number, done=[], sample=_sampling.sample):
+    def counted():
+        try:
+            sample()
+        finally:
+            done.append(None)
+    _sampling.sample = counted
+    deadline = time.monotonic() + 20
+    while len(done) < number:
+        assert time.monotonic() < deadline, "the probe's thread does not run"
+        time.sleep(0.001)
+"""
 SAMPLES = "import oomwatch_probe.sampling as sampling\nsample = sampling._sampling.sample\n"
 
 
@@ -143,12 +160,13 @@ def test_the_arguments_of_a_program_never_leave_it() -> None:
 def test_nothing_of_torch_is_touched_before_the_program_has_initialised_cuda(ear: Ear, to: dict[str, str]) -> None:
     code = f"""
 {START}
-import torch, torch.cuda, time
+import torch, torch.cuda
 from oomwatch_probe import sampling
 {SAMPLES}
 for _ in range(100):
     sample()
-time.sleep(0.2)  # ten more by the thread itself
+{ROUNDS}
+rounds(10)
 print(torch.cuda.touched, sampling._sampling._errors)
 """
     assert _run(code, **to) == (0, "[] 0\n", "")
@@ -206,7 +224,7 @@ def test_it_can_be_switched_off(off: str) -> None:
 
 def test_a_program_that_ends_prints_nothing_of_ours(ear: Ear, to: dict[str, str]) -> None:
     """At the pace of a hundred samples a second, so that some end in the middle of one."""
-    code = START.replace("0.02", "0.0001") + CUDA_IN_USE + "import time; time.sleep(0.05)\n"
+    code = START.replace("0.02", "0.0001") + CUDA_IN_USE + ROUNDS + "rounds(20)\n"
     for _ in range(10):
         assert _run(code, **to) == (0, "", "")
     ear.listen()
@@ -232,8 +250,8 @@ def test_a_torch_of_another_shape_does_no_harm(ear: Ear, to: dict[str, str]) -> 
 {START}
 {CUDA_IN_USE}
 del torch.cuda.device_count
-import time
-time.sleep(0.2)
+{ROUNDS}
+rounds(2)
 print(oomwatch_probe.sampling._sampling._errors > 0)
 """
     assert _run(code, **to) == (0, "True\n", "")
@@ -326,10 +344,11 @@ def test_the_child_of_a_process_that_uses_cuda_is_silent(ear: Ear, to: dict[str,
     code = f"""
 {START}
 {CUDA_IN_USE}
-import os, sys, time
+{ROUNDS}
+import os, sys
 child = os.fork()
 if not child:
-    time.sleep(0.2)
+    rounds(5)
     print(torch.cuda.touched, flush=True)
     sys.stdin.read()
     os._exit(0)

@@ -1,28 +1,17 @@
 """The phases of a training step, and how the trainer's own words map to them.
 
-Phase names are a closed list used everywhere in oomwatch. Sources: the heads are those that verl's
-`log_gpu_memory_usage` is called with (0.2 to 0.9), the timing keys those of its `marked_timer`, the methods those of
-its Ray workers.
+The names of phases and of the markers of a switch to rollout are closed lists: wire.PHASES and wire.RESHARD_MARKERS.
+Sources: the heads are those that verl's `log_gpu_memory_usage` is called with (0.2 to 0.9), the timing keys those of
+its `marked_timer`, the methods those of its Ray workers.
 """
 
 import re
 from typing import NamedTuple
 
-# In the order in which verl 0.9's default trainer runs them.
-STEP_ORDER = (
-    "rollout",
-    "reward",
-    "old_log_prob",
-    "ref",
-    "values",
-    "adv",
-    "update_critic",
-    "update_actor",
-    "save_checkpoint",
-    "update_weights",
-    "validation",
-)
-PHASES = (*STEP_ORDER, "idle")
+from oomwatch import wire
+
+# What a step is made of, in the order of wire.PHASES: idle is what is left over.
+STEP_ORDER = tuple(phase for phase in wire.PHASES if phase != "idle")
 
 # Phase -> the names under timing_s/ (older: timing/) that it has had, the best first.
 TIMING_NAMES: dict[str, tuple[str, ...]] = {
@@ -38,25 +27,6 @@ TIMING_NAMES: dict[str, tuple[str, ...]] = {
     "update_weights": ("update_weights", "param_sync"),
     "validation": ("testing",),
 }
-
-# Canonical names of the markers of a switch from training to rollout. A run may print several of them in one switch;
-# the first of this order that a run prints is the one to count cycles by.
-#   resume_kv_cache        verl 0.7-0.9, DEBUG        "After resume kv_cache"
-#   update_weights         verl 0.7-0.9, DEBUG        "After update_weights"
-#   switch_to_rollout      verl 0.6-0.7, DEBUG        "After switch to rollout mode"
-#   sync_weights           verl 0.2-0.5, DEBUG        "After sync model weights in sharding manager"
-#   resharding_parameters  forks and custom code      "re-sharding parameters for actor model"
-#   state_dict_memory      verl 0.2-0.5, DEBUG        "After state_dict() in sharding manager memory"
-#   wake_up_weights        any trainer with vLLM      "It took 0.51 seconds to wake up tags ['weights']."
-RESHARD_MARKERS = (
-    "resume_kv_cache",
-    "update_weights",
-    "switch_to_rollout",
-    "sync_weights",
-    "resharding_parameters",
-    "state_dict_memory",
-    "wake_up_weights",
-)
 
 
 class Head(NamedTuple):
@@ -126,17 +96,17 @@ _MOVES = (
     "load_megatron_model_to_gpu",
     "offload_megatron_model_to_cpu",
 )
-_HEADS = _heads()
+HEADS = _heads()
 _DECORATION = re.compile(r"^(?:\[[^\]]*\]|memory-usage|rank \d+|[a-z_]+(?: - |: ))\s*", re.IGNORECASE)
 
 
 def head_of(text: str) -> Head | None:
     """The known head that `text` is, with or without a role before it ("[actor] After update_weights")."""
     wanted = text.strip().lower()
-    found = _HEADS.get(wanted)
+    found = HEADS.get(wanted)
     while found is None and (decoration := _DECORATION.match(wanted)):
         wanted = wanted[decoration.end() :]
-        found = _HEADS.get(wanted)
+        found = HEADS.get(wanted)
     return found
 
 

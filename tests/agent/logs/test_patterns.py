@@ -7,7 +7,7 @@ import pytest
 from oomwatch import wire
 from oomwatch_agent.logs.gathering import Trainer
 from oomwatch_agent.logs.pattern import Pattern
-from oomwatch_agent.logs.phases import RESHARD_MARKERS
+from oomwatch_agent.logs.phases import HEADS
 from oomwatch_agent.logs.reader import PATTERNS, LineReader
 from oomwatch_agent.logs.scan import Chunk
 from oomwatch_agent.logs.trainers import TRAINERS
@@ -72,4 +72,5 @@ def test_the_negative_lines_together_give_nothing_either() -> None:
 
 
 def test_markers_are_a_closed_list_without_repetition() -> None:
-    assert len(set(RESHARD_MARKERS)) == len(RESHARD_MARKERS) == 7
+    assert len(set(wire.RESHARD_MARKERS)) == len(wire.RESHARD_MARKERS)
+    assert {head.marker for head in HEADS.values() if head.marker} <= set(wire.RESHARD_MARKERS)

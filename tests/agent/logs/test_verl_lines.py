@@ -3,7 +3,7 @@
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.logs.phases import PHASES, STEP_ORDER, head_of, phase_of_function
+from oomwatch_agent.logs.phases import STEP_ORDER, head_of, phase_of_function
 from oomwatch_agent.logs.reader import LineReader
 
 GIB = 1024**3
@@ -135,7 +135,7 @@ def test_every_known_head_leads_to_a_listed_phase() -> None:
     assert head_of("[actor] After Update_Weights") == head_of("After update_weights")
     assert head_of("After lunch") is None
     for name in ("actor_rollout_update_actor", "ref_compute_ref_log_prob", "critic_update_critic", "_validate"):
-        assert phase_of_function(name) in PHASES
+        assert phase_of_function(name) in wire.PHASES
 
 
 def test_a_full_step_line_is_normalised() -> None:
