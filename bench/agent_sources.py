@@ -18,8 +18,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "backend"), str(ROOT / "agent")]
 
 from tests.nvml import standin  # noqa: E402
 
+from oomwatch_agent.cards.nvml import NvmlSource  # noqa: E402
 from oomwatch_agent.host import HostSource  # noqa: E402 - a script of a checkout finds its own packages
-from oomwatch_agent.nvml import NvmlSource  # noqa: E402
 from oomwatch_agent.source import Source  # noqa: E402
 
 SLOW_EVERY = 10

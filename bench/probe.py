@@ -18,7 +18,7 @@ import threading
 import time
 from pathlib import Path
 
-from oomwatch_agent.probe_source import ProbeSource
+from oomwatch_agent.probe.source import ProbeSource
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "agent/oomwatch_probe/site"

@@ -148,7 +148,7 @@ def test_the_probe_needs_the_standard_library_alone(module: Module) -> None:
 @EACH
 def test_only_nvml_py_imports_the_driver_binding(module: Module) -> None:
     imports_it = any(name.split(".")[0] == "pynvml" for name in module.imports)
-    assert not imports_it or module.name == "oomwatch_agent.nvml"
+    assert not imports_it or module.name == "oomwatch_agent.cards.nvml"
 
 
 @EACH_OF_THE_CORE

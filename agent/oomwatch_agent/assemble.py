@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent import makers
+from oomwatch_agent.cards import makers
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.settings import AgentSettings
 from oomwatch_agent.source import Reading, Source, SourceMissingError
@@ -77,13 +77,13 @@ def _accelerators() -> list[Source]:
 
 
 def _nvml() -> Source:
-    from oomwatch_agent.nvml import NvmlSource  # noqa: PLC0415
+    from oomwatch_agent.cards.nvml import NvmlSource  # noqa: PLC0415
 
     return NvmlSource()
 
 
 def _nvidia_smi() -> Source:
-    from oomwatch_agent.smi import NvidiaSmiSource  # noqa: PLC0415
+    from oomwatch_agent.cards.smi import NvidiaSmiSource  # noqa: PLC0415
 
     return NvidiaSmiSource()
 
@@ -97,7 +97,7 @@ def _host() -> Source:
 def _engines(settings: AgentSettings) -> list[Source]:
     if settings.engine_metrics == ("off",):
         return []
-    from oomwatch_agent.engine_metrics import EngineMetricsSource  # noqa: PLC0415
+    from oomwatch_agent.engines.metrics import EngineMetricsSource  # noqa: PLC0415
 
     return [EngineMetricsSource(settings.engine_metrics, settings.run)]
 
@@ -105,7 +105,7 @@ def _engines(settings: AgentSettings) -> list[Source]:
 def _probe(settings: AgentSettings) -> list[Source]:
     if settings.probe == "off":
         return []
-    from oomwatch_agent.probe_source import ProbeSource  # noqa: PLC0415
+    from oomwatch_agent.probe.source import ProbeSource  # noqa: PLC0415
 
     return [ProbeSource(settings.probe)]
 

@@ -12,8 +12,8 @@ import psutil
 
 from oomwatch import wire
 from oomwatch_agent import cgroup
-from oomwatch_agent.processes import Processes
 from oomwatch_agent.source import Found, Reading, SourceMissingError
+from oomwatch_agent.who.processes import Processes
 
 _TOP_PROCESSES = 10
 _PAGE_BYTES = resource.getpagesize()

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from oomwatch_agent.probe_socket import ROOT_SOCKET, usual_places
+from oomwatch_agent.probe.receiver import ROOT_SOCKET, usual_places
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126  # what shells and env(1) answer
 _MAX_NAME = 200  # probe_report's

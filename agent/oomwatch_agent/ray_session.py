@@ -19,9 +19,9 @@ from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logsource import Budget, Follower, LogFrom, state_of
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.ray_jobs import Job, JobNames
-from oomwatch_agent.roles import role_of
 from oomwatch_agent.run_files import RunFiles
 from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
+from oomwatch_agent.who.roles import role_of
 
 _WORKER = re.compile(r"worker-[0-9a-f]{8,64}-(?P<job>[0-9a-f]{8})-(?P<pid>\d{1,10})\.(?:out|err)$")
 _DAEMONS = ("raylet.out", "raylet.err")  # they tell of workers killed for memory, and of a full disk

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 from oomwatch import wire
-from oomwatch_agent.environ import Environments
 from oomwatch_agent.hang_guard import HangGuard
 from oomwatch_agent.hydra import config_in, folders_of
-from oomwatch_agent.identify import Environment
+from oomwatch_agent.who.environ import Environments
+from oomwatch_agent.who.identify import Environment
 
 _LIMIT_SECONDS = 0.5
 

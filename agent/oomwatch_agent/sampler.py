@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.census import Census
 from oomwatch_agent.dedup import Deduplicator
-from oomwatch_agent.environ import Environments
-from oomwatch_agent.identify import Environment, Identifier
 from oomwatch_agent.source import Found, Reading, Source, SourceMissingError
+from oomwatch_agent.who.census import Census
+from oomwatch_agent.who.environ import Environments
+from oomwatch_agent.who.identify import Environment, Identifier
 from oomwatch_agent.worker import Answer, Worker
 
 MISSING_RETRY_SECONDS = 30.0

@@ -11,7 +11,7 @@ import msgspec
 from oomwatch import __version__, wire
 from oomwatch.options import Resolved, SettingError, add_options, option, resolve
 from oomwatch.units import Duration
-from oomwatch_agent.engine_fetch import endpoint
+from oomwatch_agent.engines.fetch import endpoint
 from oomwatch_agent.own_patterns import OwnPattern, mistake_in
 from oomwatch_agent.scenario import SCENARIOS
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.amd import AmdSmiReader, import_amdsmi
-from oomwatch_agent.cards import Card, CardSource
+from oomwatch_agent.cards.amd import AmdSmiReader, import_amdsmi
+from oomwatch_agent.cards.card import Card, CardSource
 from oomwatch_agent.source import SourceMissingError
 
 GIB = 1 << 30

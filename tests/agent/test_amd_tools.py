@@ -7,8 +7,8 @@ import pytest
 from tests.agent.programs import Program
 
 from oomwatch import wire
-from oomwatch_agent.amd_tools import AmdSmiToolReader, RocmSmiReader, document, gpus, of_amd_smi, of_rocm_smi
-from oomwatch_agent.cards import Card, CardSource
+from oomwatch_agent.cards.amd_tools import AmdSmiToolReader, RocmSmiReader, document, gpus, of_amd_smi, of_rocm_smi
+from oomwatch_agent.cards.card import Card, CardSource
 from oomwatch_agent.source import SourceMissingError
 
 FIXTURES = Path(__file__).parent / "fixtures"

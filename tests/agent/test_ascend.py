@@ -6,8 +6,8 @@ import pytest
 from tests.agent.programs import Program
 
 from oomwatch import wire
-from oomwatch_agent.ascend import Chip, NpuProcess, NpuSmiReader, parse
-from oomwatch_agent.cards import Card, CardSource
+from oomwatch_agent.cards.ascend import Chip, NpuProcess, NpuSmiReader, parse
+from oomwatch_agent.cards.card import Card, CardSource
 from oomwatch_agent.source import SourceMissingError
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent import cards
-from oomwatch_agent.cards import Card, CardSource
+from oomwatch_agent.cards import card as cards
+from oomwatch_agent.cards.card import Card, CardSource
 from oomwatch_agent.source import Reading, SourceMissingError
 
 GIB = 1 << 30

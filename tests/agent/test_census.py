@@ -3,8 +3,8 @@
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.census import HEARD_OF_SECONDS, Census
 from oomwatch_agent.source import Found, Identity, KnownBy
+from oomwatch_agent.who.census import HEARD_OF_SECONDS, Census
 
 GIB = 1024**3
 SLURM = Identity(pid=4711, run="grpo-12", run_by=KnownBy.BATCH_JOB)

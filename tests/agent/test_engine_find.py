@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from oomwatch_agent.engine_fetch import Endpoint
-from oomwatch_agent.engine_find import VERL_FILE, Finder, Server, engine_of, verl_targets
+from oomwatch_agent.engines.fetch import Endpoint
+from oomwatch_agent.engines.find import VERL_FILE, Finder, Server, engine_of, verl_targets
 
 DEADLINE_SECONDS = 20.0
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.engine_fetch import Endpoint, endpoint
-from oomwatch_agent.engine_find import Finder, Server
-from oomwatch_agent.engine_metrics import EngineMetricsSource
-from oomwatch_agent.processes import Processes
+from oomwatch_agent.engines.fetch import Endpoint, endpoint
+from oomwatch_agent.engines.find import Finder, Server
+from oomwatch_agent.engines.metrics import EngineMetricsSource
+from oomwatch_agent.who.processes import Processes
 
 PAGE = (
     'vllm:num_requests_running{engine="0",model_name="m"} 3\nvllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.5\n'

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.engine_names import WANTED, samples
-from oomwatch_agent.exposition import parse
+from oomwatch_agent.engines.exposition import parse
+from oomwatch_agent.engines.names import WANTED, samples
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from oomwatch_agent.environ import Environments
+from oomwatch_agent.who.environ import Environments
 
 
 class Clock:

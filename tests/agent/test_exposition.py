@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oomwatch_agent.exposition import MalformedMetricsError, Metric, parse
+from oomwatch_agent.engines.exposition import MalformedMetricsError, Metric, parse
 
 WANTED = {"vllm:num_requests_running", "up"}
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.census import Census
-from oomwatch_agent.identify import Identifier, normal_bus_id
 from oomwatch_agent.source import Found, Identity, KnownBy
+from oomwatch_agent.who.census import Census
+from oomwatch_agent.who.identify import Identifier, normal_bus_id
 
 GIB = 1024**3
 

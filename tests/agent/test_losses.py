@@ -3,7 +3,7 @@
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.losses import LOSS_XIDS, Losses
+from oomwatch_agent.cards.losses import LOSS_XIDS, Losses
 
 
 class Watched:

@@ -7,8 +7,8 @@ import pytest
 from tests.agent.programs import Program
 
 from oomwatch import wire
-from oomwatch_agent import makers
 from oomwatch_agent.assemble import decided, sources
+from oomwatch_agent.cards import makers
 from oomwatch_agent.sampler import Sampler
 from oomwatch_agent.settings import load
 from oomwatch_agent.source import Source

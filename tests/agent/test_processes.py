@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.processes import Described, Processes, display_name, run_of
 from oomwatch_agent.source import Identity, KnownBy
+from oomwatch_agent.who.processes import Described, Processes, display_name, run_of
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.roles import SIGNS, better, role_of
+from oomwatch_agent.who.roles import SIGNS, better, role_of
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent import smi
-from oomwatch_agent.smi import NvidiaSmiSource
+from oomwatch_agent.cards import smi
+from oomwatch_agent.cards.smi import NvidiaSmiSource
 from oomwatch_agent.source import Reading, SourceMissingError
 
 MIB = 1024**2

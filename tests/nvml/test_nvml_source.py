@@ -16,7 +16,7 @@ from tests.nvml import standin
 from tests.nvml.standin import GIB, ScriptedGpus
 
 from oomwatch import wire
-from oomwatch_agent.nvml import NvmlSource
+from oomwatch_agent.cards.nvml import NvmlSource
 from oomwatch_agent.source import Reading, SourceMissingError
 
 LIMIT_SECONDS = 0.2
@@ -455,7 +455,7 @@ def test_a_machine_without_the_library_says_so(tmp_path: Path) -> None:
     """In a fresh interpreter: importing the source costs nothing and fails nowhere; opening it names the library."""
     if ctypes.util.find_library("nvidia-ml"):
         pytest.skip("this machine has the NVIDIA driver")
-    code = "from oomwatch_agent.nvml import NvmlSource\ntry: NvmlSource().open()\nexcept Exception as e: print(e)"
+    code = "from oomwatch_agent.cards.nvml import NvmlSource\ntry: NvmlSource().open()\nexcept Exception as e: print(e)"
     environment = {"PYTHONPATH": ":".join(sys.path), "PATH": os.environ["PATH"]}
     said = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True

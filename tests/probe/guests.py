@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from oomwatch import wire
-from oomwatch_agent.probe_source import ProbeSource
+from oomwatch_agent.probe.source import ProbeSource
 from oomwatch_agent.source import Found
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -504,7 +504,7 @@ print(sender._belongs_to(sys.argv[1], int(sys.argv[2])))
 
 def test_probe_and_agent_look_in_the_same_places() -> None:
     code = """
-import oomwatch_probe.sender as sender, oomwatch_agent.probe_socket as agent, oomwatch_agent.probe_report as report
+import oomwatch_probe.sender as sender, oomwatch_agent.probe.receiver as agent, oomwatch_agent.probe.report as report
 print(sender.ROOT_SOCKET == str(agent.ROOT_SOCKET), sender.USER_SOCKET == agent.USER_SOCKET,
       sender.MAX_MESSAGE_BYTES == report.MAX_DATAGRAM_BYTES)
 """

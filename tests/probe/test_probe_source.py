@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oomwatch import wire
-from oomwatch_agent.probe_report import MAX_DATAGRAM_BYTES, decode
-from oomwatch_agent.probe_socket import MAX_SENDERS, Datagram, Place, ProbeSocket, _set_mode, listen, usual_places
-from oomwatch_agent.probe_source import ProbeSource
+from oomwatch_agent.probe.receiver import MAX_SENDERS, Datagram, Place, ProbeSocket, _set_mode, listen, usual_places
+from oomwatch_agent.probe.report import MAX_DATAGRAM_BYTES, decode
+from oomwatch_agent.probe.source import ProbeSource
 from oomwatch_agent.source import Reading, SourceMissingError
 
 GIB = 1024**3

@@ -14,7 +14,7 @@ import pytest
 from tests.server.running_server import ENVIRON, RULES, until
 
 from oomwatch.settings import Address
-from oomwatch_agent.makers import any_is_here
+from oomwatch_agent.cards.makers import any_is_here
 
 pytestmark = pytest.mark.acceptance
 

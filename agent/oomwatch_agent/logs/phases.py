@@ -30,11 +30,15 @@ TIMING_NAMES: dict[str, tuple[str, ...]] = {
 
 
 class Head(NamedTuple):
-    """What the head of a memory line says: the point of the program, its phase, and the marker that it is, if any."""
+    """What the head of a memory line says: the point of the program, its phase, and the marker that it is, if any.
+
+    `ends` is a phase that is over at a point that several others pass.
+    """
 
     at_point: str
     phase: str | None = None
     marker: str | None = None
+    ends: str | None = None
 
 
 def _heads() -> dict[str, Head]:
@@ -82,20 +86,21 @@ def _heads() -> dict[str, Head]:
         Head("ref logp", "ref"),
         Head("ppo update", "update_actor"),
         *(Head(f"After {role} {what} init") for role in ("Actor", "Ref", "Critic") for what in ("FSDP", "optimizer")),
-        *(Head(f"{when} {what}") for when in ("Before", "After") for what in _MOVES),
+        *(Head(f"{when} {what}", ends=ends) for when in ("Before", "After") for what, ends in _MOVES.items()),
     ]
     return {head.at_point.lower(): head for head in heads}
 
 
-# Moves between host and device: they happen in several phases, so they tell none.
-_MOVES = (
-    "load_fsdp_model_to_gpu",
-    "offload_fsdp_model_to_cpu",
-    "load_fsdp_optimizer",
-    "offload_fsdp_optimizer",
-    "load_megatron_model_to_gpu",
-    "offload_megatron_model_to_cpu",
-)
+# Moves between host and device, and the phase that is over with them. They happen in several phases, so they tell none;
+# but what is loaded was offloaded for the rollout.
+_MOVES = {
+    "load_fsdp_model_to_gpu": "rollout",
+    "offload_fsdp_model_to_cpu": None,
+    "load_fsdp_optimizer": "rollout",
+    "offload_fsdp_optimizer": None,
+    "load_megatron_model_to_gpu": "rollout",
+    "offload_megatron_model_to_cpu": None,
+}
 HEADS = _heads()
 _DECORATION = re.compile(r"^(?:\[[^\]]*\]|memory-usage|rank \d+|[a-z_]+(?: - |: ))\s*", re.IGNORECASE)
 

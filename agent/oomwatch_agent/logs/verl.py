@@ -54,6 +54,7 @@ def _read_memory(match: re.Match[str]) -> Bodies:
         device_total_bytes=byte_count(match["total"]),
         at_point=head.at_point if head else None,
         phase=head.phase if head else None,
+        ends_phase=head.ends if head else None,
     )
     return (memory, wire.Reshard(marker=head.marker)) if head and head.marker else (memory,)
 
@@ -69,6 +70,7 @@ def _read_device_only(match: re.Match[str]) -> Bodies:
         device_total_bytes=total,
         at_point=head.at_point if head else None,
         phase=head.phase if head else None,
+        ends_phase=head.ends if head else None,
     )
     return (memory, wire.Reshard(marker=head.marker)) if head and head.marker else (memory,)
 

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from oomwatch import wire
-from oomwatch_agent import cards
-from oomwatch_agent.cards import Card
+from oomwatch_agent.cards import card as cards
+from oomwatch_agent.cards.card import Card
+from oomwatch_agent.cards.tool import Tool
 from oomwatch_agent.source import SourceMissingError
-from oomwatch_agent.tool import Tool
 
 Table: TypeAlias = Mapping[str, object]
 

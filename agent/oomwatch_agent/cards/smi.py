@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.losses import Losses
-from oomwatch_agent.processes import Processes
+from oomwatch_agent.cards.losses import Losses
+from oomwatch_agent.cards.tool import Ran, Tool
 from oomwatch_agent.source import Reading, SourceMissingError
-from oomwatch_agent.tool import Ran, Tool
+from oomwatch_agent.who.processes import Processes
 
 # What is asked, in this order. The first four are needed; the others are left out where a version does not know them.
 FIELDS = (

@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.processes import Processes
 from oomwatch_agent.source import Reading, SourceMissingError
+from oomwatch_agent.who.processes import Processes
 
 _MAX_PROCESS_NAME = 100
 # How long to leave a program alone, in multiples of the time that it ran. The makers' programs start an interpreter or

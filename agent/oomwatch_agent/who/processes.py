@@ -14,10 +14,10 @@ from typing import NamedTuple
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.environ import environment_in
 from oomwatch_agent.hang_guard import HangGuard
-from oomwatch_agent.roles import role_of
 from oomwatch_agent.source import Identity, KnownBy
+from oomwatch_agent.who.environ import environment_in
+from oomwatch_agent.who.roles import role_of
 
 _LIMIT_SECONDS = 0.5
 _NAME_LENGTH = 100

@@ -16,10 +16,10 @@ from pathlib import Path
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent import cards
-from oomwatch_agent.cards import Card
+from oomwatch_agent.cards import card as cards
+from oomwatch_agent.cards.card import Card
+from oomwatch_agent.cards.tool import Tool
 from oomwatch_agent.source import SourceMissingError
-from oomwatch_agent.tool import Tool
 
 _MIB = 1 << 20
 _LIMIT_SECONDS = 10.0

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import psutil
 
-from oomwatch_agent.engine_fetch import Endpoint
+from oomwatch_agent.engines.fetch import Endpoint
 from oomwatch_agent.hang_guard import HangGuard
 
 VERL_FILE = Path("tmp/ray/session_latest/metrics/prometheus/prometheus.yml")  # PrometheusConfig.file's default

@@ -14,11 +14,11 @@ from pathlib import Path
 import pynvml
 
 from oomwatch import wire
+from oomwatch_agent.cards.losses import Losses
+from oomwatch_agent.cards.nvml_gpu import Gpu, LostError, NoAnswerError, Untyped, Xids
 from oomwatch_agent.hang_guard import HangGuard
-from oomwatch_agent.losses import Losses
-from oomwatch_agent.nvml_gpu import Gpu, LostError, NoAnswerError, Untyped, Xids
-from oomwatch_agent.processes import Processes
 from oomwatch_agent.source import Reading, SourceMissingError
+from oomwatch_agent.who.processes import Processes
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.census import Census
-from oomwatch_agent.devices import Given, given
 from oomwatch_agent.source import Found
+from oomwatch_agent.who.census import Census
+from oomwatch_agent.who.devices import Given, given
 
 # What a process was started with, by name; None where it may not be read or the process is gone.
 Environment = Callable[[int], Mapping[str, str] | None]

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.probe_report import DeviceMemory, Report, decode
-from oomwatch_agent.probe_socket import MAX_SENDERS, Datagram, ProbeSocket, listen, listen_at, usual_places
-from oomwatch_agent.processes import Processes
+from oomwatch_agent.probe.receiver import MAX_SENDERS, Datagram, ProbeSocket, listen, listen_at, usual_places
+from oomwatch_agent.probe.report import DeviceMemory, Report, decode
 from oomwatch_agent.source import Found, Reading, SourceMissingError
+from oomwatch_agent.who.processes import Processes
 
 SILENT_SECONDS = 10.0  # ten messages missing: the process is gone, or as good as
 _TELL_OF_REFUSALS_SECONDS = 60.0

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.roles import better
 from oomwatch_agent.source import Found, Identity, KnownBy
+from oomwatch_agent.who.roles import better
 
 ON_GPU_SECONDS = 600.0  # a killed process' last lines may come minutes late through Ray's driver log
 HEARD_OF_SECONDS = 3600.0  # a worker is heard of when it starts, and takes memory of a GPU once it has loaded a model

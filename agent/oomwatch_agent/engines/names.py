@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.exposition import Metric
+from oomwatch_agent.engines.exposition import Metric
 
 Engine: TypeAlias = Literal["vllm", "sglang"]
 Field: TypeAlias = Literal["kv_used_ratio", "requests_running", "requests_waiting", "preemptions_total"]

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from oomwatch import wire
-from oomwatch_agent import cards
-from oomwatch_agent.cards import Card
+from oomwatch_agent.cards import card as cards
+from oomwatch_agent.cards.card import Card
 from oomwatch_agent.hang_guard import HangGuard
 from oomwatch_agent.source import SourceMissingError
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from oomwatch_agent.probe_report import MAX_DATAGRAM_BYTES
+from oomwatch_agent.probe.report import MAX_DATAGRAM_BYTES
 
 # Where probes look for an agent (oomwatch_probe.sender has the same two).
 ROOT_SOCKET = Path("/run/oomwatch/probe.sock")

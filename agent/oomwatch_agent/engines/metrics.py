@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.engine_fetch import Endpoint, EngineUnreachableError, endpoint, fetch
-from oomwatch_agent.engine_find import Finder, Server, own_addresses
-from oomwatch_agent.engine_names import WANTED, samples
-from oomwatch_agent.exposition import MalformedMetricsError, parse
+from oomwatch_agent.engines.exposition import MalformedMetricsError, parse
+from oomwatch_agent.engines.fetch import Endpoint, EngineUnreachableError, endpoint, fetch
+from oomwatch_agent.engines.find import Finder, Server, own_addresses
+from oomwatch_agent.engines.names import WANTED, samples
 from oomwatch_agent.hang_guard import HangGuard
-from oomwatch_agent.processes import Processes
 from oomwatch_agent.source import Reading
+from oomwatch_agent.who.processes import Processes
 
 AUTO, OFF = "auto", "off"
 _LIMIT_SECONDS = 2.0  # all engines together; below what the sampler takes for a hung source

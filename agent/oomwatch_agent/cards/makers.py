@@ -48,28 +48,28 @@ def others() -> list[Maker]:
 
 
 def _amdsmi(prefix: str) -> Source:
-    from oomwatch_agent.amd import AmdSmiReader  # noqa: PLC0415 - memory: most nodes have no such card
-    from oomwatch_agent.cards import CardSource  # noqa: PLC0415
+    from oomwatch_agent.cards.amd import AmdSmiReader  # noqa: PLC0415 - memory: most nodes have no such card
+    from oomwatch_agent.cards.card import CardSource  # noqa: PLC0415
 
     return CardSource(AmdSmiReader(), prefix)
 
 
 def _amd_smi(prefix: str) -> Source:
-    from oomwatch_agent.amd_tools import AmdSmiToolReader  # noqa: PLC0415
-    from oomwatch_agent.cards import CardSource  # noqa: PLC0415
+    from oomwatch_agent.cards.amd_tools import AmdSmiToolReader  # noqa: PLC0415
+    from oomwatch_agent.cards.card import CardSource  # noqa: PLC0415
 
     return CardSource(AmdSmiToolReader(command=(program("amd-smi") or "amd-smi",)), prefix)
 
 
 def _rocm_smi(prefix: str) -> Source:
-    from oomwatch_agent.amd_tools import RocmSmiReader  # noqa: PLC0415
-    from oomwatch_agent.cards import CardSource  # noqa: PLC0415
+    from oomwatch_agent.cards.amd_tools import RocmSmiReader  # noqa: PLC0415
+    from oomwatch_agent.cards.card import CardSource  # noqa: PLC0415
 
     return CardSource(RocmSmiReader(command=(program("rocm-smi") or "rocm-smi",)), prefix)
 
 
 def _npu_smi(prefix: str) -> Source:
-    from oomwatch_agent.ascend import NpuSmiReader  # noqa: PLC0415
-    from oomwatch_agent.cards import CardSource  # noqa: PLC0415
+    from oomwatch_agent.cards.ascend import NpuSmiReader  # noqa: PLC0415
+    from oomwatch_agent.cards.card import CardSource  # noqa: PLC0415
 
     return CardSource(NpuSmiReader(command=(program("npu-smi") or "npu-smi",)), prefix)

@@ -1,0 +1,1 @@
+"""What rollout engines say of themselves on their metrics pages."""

@@ -1,0 +1,1 @@
+"""The ear for probes within the trainer's processes (oomwatch_probe is the mouth)."""
