@@ -14,7 +14,7 @@ an event is told apart by "kind".
 """
 
 import enum
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -282,7 +282,10 @@ class Step(_Body, frozen=True, kw_only=True, tag="step"):
 
 
 class TorchMemory(_Body, frozen=True, kw_only=True, tag="torch_memory"):
-    """torch's allocator at one point of the program. `at_point` is a head that the parser knows, else None."""
+    """torch's allocator at one point of the program. `at_point` is a head that the parser knows, else None.
+
+    `ends_phase` is a phase that is over by then, where the point does not tell which one has begun.
+    """
 
     reserved_bytes: Bytes | None = None
     allocated_bytes: Bytes | None = None
@@ -290,7 +293,8 @@ class TorchMemory(_Body, frozen=True, kw_only=True, tag="torch_memory"):
     device_total_bytes: Bytes | None = None
     device_free_bytes: Bytes | None = None  # where a program prints that alone (SGLang's "avail mem")
     at_point: Text | None = None
-    phase: Text | None = None
+    phase: Text | None = None  # one of PHASES
+    ends_phase: Text | None = None  # one of PHASES
     step: Count | None = None
     gpu: Name | None = None  # set by the agent where the process could be mapped to a GPU
 
@@ -498,6 +502,11 @@ ServerMessage: TypeAlias = Welcome | Refused | Ack
 Severity: TypeAlias = Literal["info", "warning", "critical"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
 AlertState: TypeAlias = Literal["pending", "firing", "resolved"]
+# Why an alert ended. Each has its words in the catalogue: `reason.` and the words with _ between them.
+TransitionReason: TypeAlias = Literal[
+    "recovered", "rule removed", "run ended", "no longer listed", "no longer watched", "node removed"
+]
+TRANSITION_REASONS: tuple[TransitionReason, ...] = get_args(TransitionReason)
 Fact: TypeAlias = float | int | str
 
 
@@ -526,7 +535,7 @@ class Transition(_Value, frozen=True, kw_only=True):
     limit: float | None = None
     unit: str | None = None  # "ratio", "bytes", "seconds", "per_minute", "count"
     facts: dict[str, Fact] = {}
-    reason: str | None = None  # why it was resolved: "recovered", "rule removed", "run ended"
+    reason: TransitionReason | None = None  # why it was resolved
     texts: dict[str, AlertText] = {}  # by language; put in once the core has judged, kept so that history stays as said
     simulated: bool = False
 
@@ -549,7 +558,7 @@ class Alert(_Value, frozen=True, kw_only=True):
     facts: dict[str, Fact] = {}
     stale: bool = False  # no data of its subject for a while: it stays open, and says so
     simulated: bool = False
-    reason: str | None = None
+    reason: TransitionReason | None = None
 
 
 # ---------------------------------------------------------------- server -> browser (/ws/live)
@@ -716,7 +725,16 @@ class RulesChanged(_Message, frozen=True, kw_only=True, tag="rules"):
     rules: tuple[Rule, ...] = ()
 
 
-LiveMessage: TypeAlias = Snapshot | Tick | NodeChanged | RunChanged | AlertChanged | TorchPoint | RulesChanged
+class Forgotten(_Message, frozen=True, kw_only=True, tag="forgotten"):
+    """Nodes and runs that are no more: nothing was heard of them for a day, or a person said that a node is gone."""
+
+    nodes: tuple[Name, ...] = ()
+    runs: tuple[Name, ...] = ()
+
+
+LiveMessage: TypeAlias = (
+    Snapshot | Tick | NodeChanged | RunChanged | AlertChanged | TorchPoint | RulesChanged | Forgotten
+)
 
 
 # ---------------------------------------------------------------- coding

@@ -81,6 +81,19 @@ test("a run's new steps are appended to those known", () => {
   assert.equal(run?.reshard_cycles_total, 13);
 });
 
+test("a node and a run that were forgotten are gone, and may come again", () => {
+  const { store } = goldenStore();
+  /** @type {Set<string>[]} */
+  const changes = [];
+  store.subscribe((topics) => changes.push(topics));
+  store.receive(goldenText("forgotten"));
+  assert.deepEqual([store.nodes.size, store.runs.size], [0, 0]);
+  assert.deepEqual([...changes[0]].sort(), ["nodes", "runs"]);
+  store.receive(goldenText("node"));
+  store.receive(goldenText("run"));
+  assert.deepEqual([store.nodes.size, store.runs.size], [1, 1]);
+});
+
 test("the phases told with a change replace those from their beginning on", () => {
   const { store } = goldenStore();
   const message = JSON.parse(goldenText("run"));

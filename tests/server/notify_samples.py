@@ -19,7 +19,7 @@ def transition(
     limit: float | None = 0.85,
     unit: str | None = "ratio",
     simulated: bool = False,
-    reason: str | None = None,
+    reason: wire.TransitionReason | None = None,
     facts: dict[str, wire.Fact] | None = None,
     texts: dict[str, wire.AlertText] | None = None,
 ) -> wire.Transition:

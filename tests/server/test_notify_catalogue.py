@@ -30,6 +30,12 @@ def test_every_key_that_notifications_use_is_known_and_none_is_left_over() -> No
     assert used == {key for key in entries() if key.startswith("notify.")}
 
 
+def test_every_reason_of_an_alerts_end_has_its_words_and_none_is_left_over() -> None:
+    """One family of keys serves the page and the notifications."""
+    known = {key.removeprefix("reason.") for key in entries() if key.startswith("reason.")}
+    assert known == {reason.replace(" ", "_") for reason in wire.TRANSITION_REASONS}
+
+
 def test_an_unknown_key_and_a_missing_value_are_errors() -> None:
     with pytest.raises(KeyError, match="unheard_of"):
         say("unheard_of", "en")

@@ -103,7 +103,7 @@ def test_hostile_text_of_any_size_stays_text_within_the_limits(
     text = HOSTILE * length
     words = wire.AlertText(summary=text, description=text, advice=(text,) * 30)
     news = [
-        transition(gpu, node=text[:200], run=text[:200], alert=text[:200], state=state, reason=text, unit=text,
+        transition(gpu, node=text[:200], run=text[:200], alert=text[:200], state=state, reason="run ended", unit=text,
                    texts={"en": words, "zh": words})
         for gpu in range(20)
     ]  # fmt: skip

@@ -70,10 +70,10 @@ def test_a_language_that_the_rule_lacks_falls_back_to_english_and_then_to_the_al
         ("recovered", None),
         ("run ended", "任务已结束"),
         ("rule removed", "规则已删除"),
-        ("node replaced", "node replaced"),
+        ("node removed", "节点已移除"),
     ],
 )
-def test_a_resolution_without_recovery_says_why(reason: str | None, expected: str | None) -> None:
+def test_a_resolution_without_recovery_says_why(reason: wire.TransitionReason | None, expected: str | None) -> None:
     assert words.reason(transition(state="resolved", reason=reason), "zh") == expected
 
 

@@ -166,6 +166,7 @@ LIVE_MESSAGES: dict[str, wire.LiveMessage] = {
         ),
     ),
     "live-rules": wire.RulesChanged(server=SERVER, rules=(RULE,)),
+    "live-forgotten": wire.Forgotten(nodes=("gpu-07",), runs=("qwen7b_grpo",)),
 }
 
 

@@ -101,10 +101,9 @@ def text_of(transition: wire.Transition, language: wire.Language) -> wire.AlertT
 
 def reason(transition: wire.Transition, language: wire.Language) -> str | None:
     """Why it was resolved, where that is something else than recovery."""
-    known = {"rule removed": "notify.reason_rule_removed", "run ended": "notify.reason_run_ended"}
-    if transition.state != "resolved" or transition.reason in (None, "recovered"):
+    if transition.state != "resolved" or transition.reason is None or transition.reason == "recovered":
         return None
-    return say(known[transition.reason], language) if transition.reason in known else transition.reason
+    return say(f"reason.{transition.reason.replace(' ', '_')}", language)
 
 
 def _distinct(things: Iterable[T]) -> list[T]:

@@ -26,7 +26,7 @@ class AlertRow(msgspec.Struct, frozen=True, kw_only=True):
     stale: bool
     simulated: bool
     facts: dict[str, wire.Fact]
-    reason: str | None
+    reason: wire.TransitionReason | None
 
 
 class AlertStory(msgspec.Struct, frozen=True, kw_only=True):

@@ -156,6 +156,8 @@ export class Store extends EventTarget {
         this.server = message.server;
         this.rules = message.rules;
         return this.#changed("rules");
+      case "forgotten":
+        return this.#forget(message);
     }
   }
 
@@ -186,6 +188,13 @@ export class Store extends EventTarget {
       this.ticked.push(reading.node);
     }
     this.#changed("tick");
+  }
+
+  /** Nodes and runs that are no more. @param {import("./wire.js").Forgotten} gone */
+  #forget({ nodes, runs }) {
+    for (const name of nodes) this.nodes.delete(name);
+    for (const name of runs) this.runs.delete(name);
+    this.#changed("nodes", "runs");
   }
 
   /** @param {Node} node */

@@ -367,10 +367,12 @@ const messages = {
   alert: struct({ type: oneOf("alert"), alert }),
   torch: struct({ type: oneOf("torch"), at: number, node: text, memory: torchMemory, run: maybe(text) }),
   rules: struct({ type: oneOf("rules"), server: serverInfo, rules: list(rule) }),
+  forgotten: struct({ type: oneOf("forgotten"), nodes: list(text), runs: list(text) }),
 };
 /** @typedef {ReturnType<typeof messages.snapshot>} Snapshot */
 /** @typedef {ReturnType<typeof messages.tick>} Tick */
 /** @typedef {ReturnType<typeof messages.torch>} TorchPoint */
+/** @typedef {ReturnType<typeof messages.forgotten>} Forgotten */
 /** @typedef {ReturnType<(typeof messages)[keyof typeof messages]>} LiveMessage */
 
 /** An answer of /api/v1/nodes/NAME. @type {Reader<Node>} @throws {WireError} */
