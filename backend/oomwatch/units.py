@@ -38,7 +38,7 @@ def _seconds(text: str) -> float | None:
 
 def parse_quantity(text: str | float) -> Quantity:
     """A bound as a number of its base unit. Raises ValueError that shows the accepted forms."""
-    if isinstance(text, int | float) and not isinstance(text, bool):
+    if isinstance(text, int | float) and not isinstance(text, bool) and abs(text) < float("inf"):
         return Quantity(text)
     compact = str(text).replace(" ", "")
     if _NUMBER.fullmatch(compact):

@@ -11,8 +11,8 @@ GIB = 2**30
 TIMES = {"rollout": 30.0, "old_log_prob": 8.0, "update_actor": 44.0, "update_weights": 3.0}
 
 
-def memory(at_point: str, phase: str | None = None) -> wire.TorchMemory:
-    return wire.TorchMemory(reserved_bytes=GIB, at_point=at_point, phase=phase)
+def memory(at_point: str, phase: str | None = None, ends: str | None = None) -> wire.TorchMemory:
+    return wire.TorchMemory(reserved_bytes=GIB, at_point=at_point, phase=phase, ends_phase=ends)
 
 
 def step(number: int = 1, **times: float) -> wire.Step:
@@ -61,7 +61,7 @@ def test_a_marked_rollout_is_known_while_it_runs() -> None:
     timeline = Timeline()
     timeline.observe(10.0, memory("After resume kv_cache", "rollout"))
     assert timeline.current() == "rollout"
-    timeline.observe(40.0, memory("Before load_fsdp_model_to_gpu"))
+    timeline.observe(40.0, memory("Before load_fsdp_model_to_gpu", ends="rollout"))
     assert timeline.current() is None
     assert told(timeline) == [(10.0, 40.0, "rollout", "mark")]
 
@@ -71,6 +71,16 @@ def test_offloading_does_not_end_a_rollout() -> None:
     timeline.observe(10.0, memory("After resume kv_cache", "rollout"))
     timeline.observe(11.0, memory("After offload_fsdp_model_to_cpu"))
     assert timeline.current() == "rollout"
+
+
+def test_what_a_point_is_called_ends_nothing_by_itself() -> None:
+    timeline = Timeline()
+    timeline.observe(10.0, memory("After resume kv_cache", "rollout"))
+    timeline.observe(11.0, memory("Before load_fsdp_model_to_gpu"))
+    timeline.observe(12.0, memory("Before something of another trainer", ends="update_actor"))
+    assert timeline.current() == "rollout"
+    timeline.observe(40.0, memory("Before something of another trainer", ends="rollout"))
+    assert told(timeline) == [(10.0, 40.0, "rollout", "mark")]
 
 
 def test_sleep_and_wake_lines_bound_a_rollout() -> None:
@@ -83,7 +93,7 @@ def test_sleep_and_wake_lines_bound_a_rollout() -> None:
 
 def verl_step(timeline: Timeline, began_at: float, number: int) -> float:
     """A step as verl 0.9 prints it at DEBUG level; returns when its successor's rollout begins."""
-    timeline.observe(began_at + 31.0, memory("Before load_fsdp_model_to_gpu"))
+    timeline.observe(began_at + 31.0, memory("Before load_fsdp_model_to_gpu", ends="rollout"))
     timeline.observe(began_at + 84.0, memory("Before resume weights", "update_weights"))
     timeline.observe(began_at + 87.0, memory("After resume kv_cache", "rollout"))
     timeline.observe(began_at + 88.0, step(number))

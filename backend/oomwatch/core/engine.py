@@ -19,6 +19,7 @@ from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.core.verdict import UNKNOWN, Verdict
 
 GRID_SECONDS = 1.0
+UNWATCHED_SECONDS = 3600.0  # after an agent's goodbye its alerts stay to be seen for so long
 GRID_POINTS_MAX = 600  # after a longer standstill the grid is taken up again ten minutes back
 FAILURES_KEPT = 1000  # for a caller that never asks for them
 SCOPES: tuple[Scope, ...] = ("gpu", "node", "run")
@@ -95,7 +96,7 @@ class Engine:
         for at in self._grid_until(now):
             for subject in self._subjects_on_grid():
                 transitions += self._judge(subject, TIME, at)
-            transitions += self._end_runs(at)
+            transitions += self._end_runs(at) + self._end_unwatched(at)
         return transitions
 
     def _grid_until(self, now: float) -> Iterator[float]:
@@ -116,13 +117,28 @@ class Engine:
         return list(subjects)
 
     def _end_runs(self, now: float) -> list[wire.Transition]:
-        """A run whose nodes have gone on to another one is over, and so are its own alerts."""
+        """Alerts of a run end with it."""
         over = [
             key
             for key in self._lifecycle.open_keys()
-            if key.subject.scope == "run" and self.fleet.run_is_over(key.subject.name)
+            if key.subject.scope == "run" and self.fleet.run_is_over(key.subject.name, now)
         ]
         return [ended for key in over if (ended := self._lifecycle.end(key, now, "run ended"))]
+
+    def _end_unwatched(self, now: float) -> list[wire.Transition]:
+        """What an agent watched that stopped on purpose, or that it lists no more, nobody will ever see recover."""
+        over = [(key, why) for key in self._lifecycle.open_keys() if (why := self._why_unwatched(key.subject, now))]
+        return [ended for key, why in over if (ended := self._lifecycle.end(key, now, why))]
+
+    def _why_unwatched(self, subject: Subject, now: float) -> str | None:
+        node = self.fleet.nodes.get(subject.name) if subject.scope != "run" else None
+        if node is None:
+            return None
+        if node.stopped and now - node.heard_at > UNWATCHED_SECONDS:
+            return "no longer watched"
+        # A lost GPU vanishes from the list too: that is no end of it.
+        listed = subject.scope == "node" or subject.gpu in node.gpus or subject.gpu in node.lost
+        return None if listed else "no longer listed"
 
     # ------------------------------------------------------------ judging
 
@@ -156,7 +172,7 @@ class Engine:
             return None
         labels = episode.labels if episode else self.fleet.labels(subject)
         transition = self._lifecycle.step(
-            rule, subject, labels, verdict, now, rhythm_seconds=self._rhythm_seconds(subject)
+            rule, subject, labels, verdict, now, rhythm_seconds=self.fleet.rhythm_seconds(subject)
         )
         if verdict.state == "active":
             self._lifecycle.open[subject][rule.key].condition = condition
@@ -174,17 +190,13 @@ class Engine:
                 verdict_of_last = verdict
         return verdict_of_last, last
 
-    def _rhythm_seconds(self, subject: Subject) -> float:
-        run = self.fleet.runs.get(self.fleet.run_of(subject) or "")
-        return (run.steps.rhythm_seconds() or 0.0) if run else 0.0
-
     # ------------------------------------------------------------ rules and restarts
 
     def replace_rules(self, rules: RuleSet, now: float) -> list[wire.Transition]:
         """Put other rules in force. Alerts of rules that are gone are resolved; all others go on."""
         self._take_rules(rules)
-        keys = {rule.key for rule in rules.in_use()}
-        gone = [key for key in self._lifecycle.open_keys() if key.rule not in keys]
+        scopes = {rule.key: rule.scopes for rule in rules.in_use()}
+        gone = [key for key in self._lifecycle.open_keys() if key.subject.scope not in scopes.get(key.rule, ())]
         return [ended for key in gone if (ended := self._lifecycle.end(key, now, "rule removed"))]
 
     def restore(self, firing: Iterable[wire.Transition], now: float) -> list[wire.Transition]:
@@ -206,6 +218,24 @@ class Engine:
     def recall(self, message: wire.AgentMessage, node: str, now: float) -> None:
         """Take a stored message in without judging: what it says was judged when it was new."""
         self._take_in(message, node, now)
+
+    def retire(self, node: str, now: float) -> list[wire.Transition]:
+        """A person says that a node is gone for good: end its alerts and forget it."""
+        keys = [key for key in self._lifecycle.open_keys() if key.subject.scope != "run" and key.subject.name == node]
+        ended = [ended for key in keys if (ended := self._lifecycle.end(key, now, "node removed"))]
+        self.fleet.nodes.pop(node, None)
+        return ended
+
+    def excuse_silence(self, seconds: float) -> None:
+        """The server stood still for so long: the nodes' silence in that time is not theirs."""
+        self.fleet.shift_heard(seconds)
+
+    def clock_jumped(self, seconds: float) -> None:
+        """The server's clock was set by so much (negative: back). What was measured by it moves along."""
+        self.fleet.shift_heard(seconds)
+        self._lifecycle.clock_jumped(seconds)
+        if self._grid_at is not None:
+            self._grid_at += floor(seconds / GRID_SECONDS) * GRID_SECONDS
 
     def forget(self, before: float) -> tuple[list[str], list[str]]:
         """Drop what was last heard before a time and has nothing open; the names of the nodes and of the runs."""

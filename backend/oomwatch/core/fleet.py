@@ -4,7 +4,7 @@ The fleet is fed by the engine, one wire message at a time, and decides nothing.
 of the core beside the lifecycles.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator
 from typing import Literal, NamedTuple
 
@@ -20,15 +20,21 @@ Scope = Literal["gpu", "node", "run"]
 # What can make a condition true: a sample's readings, its figures of torch, an event, or that time has passed.
 News = Literal["readings", "torch", "events", "time"]
 
-WINDOW_SECONDS_MAX = 3600.0  # what a rule may look back: four steps of a quarter of an hour
+WINDOW_SECONDS_MAX = 21600.0  # what a rule may look back: eight steps of three quarters of an hour
 PEAK_SLICE_SECONDS = 10.0
 PEAK_KEEP_SECONDS = 1800.0
-TORCH_SLICE_SECONDS = 10.0  # the probe reads at 1-2 Hz; a trend needs no more than its peaks
+TORCH_SLICE_SECONDS = 60.0  # the probe reads at 1-2 Hz; a trend needs no more than its peaks
 PROBE_FRESH_SECONDS = 60.0  # while a probe tells, log lines of the same GPU are not mixed in
 NOTABLE_KEPT = 64
 CYCLE_MARKS_KEPT = 2000
+MARKER_CURRENT_SECONDS = 600.0  # a marker that was not printed for so long, and for so many steps, is one of the past
+MARKER_CURRENT_STEPS = 3
 RUN_QUIET_SECONDS = 1800.0  # another run's events, and none of this one's for so long: this one has left the node
 
+
+RUN_OVER_SECONDS = 3600.0  # so long without a word, and without ten steps, on nodes that are watched: the run has ended
+RUN_OVER_STEPS = 10
+RUN_WATCHED_SECONDS = 60.0
 
 # The events that a rule may name: they are kept with their GPU or node for a while.
 NOTABLE = (wire.DeviceOom, wire.HostOom, wire.DiskFull, wire.ShmSmall, wire.GpuLost, wire.NcclError)
@@ -50,9 +56,12 @@ class Notable(NamedTuple):
     origin: wire.Origin | None
 
 
+Printer = tuple[str, int | None]  # node and process id: ids repeat between nodes
+
+
 class CycleMark(NamedTuple):
     at: float
-    pid: int | None
+    printer: Printer
 
 
 class GpuRecord:
@@ -110,6 +119,7 @@ class NodeRecord:
         self.heard_at = now
         self.stopped = False
         self.gpus: dict[str, GpuRecord] = {}
+        self.lost: set[str] = set()  # GPUs that were lost when they were last listed, and have not come back
         self.subjects: tuple[Subject, ...] = ()  # the node and its GPUs
         self.host: wire.HostSample | None = None
         self.host_at = 0.0
@@ -138,6 +148,7 @@ class NodeRecord:
         """Take new facts over. A GPU that is no longer listed is forgotten: the agent lists what the driver lists."""
         self.hello, self.heard_at, self.stopped = hello, now, False
         known = self.gpus
+        self.lost |= {label for label, gpu in known.items() if gpu.status == "lost"}
         self.gpus = {}
         for facts in hello.facts.gpus:
             record = known.get(facts.gpu)
@@ -145,6 +156,7 @@ class NodeRecord:
                 record = GpuRecord(hello.node, facts)
             record.facts = facts
             self.gpus[facts.gpu] = record
+        self.lost -= set(self.gpus)
         self.subjects = (self.subject, *(gpu.subject for gpu in self.gpus.values()))
 
     def observe(self, sample: wire.Sample) -> None:
@@ -202,33 +214,13 @@ class RunRecord:
         self.torch_reserved = Window(WINDOW_SECONDS_MAX)  # of processes that could not be mapped to a GPU
         self.torch_subject: Subject | None = None  # where the trainer's rank 0 was last seen
         self.cycle_marks: dict[str, deque[CycleMark]] = {}
-        self.cycle_totals: dict[str, dict[int | None, int]] = {}
+        self.cycle_totals: dict[str, dict[Printer, int]] = {}
         self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)  # of processes whose node is not known
 
-    def mark_cycle(self, marker: str, at: float, pid: int | None) -> None:
-        self.cycle_marks.setdefault(marker, deque(maxlen=CYCLE_MARKS_KEPT)).append(CycleMark(at, pid))
+    def mark_cycle(self, marker: str, at: float, printer: Printer) -> None:
+        self.cycle_marks.setdefault(marker, deque(maxlen=CYCLE_MARKS_KEPT)).append(CycleMark(at, printer))
         totals = self.cycle_totals.setdefault(marker, {})
-        totals[pid] = totals.get(pid, 0) + 1
-
-    def cycle_marker(self) -> str | None:
-        """The most reliable of the markers that this run prints: the one to count cycles by."""
-        ranked = [marker for marker in wire.RESHARD_MARKERS if marker in self.cycle_marks]
-        return ranked[0] if ranked else next(iter(self.cycle_marks), None)
-
-    def cycles_total(self) -> int:
-        """Cycles since first sight. Several processes print the same cycle, so the busiest one's count is the run's."""
-        marker = self.cycle_marker()
-        return max(self.cycle_totals[marker].values()) if marker else 0
-
-    def cycles_between(self, start: float, end: float) -> int:
-        marker = self.cycle_marker()
-        if marker is None:
-            return 0
-        by_pid: dict[int | None, int] = {}
-        for mark in self.cycle_marks[marker]:
-            if start < mark.at <= end:
-                by_pid[mark.pid] = by_pid.get(mark.pid, 0) + 1
-        return max(by_pid.values(), default=0)
+        totals[printer] = totals.get(printer, 0) + 1
 
     def absorb(self, other: "RunRecord") -> None:
         """Take over what was told of this run under another name: little, for a run is named when it starts."""
@@ -240,7 +232,26 @@ class RunRecord:
             self.steps, self.timeline, self.sights = other.steps, other.timeline, other.sights
         for marker, marks in other.cycle_marks.items():
             for mark in marks:
-                self.mark_cycle(marker, mark.at, mark.pid)
+                self.mark_cycle(marker, mark.at, mark.printer)
+
+    def cycle_marker(self) -> str | None:
+        """The most reliable of the markers that this run still prints: the one to count cycles by."""
+        since = self.last_seen_at - max(
+            MARKER_CURRENT_SECONDS, MARKER_CURRENT_STEPS * (self.steps.rhythm_seconds() or 0.0)
+        )
+        ranked = [marker for marker in (*wire.RESHARD_MARKERS, *self.cycle_marks) if marker in self.cycle_marks]
+        current = (marker for marker in ranked if self.cycle_marks[marker][-1].at >= since)
+        return next(current, ranked[0] if ranked else None)
+
+    def cycles_total(self) -> int:
+        """Cycles since first sight. Several processes print the same cycle, so the busiest one's count is the run's."""
+        marker = self.cycle_marker()
+        return max(self.cycle_totals[marker].values()) if marker else 0
+
+    def cycles_between(self, start: float, end: float) -> int:
+        marks = self.cycle_marks.get(self.cycle_marker() or "", ())
+        counts = Counter(mark.printer for mark in marks if start < mark.at <= end)
+        return max(counts.values(), default=0)
 
 
 class Fleet:
@@ -272,7 +283,22 @@ class Fleet:
         if node is None:
             return None
         gpu = node.gpus.get(subject.gpu) if subject.scope == "gpu" else None
-        return (gpu.run if gpu else None) or node.sole_run()
+        # A run that has left the node is nobody's on it any more, though it may once have been this GPU's.
+        return gpu.run if gpu is not None and gpu.run in node.runs else node.sole_run()
+
+    def rhythm_seconds(self, subject: Subject) -> float:
+        """How long a step of the subject's run takes; 0 where that is not known."""
+        run = self.runs.get(self.run_of(subject) or "")
+        return (run.steps.rhythm_seconds() or 0.0) if run else 0.0
+
+    def warm_since(self, subject: Subject) -> float:
+        """Since when the subject's run is past the steps that warm up; what came before says nothing of a trend."""
+        run = self.runs.get(self.run_of(subject) or "")
+        return run.steps.warm_since() if run else float("-inf")
+
+    def is_probed(self, subject: Subject, now: float) -> bool:
+        gpu = self.gpu(subject) if subject.scope == "gpu" else None
+        return gpu is not None and gpu.is_probed(now)
 
     def gpus_of_run(self, run: RunRecord) -> Iterator[GpuRecord]:
         for name in run.nodes:
@@ -305,14 +331,19 @@ class Fleet:
             self._hear_of(hello.run, node, now)
         return node
 
-    def run_is_over(self, run: str) -> bool:
-        """Whether every node that told of a run has gone on to another one, or it turned out to be another one."""
+    def run_is_over(self, run: str, now: float) -> bool:
+        """Whether a run is seen to have ended: its nodes are being watched, and nothing of it is told any more."""
         if run in self.names:
-            return True
+            return True  # it turned out to be another one
         record = self.runs.get(run)
-        return record is not None and all(
-            run not in node.runs and bool(node.runs) for name in record.nodes if (node := self.nodes.get(name))
-        )
+        if record is None:
+            return True
+        nodes = [node for name in record.nodes if (node := self.nodes.get(name))]
+        if all(run not in node.runs and bool(node.runs) for node in nodes):
+            return True  # they have all gone on to another one
+        quiet_seconds = max(RUN_OVER_SECONDS, RUN_OVER_STEPS * (record.steps.rhythm_seconds() or 0.0))
+        watched = all(node.stopped or now - node.heard_at < RUN_WATCHED_SECONDS for node in nodes)
+        return watched and now - record.last_seen_at > quiet_seconds
 
     def observe_sample(self, sample: wire.Sample, node: NodeRecord) -> tuple[Subject, ...]:
         """Take the readings of a node in; returns the subjects that they concern."""
@@ -336,10 +367,11 @@ class Fleet:
         gpu = place if isinstance(place, GpuRecord) else None
         if gpu is not None and run is not None:
             gpu.run = run.name
+            self.nodes[gpu.subject.name].hear_of(run.name, event.at)
         concerned = [place.subject]
         if run is not None:
             concerned.append(run.subject)
-            concerned += self._observe_run(event, run, gpu)
+            concerned += self._observe_run(event, run, node, gpu)
         if isinstance(event.body, NOTABLE) and not event.backlog:
             place.notable.append(Notable(event.at, event.body, event.origin))
         return list(dict.fromkeys(concerned))
@@ -403,7 +435,7 @@ class Fleet:
         run.simulated = node.hello.simulated
         return run
 
-    def _observe_run(self, event: wire.Event, run: RunRecord, gpu: GpuRecord | None) -> list[Subject]:
+    def _observe_run(self, event: wire.Event, run: RunRecord, node: NodeRecord, gpu: GpuRecord | None) -> list[Subject]:
         body, pid = event.body, event.origin.pid if event.origin else None
         run.sights.observe(event)
         if isinstance(body, wire.Config):
@@ -418,7 +450,7 @@ class Fleet:
             return []
         run.timeline.observe(event.at, body)
         if isinstance(body, wire.Reshard):
-            run.mark_cycle(body.marker, event.at, pid)
+            run.mark_cycle(body.marker, event.at, (node.name, pid))
         if isinstance(body, wire.TorchMemory):
             self._observe_torch(event.at, body, run, gpu)
         return []
@@ -453,7 +485,12 @@ class Fleet:
     def _smallest_card(self, run: RunRecord) -> int | None:
         return min((gpu.usable_bytes for gpu in self.gpus_of_run(run)), default=None)
 
-    # ------------------------------------------------------------ forgetting
+    # ------------------------------------------------------------ clocks and forgetting
+
+    def shift_heard(self, seconds: float) -> None:
+        """Move the time at which every node was heard: the server's clock jumped, or the server itself stood still."""
+        for node in self.nodes.values():
+            node.heard_at += seconds
 
     def forget(self, before: float, busy: Collection[Subject]) -> tuple[list[str], list[str]]:
         """Drop the nodes and runs that nothing was heard of since `before`, but for `busy` ones; their names."""

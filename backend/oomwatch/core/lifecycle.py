@@ -124,6 +124,14 @@ class Lifecycle:
             return self.end(key, now, "recovered")
         return None
 
+    def clock_jumped(self, seconds: float) -> None:
+        """Move the times that the next judgement is measured from; those that people were told stay."""
+        for episodes in self.open.values():
+            for episode in episodes.values():
+                episode.judged_at += seconds
+        for key in self._last_active:
+            self._last_active[key] += seconds
+
     def forget(self, before: float) -> None:
         """Drop the rhythms of what has long been quiet."""
         for key in [key for key, at in self._last_active.items() if at < before and self.find(key) is None]:

@@ -23,9 +23,6 @@ LATE_SECONDS = 2 * UNCERTAIN_SECONDS  # between a mark and a step line that tell
 SPANS_KEPT = 4000  # 400 steps of ten phases
 How = Literal["mark", "step line"]
 
-# Points of verl's memory lines that name no phase, but only occur once the rollout is over.
-_ROLLOUT_IS_OVER = ("load_fsdp_model_to_gpu", "load_fsdp_optimizer", "load_megatron_model_to_gpu")
-
 
 class Span(NamedTuple):
     start: float
@@ -72,8 +69,8 @@ class Timeline:
         elif isinstance(body, wire.TorchMemory):
             if body.phase is not None:
                 self._mark(at, body.phase)
-            elif any(point in (body.at_point or "").lower().replace("offload", "") for point in _ROLLOUT_IS_OVER):
-                self._leave(at, "rollout")
+            elif body.ends_phase is not None:
+                self._leave(at, body.ends_phase)
         elif isinstance(body, wire.EngineWake):
             self._mark(at, "rollout" if "kv_cache" in body.tags or not body.tags else "update_weights")
         elif isinstance(body, wire.EngineSleep):

@@ -29,7 +29,15 @@ class Signal(NamedTuple):
     facts: tuple[str, ...] = ()
     explain: Callable[[Fleet, Subject], dict[str, wire.Fact]] = lambda _fleet, _subject: {}
     window: Callable[[Fleet, Subject], Window | None] | None = None  # for conditions that look back over time
+    ceiling: Callable[[Fleet, Subject, float], float | None] | None = None  # what the signal cannot exceed, if known
     step_value: Callable[[wire.Step], float | None] | None = None  # for conditions that look back over steps
+
+    def check_bound(self, name: str, bound: float) -> None:
+        """Raises ValueError for a bound that the signal can never cross: 85 for a share, a negative size."""
+        if self.unit == "ratio" and not 0 <= bound <= 1:
+            raise ValueError(f"{name}: {bound:g} is no share; write 85% or 0.85")
+        if self.unit not in ("ratio", "celsius") and bound < 0:
+            raise ValueError(f"{name}: {bound:g} is below zero, where this metric never is")
 
 
 def stale_after_seconds(node: NodeRecord) -> float:
@@ -95,6 +103,15 @@ def _torch_reserved_ratio(fleet: Fleet, subject: Subject, now: float) -> float |
     window = _torch_window(fleet, subject)
     latest = window.latest() if window else None
     return None if latest is None or latest.at > now + STALE_SECONDS_MIN else latest.value
+
+
+def _device_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
+    """Use of the fullest of the subject's GPUs; None where one of them does not tell."""
+    run = fleet.runs.get(subject.name) if subject.scope == "run" else None
+    cards = [gpu.subject for gpu in fleet.gpus_of_run(run)] if run else [subject]
+    ratios = [_gpu_used_ratio(fleet, card, now) for card in cards]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return max(known) if known and len(known) == len(ratios) else None
 
 
 def _fresh_host(fleet: Fleet, subject: Subject, now: float) -> tuple[wire.HostSample, wire.HostFacts] | None:
@@ -183,8 +200,9 @@ def _reshard_step_ratio(step: wire.Step) -> float | None:
 
 def _step_signal(unit: str, about: str, value_of: Callable[[wire.Step], float | None]) -> Signal:
     def read(fleet: Fleet, subject: Subject, _now: float) -> float | None:
+        """Of the last step, unless it is one of those that warm up: their times say nothing."""
         record = last_step(fleet.runs.get(subject.name), value_of)
-        return value_of(record.step) if record else None
+        return value_of(record.step) if record and record.usual else None
 
     def explain(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
         record = last_step(fleet.runs.get(subject.name), value_of)
@@ -223,6 +241,7 @@ SIGNALS: dict[str, Signal] = {
         _torch_reserved_ratio,
         ("torch", "events"),
         window=_torch_window,
+        ceiling=_device_ratio,
     ),
     "host_memory_ratio": Signal(
         ("node",),

@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from statistics import median
 from typing import NamedTuple
 
+from msgspec import structs
+
 from oomwatch import wire
 
 STEPS_KEPT = 500
 WARM_UP_STEPS = 3
 RHYTHM_STEPS = 5  # the pace of a run is the median of this many steps
+SAME_STEP_SECONDS = 30.0  # a step that comes again sooner is told by another process or file; a resume takes longer
 
 
 class StepRecord(NamedTuple):
@@ -32,7 +35,7 @@ class StepHistory:
     def __init__(self) -> None:
         self._records: deque[StepRecord] = deque(maxlen=STEPS_KEPT)
         self._segment = 0
-        self._pid: int | None = None
+        self._pids: set[int] = set()  # that print step lines in this segment
         self._rhythm: tuple[float | None] | None = None  # measured once after each step
 
     def __iter__(self) -> Iterator[StepRecord]:
@@ -42,30 +45,47 @@ class StepHistory:
         return len(self._records)
 
     def add(self, at: float, step: wire.Step, *, pid: int | None, backlog: bool) -> StepRecord | None:
-        """Take a step in; None where it is one that is known already (the same line, read twice)."""
+        """Take a step in; None where it is one that is known already, to which it may add figures."""
         last = self._records[-1] if self._records else None
-        if last is not None and last.step == step:
+        if last is not None and self._is_told_again(last, at, step):
+            self._pids |= {pid} if pid else set()
+            self._records[-1] = last._replace(step=_filled(last.step, step))
             return None
         resumed = last is not None and self._is_resume(last.step, step, pid)
-        self._segment += resumed
-        self._pid = pid or self._pid
+        if resumed:
+            self._segment += 1
+            self._pids = set()
+        self._pids |= {pid} if pid else set()
         usual = not (resumed or step.validation_only or step.step <= WARM_UP_STEPS)
         record = StepRecord(at, step, self._segment, usual, backlog)
         self._records.append(record)
         self._rhythm = None
         return record
 
+    @staticmethod
+    def _is_told_again(last: StepRecord, at: float, step: wire.Step) -> bool:
+        """The same line read twice, or the same step told by another process (with other figures, or other digits)."""
+        if last.step == step:
+            return True
+        same = last.step.step == step.step and last.step.validation_only == step.validation_only
+        return same and abs(at - last.at) < SAME_STEP_SECONDS
+
     def _is_resume(self, last: wire.Step, step: wire.Step, pid: int | None) -> bool:
-        """A training step that comes again, or that another process prints. (Validation shares its step's number.)"""
+        """A training step that comes again, or that a new process prints. (Validation shares its step's number.)"""
         if last.validation_only or step.validation_only:
             return step.step < last.step
-        return step.step <= last.step or (pid is not None and self._pid is not None and pid != self._pid)
+        return step.step <= last.step or (pid is not None and bool(self._pids) and pid not in self._pids)
 
     def segment(self) -> list[StepRecord]:
         """The training steps since the last restart, oldest first."""
         return [
             record for record in self._records if record.segment == self._segment and not record.step.validation_only
         ]
+
+    def warm_since(self) -> float:
+        """When the last warm-up step of this segment ended; minus infinity where it was not seen."""
+        warming = [record.at for record in self.segment() if record.step.step <= WARM_UP_STEPS]
+        return warming[-1] if warming else float("-inf")
 
     def rhythm_seconds(self) -> float | None:
         """How long a step takes now: between lines where they were read live, else as the trainer timed it."""
@@ -81,3 +101,10 @@ class StepHistory:
             return median(between)
         timed = [record.step.step_seconds for record in recent if record.step.step_seconds is not None]
         return median(timed) if timed else None
+
+
+def _filled(known: wire.Step, told: wire.Step) -> wire.Step:
+    """A step with the figures that another line of it adds."""
+    empty = {name for name, value in structs.asdict(known).items() if value is None or value == {}}
+    added = {name: value for name, value in structs.asdict(told).items() if name in empty and value not in (None, {})}
+    return structs.replace(known, **added) if added else known

@@ -23,6 +23,8 @@ class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forb
     def __post_init__(self) -> None:
         if self.window <= 0:
             raise ValueError("window must be longer than 0s")
+        if self.above_per_minute < 0:
+            raise ValueError("above_per_minute cannot be negative")
 
     @property
     def scopes(self) -> tuple[Scope, ...]:

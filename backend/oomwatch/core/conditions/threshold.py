@@ -23,6 +23,10 @@ class Threshold(
         signal(self.metric)
         if (self.above is None) == (self.below is None):
             raise ValueError("give one of above and below")
+        if self.above is not None:
+            signal(self.metric).check_bound("above", self.above)
+        if self.below is not None:
+            signal(self.metric).check_bound("below", self.below)
 
     @cached_property
     def _signal(self) -> Signal:
