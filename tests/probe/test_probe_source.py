@@ -21,7 +21,7 @@ from oomwatch import wire
 from oomwatch_agent.probe.receiver import MAX_SENDERS, Datagram, Place, ProbeSocket, _set_mode, listen, usual_places
 from oomwatch_agent.probe.report import MAX_DATAGRAM_BYTES, decode
 from oomwatch_agent.probe.source import ProbeSource
-from oomwatch_agent.source import Reading, SourceMissingError
+from oomwatch_agent.source import Identity, KnownBy, Reading, SourceMissingError
 
 GIB = 1024**3
 DEADLINE_SECONDS = 20.0
@@ -172,6 +172,18 @@ def test_the_source_says_how_many_it_hears(source: ProbeSource, path: Path) -> N
     assert source.read(slow=False).facts is None, "nothing has changed"
 
 
+def test_a_run_that_a_person_gave_the_process_is_told_as_such(path: Path) -> None:
+    source = ProbeSource(str(path))
+    source.open()
+    _send(path, _report(rank=3, role="actor", run="mine"))
+    reading = _heard(source)
+    told = Identity(pid=os.getpid(), run="mine", run_by=KnownBy.PERSON, rank=3, role="actor")
+    assert reading.identities == (told,)
+    assert [found.run_by for found in reading.found] == [KnownBy.PERSON]
+    assert source.read(slow=True).identities == (told,)
+    source.close()
+
+
 def test_a_run_that_the_process_does_not_name_is_read_from_its_environment(path: Path) -> None:
     code = SENDER + "sys.stdin.read()"
     source = ProbeSource(str(path))
@@ -181,6 +193,7 @@ def test_a_run_that_the_process_does_not_name_is_read_from_its_environment(path:
     with subprocess.Popen(program, env=environ, stdin=subprocess.PIPE) as sender:
         reading = _heard(source)
         assert [sample.run for sample in reading.torch] == [found.run for found in reading.found] == ["grpo-17"]
+        assert reading.identities == (Identity(pid=sender.pid, run="grpo-17", run_by=KnownBy.BATCH_JOB),)
         sender.communicate()
     source.close()
 

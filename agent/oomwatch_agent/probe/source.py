@@ -11,7 +11,7 @@ import msgspec
 from oomwatch import wire
 from oomwatch_agent.probe.receiver import MAX_SENDERS, Datagram, ProbeSocket, listen, listen_at, usual_places
 from oomwatch_agent.probe.report import DeviceMemory, Report, decode
-from oomwatch_agent.source import Found, Reading, SourceMissingError
+from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
 from oomwatch_agent.who.processes import Processes
 
 SILENT_SECONDS = 10.0  # ten messages missing: the process is gone, or as good as
@@ -30,6 +30,7 @@ class _Guest(msgspec.Struct, frozen=True):
     heard_at: float
     pid_of_kernel: bool
     run: str | None
+    run_by: KnownBy
 
 
 class ProbeSource:
@@ -70,7 +71,9 @@ class ProbeSource:
         self._forget(now)
         before, self._facts = self._facts, self._look()
         torch = tuple(sample for pid, guest in self._guests.items() for sample in _samples(pid, guest))
-        return Reading(torch=torch, found=found, facts=self._facts if self._facts != before else None)
+        identities = tuple(_identity(pid, guest) for pid, guest in self._guests.items()) if slow or found else ()
+        facts = self._facts if self._facts != before else None
+        return Reading(torch=torch, found=found, identities=identities, facts=facts)
 
     def close(self) -> None:
         """Probes notice by themselves, and when the agent is back as well."""
@@ -99,13 +102,18 @@ class ProbeSource:
         known = self._guests.get(pid)
         if known is None and len(self._guests) >= MAX_SENDERS:
             return
-        run = report.run or (known.run if known else self._run_of(pid))
-        self._guests[pid] = _Guest(report, now, datagram.pid is not None, run)
+        run, run_by = self._run_of(pid, report, known)
+        guest = self._guests[pid] = _Guest(report, now, datagram.pid is not None, run, run_by)
         if report.devices and (known is None or not known.report.devices):
-            yield _introduction(pid, report, run)
+            yield _introduction(pid, guest)
 
-    def _run_of(self, pid: int) -> str | None:
-        return self._processes.describe([pid])[pid].run
+    def _run_of(self, pid: int, report: Report, known: _Guest | None) -> tuple[str | None, KnownBy]:
+        if report.run:
+            return report.run, KnownBy.PERSON
+        if known is not None:
+            return known.run, known.run_by
+        described = self._processes.describe([pid])[pid]
+        return described.run, described.run_by
 
     def _forget(self, now: float) -> None:
         self._guests = {pid: guest for pid, guest in self._guests.items() if _lives(pid, guest, now)}
@@ -138,7 +146,13 @@ def _counters(device: DeviceMemory) -> dict[str, int | None]:
     return {name: getattr(device, name) for name in _COUNTERS}
 
 
-def _introduction(pid: int, report: Report, run: str | None) -> Found:
+def _identity(pid: int, guest: _Guest) -> Identity:
+    report = guest.report
+    return Identity(pid=pid, run=guest.run, run_by=guest.run_by, rank=report.rank, role=report.role)
+
+
+def _introduction(pid: int, guest: _Guest) -> Found:
+    report = guest.report
     body = wire.Probe(
         door=report.door,
         torch_version=report.torch_version,
@@ -147,7 +161,8 @@ def _introduction(pid: int, report: Report, run: str | None) -> Found:
         role=report.role,
         gpus=tuple(name for name in report.gpu_names() if name),
     )
-    return Found(body=body, origin=wire.Origin(source="probe", pid=pid, rank=report.rank), run=run)
+    origin = wire.Origin(source="probe", pid=pid, rank=report.rank)
+    return Found(body=body, origin=origin, run=guest.run, run_by=guest.run_by)
 
 
 def _lives(pid: int, guest: _Guest, now: float) -> bool:

@@ -22,6 +22,8 @@ from oomwatch_agent.who.roles import role_of
 _LIMIT_SECONDS = 0.5
 _NAME_LENGTH = 100
 _PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
+# Names of the replicas of Kubeflow's PyTorchJob and MPIJob.
+_KUBEFLOW_POD = re.compile(r"(.+)-(?:master|worker|launcher)-\d+")
 _STARTED_AFTER_NAME = 19  # starttime is field 22 of /proc/PID/stat; the first after the name's ")" is field 3
 
 
@@ -155,11 +157,14 @@ def _slurm_job(variables: Mapping[str, str]) -> str | None:
 
 
 def _kubernetes_job(variables: Mapping[str, str]) -> str | None:
-    """The pods of an indexed Job are called JOB-INDEX, and know their index. Other pods do not know their job."""
+    """Of a pod, by its name: those of an indexed Job are called JOB-INDEX and know their index, those of Kubeflow's
+    jobs JOB-worker-INDEX. Other pods do not know their job."""
     index, host = variables.get("JOB_COMPLETION_INDEX"), variables.get("HOSTNAME", "")
-    if "KUBERNETES_SERVICE_HOST" not in variables or not index or not host.endswith(f"-{index}"):
+    if "KUBERNETES_SERVICE_HOST" not in variables:
         return None
-    return host.removesuffix(f"-{index}") or None
+    if kubeflow := _KUBEFLOW_POD.fullmatch(host):
+        return kubeflow[1]
+    return host.removesuffix(f"-{index}") or None if index and host.endswith(f"-{index}") else None
 
 
 @functools.lru_cache(maxsize=1024)
