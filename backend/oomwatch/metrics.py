@@ -12,8 +12,8 @@ from prometheus_client.registry import Collector
 
 from oomwatch import __version__
 from oomwatch.core.allocator import TOGETHER_PID, UNKNOWN, Allocator, plus
-from oomwatch.core.fleet import WINDOW_SECONDS_MAX, GpuRecord, NodeRecord, RunRecord
 from oomwatch.core.hostmemory import tightest
+from oomwatch.core.records import WINDOW_SECONDS_MAX, GpuRecord, NodeRecord, RunRecord
 from oomwatch.core.signals import last_step, stale_after_seconds
 from oomwatch.service.service import Service
 from oomwatch.service.views import ENGINES_SHOWN_SECONDS, state_of

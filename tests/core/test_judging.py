@@ -4,7 +4,8 @@ from msgspec import Struct
 from tests.core.story import CARD_BYTES, Story, rules_of
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, News, Scope, Subject
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.records import News, Scope, Subject
 from oomwatch.core.rule import Override, Rule, RuleSet
 from oomwatch.core.verdict import INACTIVE, Verdict
 

@@ -3,7 +3,7 @@
 from tests.core.story import SHIPPED, Story, rules_of
 
 from oomwatch import wire
-from oomwatch.core.fleet import Subject
+from oomwatch.core.records import Subject
 from oomwatch.core.rule import RuleSet
 
 HIGH = rules_of(

@@ -3,8 +3,8 @@
 from tests.core.story import GIB, Story, shipped
 
 from oomwatch import wire
-from oomwatch.core.fleet import RunRecord
 from oomwatch.core.names import RunNames
+from oomwatch.core.records import RunRecord
 
 STAND_IN = "session_1 job 01000000"
 NAME = "demo/qwen"

@@ -8,7 +8,8 @@ from msgspec import Struct
 from tests.server.house import FULL_AFTER_A_WHILE, FULL_AT_ONCE, GIB, START, House, hello, sample
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, Subject
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.records import Subject
 from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.core.verdict import UNKNOWN, Verdict
 

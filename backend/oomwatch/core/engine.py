@@ -13,8 +13,9 @@ from math import floor
 from typing import NamedTuple
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, News, Scope, Subject
+from oomwatch.core.fleet import Fleet
 from oomwatch.core.lifecycle import Episode, Key, Lifecycle
+from oomwatch.core.records import News, Scope, Subject
 from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.core.verdict import UNKNOWN, Verdict
 
@@ -130,7 +131,7 @@ class Engine:
         over = [(key, why) for key in self._lifecycle.open_keys() if (why := self._why_unwatched(key.subject, now))]
         return [ended for key, why in over if (ended := self._lifecycle.end(key, now, why))]
 
-    def _why_unwatched(self, subject: Subject, now: float) -> str | None:
+    def _why_unwatched(self, subject: Subject, now: float) -> wire.TransitionReason | None:
         node = self.fleet.nodes.get(subject.name) if subject.scope != "run" else None
         if node is None:
             return None

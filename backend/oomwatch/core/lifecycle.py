@@ -15,7 +15,7 @@ from hashlib import blake2s
 from typing import NamedTuple
 
 from oomwatch import wire
-from oomwatch.core.fleet import Subject
+from oomwatch.core.records import Subject
 from oomwatch.core.rule import Rule
 from oomwatch.core.verdict import Verdict
 
@@ -65,7 +65,9 @@ class Episode:
     def is_stale(self) -> bool:
         return self.state_before == "unknown"
 
-    def transition(self, state: wire.AlertState, now: float, reason: str | None = None) -> wire.Transition:
+    def transition(
+        self, state: wire.AlertState, now: float, reason: wire.TransitionReason | None = None
+    ) -> wire.Transition:
         return wire.Transition(
             id=self.id,
             alert=self.rule.alert,
@@ -149,7 +151,7 @@ class Lifecycle:
         self.open.setdefault(key.subject, {})[key.rule] = episode
         return episode
 
-    def end(self, key: Key, now: float, reason: str) -> wire.Transition | None:
+    def end(self, key: Key, now: float, reason: wire.TransitionReason) -> wire.Transition | None:
         """Close an episode; a transition only where people had been told of it."""
         of_subject = self.open[key.subject]
         episode = of_subject.pop(key.rule)

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.conditions import Condition
-from oomwatch.core.fleet import News, Scope
+from oomwatch.core.records import News, Scope
 
 
 class RuleText(Struct, frozen=True, kw_only=True):

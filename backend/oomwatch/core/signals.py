@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, GpuRecord, News, NodeRecord, RunRecord, Scope, Subject
+from oomwatch.core.fleet import Fleet
 from oomwatch.core.hostmemory import tightest
+from oomwatch.core.records import GpuRecord, News, NodeRecord, RunRecord, Scope, Subject
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.window import Window
 

@@ -6,8 +6,8 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.catalogue import say
-from oomwatch.core.fleet import RunRecord
 from oomwatch.core.phases import Span
+from oomwatch.core.records import RunRecord
 from oomwatch.core.sensors import sensors_of
 
 PHASES_SECONDS = 600.0

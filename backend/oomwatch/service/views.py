@@ -2,7 +2,7 @@
 
 from oomwatch import wire
 from oomwatch.core import allocator
-from oomwatch.core.fleet import GpuRecord, NodeRecord
+from oomwatch.core.records import GpuRecord, NodeRecord
 from oomwatch.core.signals import stale_after_seconds
 
 MIB = 2**20

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 
 from oomwatch import wire
-from oomwatch.core.fleet import WINDOW_SECONDS_MAX
+from oomwatch.core.records import WINDOW_SECONDS_MAX
 from oomwatch.core.signals import STALE_SECONDS_MIN
 from oomwatch.service.service import Service
 from oomwatch.store.store import KnownNode, Store

@@ -4,7 +4,8 @@ import msgspec
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.fleet import NOTABLE, Fleet, GpuRecord, News, NodeRecord, Notable, RunRecord, Scope, Subject
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.records import NOTABLE, GpuRecord, News, NodeRecord, Notable, RunRecord, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration
 

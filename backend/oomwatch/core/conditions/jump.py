@@ -5,7 +5,8 @@ from bisect import insort
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, News, Scope, Subject
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.records import News, Scope, Subject
 from oomwatch.core.signals import signal
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict

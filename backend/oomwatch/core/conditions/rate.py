@@ -5,7 +5,8 @@ from typing import Literal
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, News, Scope, Subject
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.records import News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity
 

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core import trend
-from oomwatch.core.fleet import WINDOW_SECONDS_MAX, Fleet, News, Scope, Subject
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.records import WINDOW_SECONDS_MAX, News, Scope, Subject
 from oomwatch.core.signals import Signal, signal
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.core.window import Point

@@ -4,7 +4,8 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from oomwatch.core.fleet import Fleet, News, Scope, Subject
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.records import News, Scope, Subject
 from oomwatch.core.signals import Signal, signal
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity

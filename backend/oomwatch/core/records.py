@@ -1,0 +1,248 @@
+"""The record of one GPU, one node and one run: the latest of each, and the short windows that conditions ask for.
+
+Records take in what concerns them and decide nothing. With the lifecycles they are the only mutable state of the core,
+and the engine's alone.
+"""
+
+from collections import Counter, deque
+from typing import Literal, NamedTuple
+
+from oomwatch import wire
+from oomwatch.core.allocator import believed_ratio
+from oomwatch.core.phases import Timeline
+from oomwatch.core.sensors import Sights
+from oomwatch.core.steps import StepHistory
+from oomwatch.core.window import PeakWindow, Window
+
+Scope = Literal["gpu", "node", "run"]
+# What can make a condition true: a sample's readings, its figures of torch, an event, or that time has passed.
+News = Literal["readings", "torch", "events", "time"]
+
+WINDOW_SECONDS_MAX = 21600.0  # what a rule may look back: eight steps of three quarters of an hour
+PEAK_SLICE_SECONDS = 10.0
+PEAK_KEEP_SECONDS = 1800.0
+TORCH_SLICE_SECONDS = 60.0  # the probe reads at 1-2 Hz; a trend needs no more than its peaks
+PROBE_FRESH_SECONDS = 60.0  # while a probe tells, log lines of the same GPU are not mixed in
+NOTABLE_KEPT = 64
+CYCLE_MARKS_KEPT = 2000
+MARKER_CURRENT_SECONDS = 600.0  # a marker that was not printed for so long, and for so many steps, is one of the past
+MARKER_CURRENT_STEPS = 3
+RUN_QUIET_SECONDS = 1800.0  # another run's events, and none of this one's for so long: this one has left the node
+
+
+# The events that a rule may name: they are kept with their GPU or node for a while.
+NOTABLE = (wire.DeviceOom, wire.HostOom, wire.DiskFull, wire.ShmSmall, wire.GpuLost, wire.NcclError)
+
+
+class Subject(NamedTuple):
+    """What a rule judges: a GPU, a node or a run. Equal subjects are the same one whatever run is on it."""
+
+    scope: Scope
+    name: str  # node or run
+    gpu: str = ""
+
+
+class Notable(NamedTuple):
+    """An event that a rule may name, with who wrote it."""
+
+    at: float
+    body: wire.EventBody
+    origin: wire.Origin | None
+
+
+Printer = tuple[str, int | None]  # node and process id: ids repeat between nodes
+
+
+class CycleMark(NamedTuple):
+    at: float
+    printer: Printer
+
+
+class GpuRecord:
+    """One GPU. `sample` is the last reading that came with an answer, `at` its time; `status` is the last one told."""
+
+    def __init__(self, node: str, facts: wire.GpuFacts) -> None:
+        self.subject = Subject("gpu", node, facts.gpu)
+        self.facts = facts
+        self.sample: wire.GpuSample | None = None
+        self.at = 0.0
+        self.status: wire.GpuStatus = "ok"
+        self.processes: tuple[wire.GpuProcess, ...] | None = None  # None: never read
+        self.run: str | None = None
+        self.used_peaks = PeakWindow(PEAK_SLICE_SECONDS, PEAK_KEEP_SECONDS)
+        self.torch_reserved = Window(WINDOW_SECONDS_MAX)
+        self.probed_at = float("-inf")
+        self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)
+
+    @property
+    def usable_bytes(self) -> int:
+        return self.facts.total_bytes - self.facts.reserved_bytes
+
+    @property
+    def used_bytes(self) -> int | None:
+        """Device memory in use, as last read."""
+        return self.sample.used_bytes if self.sample else None
+
+    def is_probed(self, at: float) -> bool:
+        """Whether a probe tells of this GPU: then log lines are not mixed in."""
+        return at - self.probed_at < PROBE_FRESH_SECONDS
+
+    def observe_probe(self, reserved_bytes: int, at: float) -> None:
+        self.probed_at = max(self.probed_at, at)
+        ratio = believed_ratio(reserved_bytes, self.used_bytes, self.usable_bytes)
+        if ratio is not None:
+            self.torch_reserved.add_peak(at, ratio, TORCH_SLICE_SECONDS)
+
+    def observe(self, sample: wire.GpuSample, at: float) -> None:
+        self.status = sample.status
+        if sample.processes is not None:
+            self.processes = sample.processes
+            self.run = next((process.run for process in sample.processes if process.run), self.run)
+        if sample.status == "ok" and sample.used_bytes is not None:
+            self.used_peaks.add(at, sample.used_bytes)
+            if at >= self.at:
+                self.sample, self.at = sample, at
+
+
+class NodeRecord:
+    """One node, as its agent describes it. `heard_at` is by the server's clock, all else by the agent's."""
+
+    def __init__(self, hello: wire.Hello, now: float) -> None:
+        self.subject = Subject("node", hello.node)
+        self.hello = hello
+        self.heard_at = now
+        self.stopped = False
+        self.gpus: dict[str, GpuRecord] = {}
+        self.lost: set[str] = set()  # GPUs that were lost when they were last listed, and have not come back
+        self.subjects: tuple[Subject, ...] = ()  # the node and its GPUs
+        self.host: wire.HostSample | None = None
+        self.host_at = 0.0
+        self.host_processes: tuple[wire.HostProcess, ...] | None = None
+        self.torch: tuple[wire.TorchSample, ...] = ()
+        self.torch_at = 0.0
+        self.engines: tuple[wire.EngineSample, ...] = ()
+        self.engines_at = 0.0
+        self.runs: dict[str, float] = {}  # run -> time of its last event here
+        self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)
+        self.greet(hello, now)
+
+    @property
+    def name(self) -> str:
+        return self.hello.node
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return self.hello.facts.host.addresses if self.hello.facts.host else ()
+
+    @property
+    def interval_seconds(self) -> float:
+        return self.hello.interval_seconds
+
+    def greet(self, hello: wire.Hello, now: float) -> None:
+        """Take new facts over. A GPU that is no longer listed is forgotten: the agent lists what the driver lists."""
+        self.hello, self.heard_at, self.stopped = hello, now, False
+        known = self.gpus
+        self.lost |= {label for label, gpu in known.items() if gpu.status == "lost"}
+        self.gpus = {}
+        for facts in hello.facts.gpus:
+            record = known.get(facts.gpu)
+            if record is None or record.facts.uuid != facts.uuid:
+                record = GpuRecord(hello.node, facts)
+            record.facts = facts
+            self.gpus[facts.gpu] = record
+        self.lost -= set(self.gpus)
+        self.subjects = (self.subject, *(gpu.subject for gpu in self.gpus.values()))
+
+    def observe(self, sample: wire.Sample) -> None:
+        for gpu in sample.gpus:
+            record = self.gpus.get(gpu.gpu)
+            if record is not None:
+                record.observe(gpu, sample.at)
+        if sample.host is not None and sample.at >= self.host_at:
+            self.host, self.host_at = sample.host, sample.at
+            if sample.host.processes is not None:
+                self.host_processes = sample.host.processes
+        if sample.at >= self.torch_at:
+            self.torch, self.torch_at = sample.torch, sample.at
+        if sample.engines:
+            self.engines, self.engines_at = sample.engines, sample.at
+
+    def hear_of(self, run: str, at: float) -> None:
+        """Note an event of a run; runs that have long been quiet while this one is not have left the node."""
+        self.runs[run] = max(at, self.runs.get(run, 0.0))
+        for name in [name for name, last in self.runs.items() if last < at - RUN_QUIET_SECONDS]:
+            del self.runs[name]
+
+    def rename_run(self, old: str, new: str) -> None:
+        if old in self.runs:
+            self.runs[new] = max(self.runs.pop(old), self.runs.get(new, 0.0))
+        for gpu in self.gpus.values():
+            if gpu.run == old:
+                gpu.run = new
+
+    def gpu_of_process(self, pid: int | None) -> GpuRecord | None:
+        """The GPU whose process table lists this process; None where none does, or several do."""
+        tables = ((gpu, gpu.processes or ()) for gpu in self.gpus.values())
+        found = [gpu for gpu, processes in tables if any(process.pid == pid for process in processes)]
+        return found[0] if len(found) == 1 else None
+
+    def sole_run(self) -> str | None:
+        """The run that everything on this node belongs to; None where there is none, or more than one."""
+        return next(iter(self.runs)) if len(self.runs) == 1 else None
+
+
+class RunRecord:
+    """One training run, over all nodes that told of it."""
+
+    def __init__(self, run: str, now: float) -> None:
+        self.subject = Subject("run", run)
+        self.name = run
+        self.first_seen_at = now
+        self.last_seen_at = now
+        self.nodes: dict[str, None] = {}  # in order of first sight
+        self.simulated = False
+        self.steps = StepHistory()
+        self.timeline = Timeline()
+        self.sights = Sights()
+        self.config: dict[str, wire.ConfigValue] = {}
+        self.torch_reserved = Window(WINDOW_SECONDS_MAX)  # of processes that could not be mapped to a GPU
+        self.torch_subject: Subject | None = None  # where the trainer's rank 0 was last seen
+        self.cycle_marks: dict[str, deque[CycleMark]] = {}
+        self.cycle_totals: dict[str, dict[Printer, int]] = {}
+        self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)  # of processes whose node is not known
+
+    def mark_cycle(self, marker: str, at: float, printer: Printer) -> None:
+        self.cycle_marks.setdefault(marker, deque(maxlen=CYCLE_MARKS_KEPT)).append(CycleMark(at, printer))
+        totals = self.cycle_totals.setdefault(marker, {})
+        totals[printer] = totals.get(printer, 0) + 1
+
+    def absorb(self, other: "RunRecord") -> None:
+        """Take over what was told of this run under another name: little, for a run is named when it starts."""
+        self.first_seen_at = min(self.first_seen_at, other.first_seen_at)
+        self.last_seen_at = max(self.last_seen_at, other.last_seen_at)
+        self.nodes |= other.nodes
+        self.config = self.config or other.config
+        if not self.steps:
+            self.steps, self.timeline, self.sights = other.steps, other.timeline, other.sights
+        for marker, marks in other.cycle_marks.items():
+            for mark in marks:
+                self.mark_cycle(marker, mark.at, mark.printer)
+
+    def cycle_marker(self) -> str | None:
+        """The most reliable of the markers that this run still prints: the one to count cycles by."""
+        since = self.last_seen_at - max(
+            MARKER_CURRENT_SECONDS, MARKER_CURRENT_STEPS * (self.steps.rhythm_seconds() or 0.0)
+        )
+        ranked = [marker for marker in (*wire.RESHARD_MARKERS, *self.cycle_marks) if marker in self.cycle_marks]
+        current = (marker for marker in ranked if self.cycle_marks[marker][-1].at >= since)
+        return next(current, ranked[0] if ranked else None)
+
+    def cycles_total(self) -> int:
+        """Cycles since first sight. Several processes print the same cycle, so the busiest one's count is the run's."""
+        marker = self.cycle_marker()
+        return max(self.cycle_totals[marker].values()) if marker else 0
+
+    def cycles_between(self, start: float, end: float) -> int:
+        marks = self.cycle_marks.get(self.cycle_marker() or "", ())
+        counts = Counter(mark.printer for mark in marks if start < mark.at <= end)
+        return max(counts.values(), default=0)
