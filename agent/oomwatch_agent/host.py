@@ -1,21 +1,21 @@
 """The memory of the machine, or of the container, that the trainer runs in: where most runs that die of memory die."""
 
-import ipaddress
 import os
 import platform
 import resource
 import socket
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-
-import psutil
 
 from oomwatch import wire
 from oomwatch_agent import cgroup
 from oomwatch_agent.source import Found, Reading, SourceMissingError
+from oomwatch_agent.who.addresses import addresses_of, own_addresses, usable
 from oomwatch_agent.who.processes import Processes
 
 _TOP_PROCESSES = 10
+_CONTAINER_SECONDS = 600.0  # the last lines of what was killed come minutes late
 _PAGE_BYTES = resource.getpagesize()
 
 
@@ -24,14 +24,22 @@ class HostSource:
 
     name = "host"
 
-    def __init__(self, *, root: Path = Path("/"), addresses: Callable[[], tuple[str, ...]] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        root: Path = Path("/"),
+        addresses: Callable[[], tuple[str, ...]] = own_addresses,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._root = root
-        self._addresses = addresses or own_addresses
+        self._addresses = addresses
         self._group: cgroup.MemoryGroup | None = None
         self._facts: wire.NodeFacts | None = None
         self._kills = _Kills()
         self._residents = _Residents(root / "proc")
         self._processes = Processes(root)
+        self._clock = clock
+        self._containers: dict[str, float] = {}  # addresses of the largest processes -> when they were last seen
 
     def open(self) -> wire.NodeFacts:
         """Raises SourceMissingError where /proc does not tell the memory."""
@@ -76,7 +84,7 @@ class HostSource:
             cpu_count=os.cpu_count(),
             hostname=socket.gethostname(),
             kernel=platform.release(),
-            addresses=self._addresses(),
+            addresses=usable((*self._addresses(), *self._containers)),
         )
         return wire.NodeFacts(host=host)
 
@@ -114,19 +122,20 @@ class HostSource:
         top = self._residents.largest(_TOP_PROCESSES)
         known = self._processes.describe(top)
         self._processes.forget_all_but(top)
+        self._learn_containers(pid for pid in top if known[pid].inner_pid is not None)
         return tuple(
             wire.HostProcess(pid=pid, name=known[pid].name or "?", rss_bytes=rss_bytes, run=known[pid].run)
             for pid, rss_bytes in top.items()
         )
 
-
-def own_addresses() -> tuple[str, ...]:
-    """The IP addresses of this machine (or container) that others may know it by, in order."""
-    families = (socket.AF_INET, socket.AF_INET6)
-    told = (one.address for card in psutil.net_if_addrs().values() for one in card if one.family in families)
-    parsed = {ipaddress.ip_address(address.partition("%")[0]) for address in told}
-    known = sorted(str(address) for address in parsed if not (address.is_loopback or address.is_link_local))
-    return tuple(known[: wire.ADDRESSES_MAX])
+    def _learn_containers(self, pids: Iterable[int]) -> None:
+        """A trainer in a container is known to the others of its run by the container's address."""
+        now = self._clock()
+        for pid in pids:
+            self._containers.update(dict.fromkeys(addresses_of(self._root / "proc" / str(pid)), now))
+        self._containers = {
+            address: seen for address, seen in self._containers.items() if now - seen <= _CONTAINER_SECONDS
+        }
 
 
 class _Kills:

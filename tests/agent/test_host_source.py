@@ -1,6 +1,5 @@
 """HostSource over real file trees laid out as the kernel lays out /proc and /sys."""
 
-import ipaddress
 import os
 import resource
 import shutil
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.host import HostSource, own_addresses
+from oomwatch_agent.host import HostSource
 from oomwatch_agent.source import Found, Reading, SourceMissingError
 
 GIB = 1024**3
@@ -138,9 +137,30 @@ def test_the_facts_name_the_addresses_that_others_know_the_node_by(machine: Mach
     assert facts.addresses == ("192.0.2.7",)
 
 
-def test_an_address_that_every_machine_has_is_not_told() -> None:
-    told = [ipaddress.ip_address(address) for address in own_addresses()]
-    assert not any(address.is_loopback or address.is_link_local for address in told)
+def test_the_address_of_a_container_with_a_large_process_is_one_of_the_nodes(machine: Machine) -> None:
+    now = [0.0]
+    machine.process(77, pages=9000, command="ray::WorkerDict")
+    machine.write("proc/77/status", "NSpid:\t77\t5\n")
+    machine.process(78, pages=9000, command="of this machine itself")
+    machine.write("proc/78/net/fib_trie", "     |-- 10.0.0.9\n        /32 host LOCAL\n")
+    machine.write("proc/77/net/fib_trie", "     |-- 10.244.1.7\n        /32 host LOCAL\n")
+    source = HostSource(root=machine.root, addresses=lambda: ("192.0.2.7",), clock=lambda: now[0])
+    source.open()
+    source.read(slow=True)
+    facts = source.read(slow=True).facts
+    assert facts is not None
+    assert facts.host is not None
+    assert facts.host.addresses == ("10.244.1.7", "192.0.2.7")
+    shutil.rmtree(machine.root / "proc/77")
+    now[0] = 600.0
+    source.read(slow=True)
+    assert source.read(slow=True).facts is None, "its last lines may still come"
+    now[0] = 601.0
+    source.read(slow=True)
+    facts = source.read(slow=True).facts
+    assert facts is not None
+    assert facts.host is not None
+    assert facts.host.addresses == ("192.0.2.7",)
 
 
 def test_this_very_machine_can_be_read() -> None:
