@@ -3,7 +3,11 @@
     {"now": 12.5, "node": "gpu-01", "message": {...}}                    observed
     {"now": 12.5, "node": "gpu-01", "message": {...}, "recalled": true}  taken in from the database at the start
     {"now": 12.5, "restored": [{...}]}                                   alerts that were open before a restart
+    {"now": 12.5, "retired": "gpu-01"}                                   a person said that a node is gone
     {"advance": 13.0}                                                    time passed
+    {"excused": 8.5}                                                     the server stood still for so long
+    {"jumped": -3600.0}                                                  its clock was set by so much
+    {"forgotten": 12.5}                                                  what was last heard before is dropped
 
 The engine's answers depend on nothing else but the rules, so a trace replays to the same transitions on every machine.
 """
@@ -28,18 +32,24 @@ class TraceError(ValueError):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One call of the engine: `advance`, or something at `now`."""
+    """One call of the engine: one of the last four alone, or something at `now`."""
 
     now: float | None = None
     node: str | None = None
     message: wire.AgentMessage | None = None
     recalled: bool = False
     restored: tuple[wire.Transition, ...] | None = None
+    retired: str | None = None
     advance: float | None = None
+    excused: float | None = None
+    jumped: float | None = None
+    forgotten: float | None = None
 
     def __post_init__(self) -> None:
-        if self.advance is None and (self.now is None or (self.message is None) == (self.restored is None)):
-            raise ValueError('a line has "advance", or "now" with a "message" or with "restored"')
+        given = [one for one in (self.message, self.restored, self.retired) if one is not None]
+        alone = [one for one in (self.advance, self.excused, self.jumped, self.forgotten) if one is not None]
+        if len(given) + len(alone) != 1 or (given and self.now is None):
+            raise ValueError('a line has "advance", or "now" with a "message" or with "restored", or is of its kin')
 
 
 _decoder = msgspec.json.Decoder(Line)
@@ -61,6 +71,18 @@ class TraceWriter:
 
     def restore(self, firing: Sequence[wire.Transition], now: float) -> None:
         self._write(Line(now=now, restored=tuple(firing)))
+
+    def excuse_silence(self, seconds: float) -> None:
+        self._write(Line(excused=seconds))
+
+    def clock_jumped(self, seconds: float) -> None:
+        self._write(Line(jumped=seconds))
+
+    def retire(self, node: str, now: float) -> None:
+        self._write(Line(now=now, retired=node))
+
+    def forget(self, before: float) -> None:
+        self._write(Line(forgotten=before))
 
     def advance(self, now: float) -> None:
         """Also puts on disk what was written so far, so that a killed server leaves whole lines."""
@@ -117,9 +139,23 @@ def _give(engine: Engine, line: Line) -> Sequence[wire.Transition]:
     if line.advance is not None:
         return engine.advance(line.advance)
     now, node = line.now or 0.0, line.node or ""
-    if line.message is None:
-        return engine.restore(line.restored or (), now)
-    if line.recalled:
+    if line.restored is not None:
+        return engine.restore(line.restored, now)
+    if line.retired is not None:
+        return engine.retire(line.retired, now)
+    if line.message is not None and not line.recalled:
+        return engine.observe(line.message, node, now)
+    _move(engine, line, node, now)
+    return ()
+
+
+def _move(engine: Engine, line: Line, node: str, now: float) -> None:
+    """What changes the engine and tells nobody."""
+    if line.message is not None:
         engine.recall(line.message, node, now)
-        return ()
-    return engine.observe(line.message, node, now)
+    if line.excused is not None:
+        engine.excuse_silence(line.excused)
+    if line.jumped is not None:
+        engine.clock_jumped(line.jumped)
+    if line.forgotten is not None:
+        engine.forget(line.forgotten)

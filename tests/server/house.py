@@ -148,11 +148,12 @@ class Agent:
 class House:
     """A service, everything around it, and the time."""
 
-    def __init__(self, rules: RuleSet = FULL_AT_ONCE, *, entries_max: int = 1000) -> None:
-        self.now = START
+    def __init__(self, rules: RuleSet = FULL_AT_ONCE, *, entries_max: int = 1000, now: float = START) -> None:
+        self.now = now
+        self.set_by = 0.0  # how far the clock is off the time that has passed
         self.log: list[str] = []
         self.browsers, self.channels, self.shelf = Browsers(self.log), Channels(self.log), Shelf(self.log)
-        self.service = Service(rules, self.browsers, self.channels, clock=lambda: self.now)
+        self.service = Service(rules, self.browsers, self.channels, clock=self._clock, steady=lambda: self.now)
         self.journal = Journal(self.shelf, _call, self.service.tell, flush_seconds=5.0, entries_max=entries_max)
         self.service.attach(self.journal)
 
@@ -160,8 +161,20 @@ class House:
         agent = Agent()
         return self.service.admit(greeting or hello(sent_at=self.now), agent, stored_seq), agent
 
+    def _clock(self) -> float:
+        return self.now + self.set_by
+
     def flush(self) -> None:
         _run(self.journal.flush())
+
+    def pass_time(self, seconds: float) -> None:
+        """Time goes by in a server that runs: it looks at its clock, and is never asked what time has changed."""
+        self.pass_until(self.now + seconds)
+
+    def pass_until(self, until: float) -> None:
+        while self.now < until:
+            self.now = min(until, self.now + 1)
+            self.service.open_alerts()
 
     def wait(self, seconds: int, each_second: Callable[[], object] = lambda: None) -> None:
         for _ in range(seconds):

@@ -18,7 +18,7 @@ def house_with(*told: tuple[float, wire.EventBody]) -> House:
     house = House()
     session, _ = house.connect()
     for seq, (seconds, body) in enumerate(told, start=1):
-        house.now = START + seconds
+        house.pass_until(START + seconds)
         house.service.take(session, wire.Event(seq=seq, at=START + seconds, run="r", body=body))
     return house
 
@@ -53,9 +53,11 @@ def test_a_mark_that_begins_or_ends_a_phase_is_shown_and_one_within_it_is_not() 
     first = house.browsers.of(wire.RunChanged)
     assert [spans(message.run) for message in first] == [[(100, None, "rollout", "mark")]]
     (session,) = house.service.roster
+    house.pass_until(START + 110)
     house.service.take(session, wire.Event(seq=2, at=START + 110, run="r", body=wire.EngineWake()))
     house.wait(1)
     assert len(house.browsers.of(wire.RunChanged)) == 1
+    house.pass_until(START + 130)
     house.service.take(session, wire.Event(seq=3, at=START + 130, run="r", body=wire.EngineSleep()))
     house.wait(1)
     assert spans(house.browsers.of(wire.RunChanged)[-1].run) == [(100, 130, "rollout", "mark")]
@@ -156,6 +158,7 @@ def test_an_engine_that_was_not_heard_for_a_minute_is_no_longer_shown() -> None:
     engine = wire.EngineSample(engine="vllm", address="127.0.0.1:8000", kv_used_ratio=0.5)
     house.service.take(session, msgspec.structs.replace(sample(1, 40), engines=(engine,)))
     for seconds, shown in ((60, (engine,)), (61, ())):
+        house.pass_until(START + seconds)
         house.service.take(session, sample(1 + seconds, 40, START + seconds))
         (node,) = house.service.snapshot().nodes
         assert node.sample is not None

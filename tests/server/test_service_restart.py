@@ -52,8 +52,7 @@ def alert_of_before(store: Store, rules: RuleSet = FULL_AT_ONCE) -> wire.Transit
 
 
 def started_again(store: Store, at: float, rules: RuleSet = FULL_AT_ONCE) -> House:
-    house = House(rules)
-    house.now = house.service.started_at = at
+    house = House(rules, now=at)
     restore(house.service, store)
     house.flush()
     return house
@@ -124,6 +123,28 @@ def test_a_node_that_was_silent_before_stays_so_and_nobody_is_told_again(store: 
     assert [alert.id for alert in again.service.open_alerts()] == [silent.id]
 
 
+def test_what_was_stored_while_the_clock_was_ahead_hides_nothing_that_is_read_now(store: Store) -> None:
+    """The server's clock was a day ahead, or it took an agent's word for the time."""
+    ahead = START + 86_400
+    step = wire.Step(step=7, step_seconds=60.0)
+    remember(store, hello(run="r"), sample(1, 79, ahead), at=ahead)
+    remember(store, wire.Event(seq=2, at=ahead, run="r", body=step), at=ahead)
+    remember(store, hello("gpu-08"), at=START, node="gpu-08")
+    store.append([msgspec.structs.replace(alert_of_before(store), at=ahead, started_at=ahead, id="f")])
+
+    house = started_again(store, START + 60)
+    node = house.service.engine.fleet.nodes["gpu-07"]
+    assert node.heard_at <= house.now
+    assert node.gpus["0"].at <= house.now
+    assert all(alert.started_at <= house.now for alert in house.service.open_alerts())
+    session, _ = house.connect(hello(sent_at=house.now), stored_seq=2)
+    for seq in range(3, 18):
+        house.service.take(session, sample(seq, 10, at=house.now))
+        house.wait(1)
+    assert node.gpus["0"].used_bytes == 10 * GIB
+    assert {one.state for one in house.channels.offered} == {"resolved"}
+
+
 def test_a_node_that_had_said_goodbye_is_still_stopped(store: Store) -> None:
     remember(store, hello(), sample(1, 40), wire.Bye(seq=2, at=START))
     house = started_again(store, START + 60, SILENCE)
@@ -155,6 +176,7 @@ def test_the_phases_of_before_are_those_that_were_told(store: Store) -> None:
     said: list[wire.Event] = []
     for seq, (seconds, body) in enumerate(marks, start=1):
         assert isinstance(body, wire.EngineWake | wire.EngineSleep | wire.Step)
+        house.pass_until(START + seconds)
         said.append(wire.Event(seq=seq, at=START + seconds, run="r", body=body))
         house.service.take(session, said[-1])
     remember(store, hello(run="r"), *said)

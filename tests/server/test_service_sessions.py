@@ -10,9 +10,9 @@ from oomwatch.service.sessions import RefusalError
 def test_a_second_agent_of_the_same_name_is_turned_away_while_the_first_lives() -> None:
     house = House()
     session, _ = house.connect()
-    house.now += 4
+    house.pass_time(4)
     house.service.take(session, sample(1, 10, at=house.now))
-    house.now += 4
+    house.pass_time(4)
     with pytest.raises(RefusalError, match='calls itself "gpu-07"') as refused:
         house.connect(hello(session="s2"))
     assert refused.value.refused.reason is wire.RefusedReason.NODE_TAKEN
@@ -22,7 +22,7 @@ def test_a_second_agent_of_the_same_name_is_turned_away_while_the_first_lives() 
 def test_a_connection_that_has_brought_nothing_for_long_gives_way() -> None:
     house = House()
     _, old = house.connect()
-    house.now += 6
+    house.pass_time(6)
     session, _ = house.connect(hello(session="s2", sent_at=house.now))
     assert session.session == "s2"
     assert old.dismissed == [None]

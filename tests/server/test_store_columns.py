@@ -90,11 +90,12 @@ def test_merging_sorts_parts_that_overlap() -> None:
 
 def test_since_leaves_out_what_is_older() -> None:
     whole = columns.from_readings(GPU_FIELDS, [(NOON_MS + at, _gpu(used_bytes=at)) for at in (0, 1000, 2000)])
-    assert list(columns.since(whole, NOON_MS + 1000).at_ms) == [NOON_MS + 1000, NOON_MS + 2000]
+    assert list(columns.between(whole, NOON_MS + 1000, NOON_MS + 2000).at_ms) == [NOON_MS + 1000, NOON_MS + 2000]
+    assert list(columns.between(whole, NOON_MS - 1, NOON_MS + 1999).at_ms) == [NOON_MS, NOON_MS + 1000]
 
 
 def test_sixty_noisy_readings_take_less_than_a_byte_and_a_half_a_value() -> None:
-    noise = random.Random(1)  # noqa: S311 - the same noise at each run
+    noise = random.Random(1)  # the same noise at each run
     rows = [
         (
             NOON_MS + 1000 * second + noise.randrange(4),

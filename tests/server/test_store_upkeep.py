@@ -135,6 +135,61 @@ def test_pruning_forgets_nodes_runs_and_sessions_that_went_away(store: Store) ->
     assert (store.nodes(), store.runs(), store.progress("n1", "s")) == ([], [], 0)
 
 
+def test_pruning_takes_what_is_from_the_future_and_would_never_grow_old(store: Store) -> None:
+    hello = wire.Hello(
+        protocol=1, agent_version="1", node="n1", session="s", sent_at=NOON, interval_seconds=1, facts=wire.NodeFacts()
+    )
+    far = NOON + 1000 * DAY
+    store.record(Batch(entries=(Entry(node="n1", session="s", received_at=far, message=hello),)))
+    record(store, 1, NOON)
+    record(store, 3, NOON + HOUR)  # tomorrow at the latest it is the past
+    for n in range(5):
+        record(store, 5 + 2 * n, far + HOUR * n)
+    over = wire.Transition(
+        id="a", alert="full", severity="info", state="resolved", at=far, started_at=NOON, labels={"node": "n1"}
+    )
+    store.append([over])
+    while store.prune(now=NOON + 60, keep_seconds=DAY, at_most_rows=3):
+        pass
+    assert [one.at - NOON for _, one in store.recent_samples(0.0)] == [0, HOUR]
+    assert [one.at - NOON for _, one in store.recent_events(0.0)] == [0, HOUR]
+    assert store.alerts() == []
+    assert [node.last_seen for node in store.nodes()] == [NOON + 60]  # it lives, and is forgotten in its time
+    assert [run.last_seen for run in store.runs()] == [NOON + 60]
+    assert store.progress("n1", "s") == 14  # what is sent again is still known
+    compact_all(store, far + 10 * DAY)
+    store.prune(now=NOON + 10 * DAY, keep_seconds=DAY)
+    assert (store.nodes(), store.runs(), store.progress("n1", "s")) == ([], [], 0)
+
+
+def test_the_recent_past_ends_where_it_is_told_to(store: Store) -> None:
+    for n in range(4):
+        record(store, 2 * n + 1, NOON + n)
+    assert [one.at - NOON for _, one in store.recent_samples(NOON + 1, NOON + 2)] == [1, 2]
+    assert [one.at - NOON for _, one in store.recent_events(NOON + 1, NOON + 2)] == [1, 2]
+
+
+def test_a_run_was_seen_when_its_agents_hello_arrived_whatever_time_that_tells(store: Store) -> None:
+    hello = wire.Hello(
+        protocol=1, agent_version="1", node="n1", session="s", sent_at=1e12, interval_seconds=1,
+        facts=wire.NodeFacts(), run="r",
+    )  # fmt: skip
+    store.record(Batch(entries=(Entry(node="n1", session="s", received_at=NOON, message=hello),)))
+    assert [(run.first_seen, run.last_seen) for run in store.runs()] == [(NOON, NOON)]
+
+
+def test_a_node_that_a_person_removed_is_not_known_and_its_history_stays(store: Store) -> None:
+    hello = wire.Hello(
+        protocol=1, agent_version="1", node="n1", session="s", sent_at=NOON, interval_seconds=1, facts=wire.NodeFacts()
+    )
+    store.record(Batch(entries=(Entry(node="n1", session="s", received_at=NOON, message=hello),)))
+    record(store, 1, NOON)
+    store.forget_node("n1")
+    assert store.nodes() == []
+    assert store.progress("n1", "s") == 2
+    assert len(list(store.recent_samples(NOON))) == 1
+
+
 def test_a_checkpoint_moves_what_was_stored_from_the_log_into_the_file(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "oomwatch.db"
     for n in range(20):

@@ -82,6 +82,10 @@ class Board:
         said = self._words(episode.transition(state, now))
         return alert_view(said, fired_at=episode.fired_at, stale=episode.is_stale)
 
+    def clock_jumped(self, seconds: float) -> None:
+        """The server's clock was set by so much: when to tell again moves along."""
+        self._told_at = {alert: at + seconds for alert, at in self._told_at.items()}
+
     def _withdraw(self, alert: wire.Alert, now: float) -> wire.Alert:
         """A pending alert that never fired: nobody is notified, and the page takes it away."""
         del self._open[alert.id], self._told_at[alert.id]

@@ -1,9 +1,10 @@
 """What browsers are shown of nodes and runs, and what of it has changed since they were told."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet, NodeRecord, RunRecord
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.records import NodeRecord, RunRecord
 from oomwatch.service.runviews import all_phases_since, last_phases_since, run_view, steps_of
 from oomwatch.service.views import gpu_runs, node_tick, node_view, state_of
 
@@ -86,6 +87,19 @@ class Picture:
             if self._states.get(name) != state:
                 self._states[name] = state
                 self._nodes[name] = None
+
+    def forget(self, nodes: Collection[str], runs: Collection[str]) -> wire.Forgotten:
+        """These are no more in the fleet: keep nothing of them, so that one that comes back is new."""
+        for node in nodes:
+            for of_node in (self._states, self._heard, self._nodes):
+                of_node.pop(node, None)
+        for run in runs:
+            self._runs.pop(run, None)
+            self._phases.pop(run, None)
+        self.torch_latest = {
+            key: point for key, point in self.torch_latest.items() if key[0] not in nodes and key[2] not in runs
+        }
+        return wire.Forgotten(nodes=tuple(nodes), runs=tuple(runs))
 
     def readings(self, now: float) -> list[wire.LiveMessage]:
         """The tick of the nodes heard since the last one, and torch's figures."""

@@ -1,7 +1,7 @@
 """Who is connected: one session a node, its clock, and how far its messages have come."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -57,21 +57,31 @@ class Session:
         self.unknown_total = 0
 
     def connect(self, peer: Peer, hello: wire.Hello, now: float) -> None:
-        """A new connection of this session: its clock is measured anew, and what found no room comes again."""
-        skew = hello.sent_at - now
+        """A new connection of this session: what found no room comes again."""
         self.peer, self.connected_at, self.heard_at = peer, now, now
-        self.skew_seconds = skew if abs(skew) >= SKEW_SECONDS_MIN else 0.0
         self.has_gap = False
+        self.greet(hello, now)
+
+    def greet(self, hello: wire.Hello, now: float) -> None:
+        """Any hello of the session: what it tells of the agent counts from now on, its clock with it."""
+        skew = hello.sent_at - now
+        self.skew_seconds = skew if abs(skew) >= SKEW_SECONDS_MIN else 0.0
+        self.interval_seconds = hello.interval_seconds
+
+    def clock_jumped(self, seconds: float) -> None:
+        """The server's clock was set by so much: what was measured by it moves along."""
+        self.skew_seconds -= seconds
+        self.connected_at += seconds
+        self.heard_at += seconds
 
     def is_dead(self, now: float) -> bool:
         """Whether its connection has brought nothing for so long that another agent may have the name."""
         return now - self.heard_at > max(STALE_SECONDS_MIN, STALE_INTERVALS * self.interval_seconds)
 
-    def on_our_clock(self, message: Numbered) -> Numbered:
-        """The message with its time as our clock would have told it."""
-        if not self.skew_seconds:
-            return message
-        return msgspec.structs.replace(message, at=max(0.0, message.at - self.skew_seconds))
+    def on_our_clock(self, message: Numbered, now: float) -> Numbered:
+        """The message with its time as our clock would have told it: never later than now, when it has arrived."""
+        at = min(now, max(0.0, message.at - self.skew_seconds))
+        return message if at == message.at else msgspec.structs.replace(message, at=at)
 
 
 class Roster:
@@ -109,6 +119,13 @@ class Roster:
             holder = self._by_node[hello.node] = Session(hello, stored_seq)
         holder.connect(peer, hello, now)
         return holder
+
+    def forget(self, nodes: Iterable[str]) -> None:
+        """Nodes that are no more. Who is connected stays."""
+        for node in nodes:
+            session = self._by_node.get(node)
+            if session is not None and session.peer is None:
+                del self._by_node[node]
 
     def leave(self, session: Session, peer: Peer) -> None:
         """A connection has ended; another one may have taken its place already."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, select, update
 
 from oomwatch import wire
 from oomwatch.store.batch import Entry
@@ -95,8 +95,15 @@ def known_runs(connection: Connection) -> list[KnownRun]:
     return sorted(found.values(), key=lambda run: (-run.last_seen, run.run))
 
 
-def prune(connection: Connection, cutoff: float) -> None:
-    """Forget sessions, runs and nodes that were last heard before `cutoff`."""
+def forget(connection: Connection, node: str) -> None:
+    """Forget a node. How far its sessions got stays: what it sends again must not be stored twice."""
+    connection.execute(delete(nodes).where(nodes.c.node == node))
+
+
+def prune(connection: Connection, cutoff: float, now: float, horizon: float) -> None:
+    """Forget sessions, runs and nodes that were last heard before `cutoff`; one from after `horizon` was heard now."""
+    for seen in (progress.c.seen_at, runs.c.last_seen, nodes.c.last_seen):
+        connection.execute(update(seen.table).where(seen > horizon).values({seen.name: now}))
     connection.execute(delete(progress).where(progress.c.seen_at < cutoff))
     connection.execute(delete(runs).where(runs.c.last_seen < cutoff))
     connection.execute(delete(nodes).where(nodes.c.last_seen < cutoff))
@@ -156,7 +163,7 @@ def _see_run(sightings: dict[tuple[str, str], KnownRun], entry: Entry, state: _S
     run = run or (state.run if state else None)
     if run is None:
         return
-    at = message.sent_at if isinstance(message, wire.Hello) else message.at
+    at = entry.received_at if isinstance(message, wire.Hello) else message.at  # by our clock, both
     seen = KnownRun(run, (entry.node,), at, at, simulated=bool(state and state.simulated))
     sightings[run, entry.node] = _joined(sightings.get((run, entry.node)), seen)
 

@@ -84,9 +84,10 @@ def mark_delivered(connection: Connection, channel: str, keys: Iterable[Transiti
             connection.execute(insert(deliveries), new)
 
 
-def prune(connection: Connection, cutoff: float, at_most_rows: int) -> int:
-    """Delete alerts resolved before `cutoff`, whole, at most so many; returns how many."""
-    over = select(transitions.c.id).where(transitions.c.state == "resolved", transitions.c.at < cutoff)
+def prune(connection: Connection, cutoff: float, horizon: float, at_most_rows: int) -> int:
+    """Delete alerts resolved before `cutoff` or after `horizon`, whole, at most so many; returns how many."""
+    is_out = or_(transitions.c.at < cutoff, transitions.c.at > horizon)
+    over = select(transitions.c.id).where(transitions.c.state == "resolved", is_out)
     ids = connection.scalars(over.order_by(transitions.c.at).limit(at_most_rows)).all()
     for some in pieces(ids):
         connection.execute(delete(transitions).where(transitions.c.id.in_(some)))

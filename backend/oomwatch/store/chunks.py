@@ -7,7 +7,7 @@ from functools import partial
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from oomwatch import wire
@@ -23,8 +23,6 @@ HOUR_MS = 3_600_000
 # An hour is merged once no late message is to be expected: an agent keeps unsent messages for 10 minutes. One that
 # comes all the same opens the hour again.
 GRACE_MS = 900_000
-_FAR_FUTURE = 1e12  # wire.UnixSeconds ends there
-
 
 _Place: TypeAlias = tuple[str, str, int]  # node, gpu and hour
 
@@ -81,19 +79,26 @@ def compact(connection: Connection, now: float, at_most_subjects: int) -> bool:
     return True
 
 
-def prune(connection: Connection, cutoff: float, at_most_rows: int) -> int:
-    """Delete chunks of hours that ended before `cutoff`, at most so many; returns how many."""
+def prune(connection: Connection, cutoff: float, horizon: float, at_most_rows: int) -> int:
+    """Delete chunks of hours that ended before `cutoff` or begin after `horizon`, at most so many; returns how many."""
     before_ms = round(cutoff * 1000) // HOUR_MS * HOUR_MS
-    old = and_(chunks.c.subject == subjects.c.id, chunks.c.start_ms < before_ms)
-    found = connection.execute(
-        select(chunks.c.subject, chunks.c.start_ms).join(subjects, old).limit(at_most_rows)
-    ).all()
+    after_ms = round(horizon * 1000) // HOUR_MS * HOUR_MS + HOUR_MS
+    outside = (chunks.c.start_ms < before_ms, chunks.c.start_ms >= after_ms)
+    hours = loose_hours.c.hour_ms
+    connection.execute(delete(loose_hours).where(or_(hours < before_ms, hours >= after_ms)))
+    return sum(_delete_some(connection, condition, at_most_rows) for condition in outside)
+
+
+def _delete_some(connection: Connection, which: ColumnElement[bool], at_most_rows: int) -> int:
+    """Delete chunks, of each subject its earliest first; returns how many."""
+    wanted = and_(chunks.c.subject == subjects.c.id, which)
+    query = select(chunks.c.subject, chunks.c.start_ms).join(subjects, wanted).limit(at_most_rows)
+    found = connection.execute(query).all()
     last: dict[int, int] = {}
     for subject, start_ms in found:
         last[subject] = max(start_ms, last.get(subject, start_ms))
     for subject, start_ms in last.items():
-        connection.execute(delete(chunks).where(chunks.c.subject == subject, chunks.c.start_ms <= start_ms))
-    connection.execute(delete(loose_hours).where(loose_hours.c.hour_ms < before_ms))
+        connection.execute(delete(chunks).where(chunks.c.subject == subject, which, chunks.c.start_ms <= start_ms))
     return len(found)
 
 
@@ -109,13 +114,13 @@ def read_column(
             yield part.at_ms, part.values[0]
 
 
-def recent_samples(connection: Connection, start: float) -> Iterator[tuple[str, wire.Sample]]:
-    """(node, sample) from `start` on, one node after the other, each in the order of time."""
+def recent_samples(connection: Connection, start: float, end: float) -> Iterator[tuple[str, wire.Sample]]:
+    """(node, sample) from `start` to `end`, one node after the other, each in the order of time."""
     by_node: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for row in connection.execute(select(subjects).order_by(subjects.c.id)):
         by_node[row.node].append((row.id, row.gpu))
     for node, known in by_node.items():
-        yield from _node_samples(node, _recent_columns(connection, known, start))
+        yield from _node_samples(node, _recent_columns(connection, known, start, end))
 
 
 def fields_of(gpu: str) -> tuple[Field, ...]:
@@ -201,13 +206,15 @@ def _between(connection: Connection, which: ColumnElement[bool], start: float, e
         yield _Chunk(*row)
 
 
-def _recent_columns(connection: Connection, known: list[tuple[int, str]], start: float) -> list[tuple[str, Columns]]:
-    start_ms = round(start * 1000)
+def _recent_columns(
+    connection: Connection, known: list[tuple[int, str]], start: float, end: float
+) -> list[tuple[str, Columns]]:
+    start_ms, end_ms = round(start * 1000), round(end * 1000)
     label = dict(known)
     parts: dict[int, list[Columns]] = defaultdict(list)
     for ids in pieces(label):
-        for chunk in _between(connection, chunks.c.subject.in_(ids), start, _FAR_FUTURE):
-            parts[chunk.subject].append(columns.since(columns.unpack(chunk.start_ms, chunk.blob), start_ms))
+        for chunk in _between(connection, chunks.c.subject.in_(ids), start, end):
+            parts[chunk.subject].append(columns.between(columns.unpack(chunk.start_ms, chunk.blob), start_ms, end_ms))
     return [(label[subject], columns.merged(found)) for subject, found in parts.items()]
 
 

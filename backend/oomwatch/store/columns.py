@@ -19,7 +19,7 @@ import struct
 import sys
 import zlib
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from operator import attrgetter
@@ -170,10 +170,10 @@ def merged(parts: Sequence[Columns]) -> Columns:
     )
 
 
-def since(columns: Columns, start_ms: int) -> Columns:
-    """The rows at `start_ms` and later."""
-    first = bisect_left(columns.at_ms, start_ms)
-    return Columns(columns.at_ms[first:], tuple(column[first:] for column in columns.values))
+def between(columns: Columns, start_ms: int, end_ms: int) -> Columns:
+    """The rows from `start_ms` to `end_ms`, both inclusive."""
+    rows = slice(bisect_left(columns.at_ms, start_ms), bisect_right(columns.at_ms, end_ms))
+    return Columns(columns.at_ms[rows], tuple(column[rows] for column in columns.values))
 
 
 def _stored(field: Field, column: Sequence[Any]) -> "array[float]":

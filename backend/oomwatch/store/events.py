@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, Select, delete, func, insert, or_, select, update
 
 from oomwatch import wire
 from oomwatch.store.rows import matching, pieces
@@ -34,9 +34,11 @@ def _rename(connection: Connection, provisional: str, name: str) -> None:
     connection.execute(delete(runs).where(runs.c.run == provisional))
 
 
-def recent(connection: Connection, since: float, kinds: Collection[str] | None) -> list[tuple[str, wire.Event]]:
-    """(node, event) from `since` on in the order of time; `kinds` are the only ones wanted, None is all."""
-    query = select(events).where(events.c.at >= since).order_by(events.c.at, events.c.id)
+def recent(
+    connection: Connection, since: float, until: float, kinds: Collection[str] | None
+) -> list[tuple[str, wire.Event]]:
+    """(node, event) from `since` to `until` in the order of time; `kinds` are the only ones wanted, None is all."""
+    query = select(events).where(events.c.at.between(since, until)).order_by(events.c.at, events.c.id)
     if kinds is not None:
         query = query.where(events.c.kind.in_(kinds))
     return [(row["node"], _event(row)) for row in connection.execute(query).mappings()]
@@ -71,9 +73,14 @@ def torch_figures(
     return _figures(connection, query, field, _torch_decoder)
 
 
-def prune(connection: Connection, cutoff: float, at_most_rows: int) -> int:
-    """Delete events from before `cutoff`, oldest first, at most so many; returns how many."""
-    old = select(events.c.id).where(events.c.at < cutoff).order_by(events.c.at).limit(at_most_rows)
+def prune(connection: Connection, cutoff: float, horizon: float, at_most_rows: int) -> int:
+    """Delete events from before `cutoff` or after `horizon`, oldest first, at most so many; returns how many."""
+    old = (
+        select(events.c.id)
+        .where(or_(events.c.at < cutoff, events.c.at > horizon))
+        .order_by(events.c.at)
+        .limit(at_most_rows)
+    )
     ids = connection.scalars(old).all()
     for some in pieces(ids):
         connection.execute(delete(events).where(events.c.id.in_(some)))

@@ -26,6 +26,8 @@ COMPACT_SUBJECTS = 8
 PRUNE_ROWS = 5000
 # Progress outlives the readings where those are kept for less: an agent keeps unsent messages for 10 minutes.
 LEAST_KEEP_SECONDS = 3600.0
+FUTURE_SECONDS = 86_400.0  # what is dated further ahead was stored while a clock was wrong, and would never grow old
+END_OF_TIME = 1e12  # of wire.UnixSeconds
 
 
 class Store:
@@ -118,21 +120,28 @@ class Store:
         with self._database.reading() as connection:
             return agents.known_runs(connection)
 
+    def forget_node(self, node: str) -> None:
+        """A node that is gone for good. Its history stays for as long as all history."""
+        with self._database.writing() as connection:
+            agents.forget(connection, node)
+
     # ------------------------------------------------------------ history
 
-    def recent_samples(self, since: float) -> Iterator[tuple[str, wire.Sample]]:
-        """(node, sample) from `since` on, one node after the other, each in the order of time.
+    def recent_samples(self, since: float, until: float = END_OF_TIME) -> Iterator[tuple[str, wire.Sample]]:
+        """(node, sample) from `since` to `until`, one node after the other, each in the order of time.
 
         seq is 0, processes are None, and what probes said is the sum over each GPU
         (core.allocator). Only one node's samples are in memory at a time.
         """
         with self._database.reading() as connection:
-            yield from chunks.recent_samples(connection, since)
+            yield from chunks.recent_samples(connection, since, until)
 
-    def recent_events(self, since: float, kinds: Collection[str] | None = None) -> Iterator[tuple[str, wire.Event]]:
-        """(node, event) from `since` on, in the order of time; seq is 0. `kinds`: only these."""
+    def recent_events(
+        self, since: float, until: float = END_OF_TIME, *, kinds: Collection[str] | None = None
+    ) -> Iterator[tuple[str, wire.Event]]:
+        """(node, event) from `since` to `until`, in the order of time; seq is 0. `kinds`: only these."""
         with self._database.reading() as connection:
-            return iter(events.recent(connection, since, kinds))
+            return iter(events.recent(connection, since, until, kinds))
 
     def series(self, name: str, labels: Mapping[str, str], start: float, end: float, step: float) -> Series:
         """A figure of history.SERIES over time. Raises ValueError with a sentence for the person who asked."""
@@ -156,12 +165,14 @@ class Store:
         self._database.checkpoint()
 
     def prune(self, now: float, keep_seconds: float, *, at_most_rows: int = PRUNE_ROWS) -> bool:
-        """Delete some of what is older than `keep_seconds`; open alerts stay. True: there is more to do.
+        """Delete some of what is older than `keep_seconds`, or from the future; open alerts stay. True: there is more.
 
         A SQLite file does not shrink: the room is used again.
         """
-        cutoff = now - keep_seconds
+        cutoff, horizon = now - keep_seconds, now + FUTURE_SECONDS
         with self._database.writing() as connection:
-            agents.prune(connection, now - max(keep_seconds, LEAST_KEEP_SECONDS))
-            counts = [prune(connection, cutoff, at_most_rows) for prune in (chunks.prune, events.prune, alerts.prune)]
+            agents.prune(connection, now - max(keep_seconds, LEAST_KEEP_SECONDS), now, horizon)
+            counts = [
+                prune(connection, cutoff, horizon, at_most_rows) for prune in (chunks.prune, events.prune, alerts.prune)
+            ]
         return max(counts) >= at_most_rows

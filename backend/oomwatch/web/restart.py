@@ -4,6 +4,8 @@ import heapq
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
 from oomwatch import wire
 from oomwatch.core.records import WINDOW_SECONDS_MAX
 from oomwatch.core.signals import STALE_SECONDS_MIN
@@ -24,14 +26,23 @@ logger = logging.getLogger(__name__)
 
 
 def restore(service: Service, store: Store) -> None:
-    """Fill the engine. It blocks: until it is done there is nobody to wait. Raises StoreError."""
+    """Fill the engine. It blocks: until it is done there is nobody to wait. Raises StoreError.
+
+    What the database dates later than now was stored while the clock of this machine was wrong: readings and events are
+    left out, alerts and nodes count as of now.
+    """
     now = service.started_at
-    known, firing = store.nodes(), store.open_alerts()
+    known = [node._replace(last_seen=min(now, node.last_seen)) for node in store.nodes()]
+    firing = [_not_later(alert, now) for alert in store.open_alerts()]
     service.recall(_messages(store, known, now), heard_at(known, firing, now))
     ended = store.alerts(state="resolved", since=now - ENDED_SECONDS, limit=ENDED_SHOWN)
     service.restore(firing, sorted(ended, key=lambda alert: alert.ended_at or 0.0))
     if known:
         logger.info("remembered %d nodes and %d open alerts", len(known), len(firing))
+
+
+def _not_later(firing: wire.Transition, now: float) -> wire.Transition:
+    return msgspec.structs.replace(firing, at=min(now, firing.at), started_at=min(now, firing.started_at))
 
 
 def heard_at(known: Sequence[KnownNode], firing: Iterable[wire.Transition], now: float) -> dict[str, float]:
@@ -46,9 +57,9 @@ def heard_at(known: Sequence[KnownNode], firing: Iterable[wire.Transition], now:
 
 def _messages(store: Store, known: Sequence[KnownNode], now: float) -> Iterator[tuple[str, wire.AgentMessage]]:
     yield from ((node.hello.node, node.hello) for node in known)
-    yield from store.recent_samples(now - min(SAMPLES_SECONDS, SAMPLES_MAX / max(1, len(known))))
-    lasting = store.recent_events(now - STEPS_SECONDS, LASTING)
-    others = store.recent_events(now - EVENTS_SECONDS, wire.EVENT_KINDS - LASTING)
+    yield from store.recent_samples(now - min(SAMPLES_SECONDS, SAMPLES_MAX / max(1, len(known))), now)
+    lasting = store.recent_events(now - STEPS_SECONDS, now, kinds=LASTING)
+    others = store.recent_events(now - EVENTS_SECONDS, now, kinds=wire.EVENT_KINDS - LASTING)
     # In the order of time: a run's phases are told by marks and step lines in turn.
     yield from heapq.merge(lasting, others, key=lambda told: told[1].at)
     yield from ((node.hello.node, wire.Bye(seq=0, at=node.last_seen)) for node in known if node.stopped)
