@@ -64,6 +64,9 @@ BODIES: dict[str, wire.EventBody] = {
         step=12,
         gpu="3",
     ),
+    "torch_memory-ends-phase": wire.TorchMemory(
+        reserved_bytes=5 * GIB, at_point="Before load_fsdp_model_to_gpu", ends_phase="rollout"
+    ),
     "reshard": wire.Reshard(marker="resume_kv_cache", seconds=1.5),
     "engine_sleep": wire.EngineSleep(freed_bytes=58 * GIB, still_used_bytes=7 * GIB, seconds=1.5, gpu="3"),
     "engine_wake": wire.EngineWake(seconds=0.51, tags=("weights",), gpu="3"),

@@ -35,6 +35,11 @@ def test_a_drivers_log_gives_its_events_and_no_more(scenario: str, counts: dict[
     assert {one.run for one in found} == {"demo/qwen7b_grpo"}
 
 
+def test_the_drivers_own_file_tells_its_errors_too() -> None:
+    (path,) = (FIXTURES / "verl-0.9.1-leak" / "ray-session-logs").glob("*-25521.err")
+    assert [one.pid for one in read(path) if isinstance(one.body, wire.DeviceOom)] == [25520]
+
+
 @pytest.mark.parametrize("scenario", ["healthy", "slow-rollout", "leak", "sleep-residue"])
 def test_the_file_logger_and_the_drivers_log_tell_the_same_steps(scenario: str) -> None:
     folder = FIXTURES / f"verl-0.9.1-{scenario}"
@@ -61,7 +66,9 @@ def gib(number: float) -> int:
     return round(number * GIB)
 
 
-def memory(head: str, phase: str | None, allocated: float, reserved: float, used: float) -> wire.TorchMemory:
+def memory(
+    head: str, phase: str | None, allocated: float, reserved: float, used: float, ends: str | None = None
+) -> wire.TorchMemory:
     return wire.TorchMemory(
         reserved_bytes=gib(reserved),
         allocated_bytes=gib(allocated),
@@ -69,6 +76,7 @@ def memory(head: str, phase: str | None, allocated: float, reserved: float, used
         device_total_bytes=gib(79.15),
         at_point=head,
         phase=phase,
+        ends_phase=ends,
     )
 
 
@@ -94,8 +102,8 @@ def test_one_step_and_the_end_of_a_leaking_run_event_by_event() -> None:
         memory("After offload model to cpu", "update_weights", 1.87, 3.87, 26.27),
         memory("After resume kv_cache", "rollout", 2.01, 4.01, 60.41),
         wire.Reshard(marker="resume_kv_cache"),
-        memory("Before load_fsdp_model_to_gpu", None, 2.96, 4.96, 10.36),
-        memory("After load_fsdp_model_to_gpu", None, 34.87, 41.87, 47.27),
+        memory("Before load_fsdp_model_to_gpu", None, 2.96, 4.96, 10.36, ends="rollout"),
+        memory("After load_fsdp_model_to_gpu", None, 34.87, 41.87, 47.27, ends="rollout"),
         wire.Step(
             step=1,
             step_seconds=94.05041866726162,

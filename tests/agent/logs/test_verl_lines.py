@@ -138,6 +138,17 @@ def test_every_known_head_leads_to_a_listed_phase() -> None:
         assert phase_of_function(name) in wire.PHASES
 
 
+@pytest.mark.parametrize("what", ["load_fsdp_model_to_gpu", "load_fsdp_optimizer", "load_megatron_model_to_gpu"])
+def test_what_is_loaded_back_ends_the_rollout_and_what_is_offloaded_does_not(what: str) -> None:
+    figures = "memory allocated (GB): 1, memory reserved (GB): 2"
+    loaded, offloaded = f"[actor] Before {what}", f"After off{what}".replace("to_gpu", "to_cpu")
+    for head, phase in ((loaded, "rollout"), (offloaded, None)):
+        (body,) = bodies(f"{head}, {figures}")
+        assert isinstance(body, wire.TorchMemory)
+        assert body.at_point is not None
+        assert (body.phase, body.ends_phase) == (None, phase)
+
+
 def test_a_full_step_line_is_normalised() -> None:
     line = (
         "step:12 - actor/pg_loss:np.float64(-0.0123) - actor/lr:1e-06 - perf/max_memory_reserved_gb:40.5 - "
