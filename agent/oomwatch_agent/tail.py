@@ -1,12 +1,14 @@
 """Following a file as it grows: bytes in, whole lines out, through rotation, truncation and whatever else befalls logs.
 
 One `Tail` follows one path. It owns no thread: `poll` reads what has come, at most so many bytes, and returns. A file
-that is renamed is read to its end before the new one is begun; one that is cut (copytruncate) is begun again; one that
-is not there yet, or not any more, is waited for.
+that is renamed is read to its end before the new one is begun; one that is cut (copytruncate) is begun again, even if
+it grew to the same size meanwhile; one that is not there yet, or not any more, is waited for. What is no regular file
+(a folder, a pipe, a socket, a device) is left alone, with a sentence on what to name instead.
 """
 
 import os
 import select
+import stat
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -87,7 +89,8 @@ class Tail:
         self._size = 0
         self._backlog_end = 0
         self._numbered = True
-        self._fingerprint = b""
+        self._head = self._behind = b""  # the file's first bytes, and the last ones that were read
+        self._written_ns = 0
         self._splitter = LineSplitter()
         self._idle_polls = 0
 
@@ -152,8 +155,11 @@ class Tail:
 
     def _open(self, there: os.stat_result | None) -> bool:
         """A handle on what is at the path, at the place to go on from; False where there is nothing to do."""
-        if there is None or (_identity(there) == self._identity and there.st_size == self._offset):
+        if there is None or (_identity(there) == self._identity and self._is_as_it_was(there)):
             self.problem = None
+            return False
+        if not stat.S_ISREG(there.st_mode):
+            self._fail(f"cannot follow {self.path.name}: {_what_instead(there.st_mode)}")
             return False
         self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         self.problem, self.waiting = None, False
@@ -166,11 +172,15 @@ class Tail:
         self._identity = _identity(seen)
         return True
 
+    def _is_as_it_was(self, there: os.stat_result) -> bool:
+        """Whether a file that was let go is unchanged. Its size alone does not tell: it may have been written anew."""
+        return there.st_size == self._offset and there.st_mtime_ns == self._written_ns
+
     def _restart(self) -> None:
         """Another file, or this one from its beginning: all of it is new."""
         self._offset = self._backlog_end = self._size = 0
         self._numbered = True
-        self._fingerprint = b""
+        self._head = self._behind = b""
         self._splitter = LineSplitter()
         self._begin = "live"
 
@@ -180,6 +190,8 @@ class Tail:
         self._begin = "live"
         head = os.pread(self._fd, min(HEAD_BYTES, self._size), 0)
         self._offset = self._size
+        self._head = head[:_FINGERPRINT_BYTES]
+        self._behind = self._bytes_before(self._offset, _FINGERPRINT_BYTES)
         self._numbered = len(head) == self._size
         chunk = self._splitter.feed(head)
         if not self._numbered:
@@ -204,21 +216,32 @@ class Tail:
         if self.in_backlog:
             most = min(most, self._backlog_end - self._offset)
         block = os.pread(self._fd, min(most, _BLOCK_BYTES), self._offset)
-        if len(self._fingerprint) < _FINGERPRINT_BYTES and self._offset == len(self._fingerprint):
-            self._fingerprint += block[: _FINGERPRINT_BYTES - len(self._fingerprint)]
+        if len(self._head) < _FINGERPRINT_BYTES and self._offset == len(self._head):
+            self._head += block[: _FINGERPRINT_BYTES - len(self._head)]
+        self._behind = (self._behind + block[-_FINGERPRINT_BYTES:])[-_FINGERPRINT_BYTES:]
         self._offset += len(block)
         self._size = max(self._size, self._offset)
         return block
 
     def _notice_truncation(self) -> None:
-        """Begin again where the file became shorter, or its first bytes are others (cut, and grown past our place)."""
+        """Begin again where the file became shorter, or holds other bytes than those read (cut, and grown again)."""
         assert self._fd is not None  # noqa: S101
-        self._size = os.fstat(self._fd).st_size
-        changed = self._fingerprint and os.pread(self._fd, len(self._fingerprint), 0) != self._fingerprint
-        if self._size < self._offset or (changed and self._size > self._offset):
-            size = self._size
+        seen = os.fstat(self._fd)
+        if seen.st_size < self._offset or self._was_written_anew():
             self._restart()
-            self._size = size
+        self._size, self._written_ns = seen.st_size, seen.st_mtime_ns
+
+    def _was_written_anew(self) -> bool:
+        assert self._fd is not None  # noqa: S101
+        return (
+            self._bytes_before(self._offset, len(self._behind)) != self._behind
+            or os.pread(self._fd, len(self._head), 0) != self._head
+        )
+
+    def _bytes_before(self, offset: int, most: int) -> bytes:
+        assert self._fd is not None  # noqa: S101
+        begin = max(0, offset - most)
+        return os.pread(self._fd, offset - begin, begin)
 
     def _switch(self, budget_bytes: int) -> list[Part]:
         """The old file was renamed or deleted and is read to its end: on to the new one."""
@@ -242,6 +265,17 @@ class Tail:
 
 def _identity(seen: os.stat_result) -> tuple[int, int]:
     return seen.st_dev, seen.st_ino
+
+
+def _what_instead(mode: int) -> str:
+    """What a path is that is no regular file, and what to give instead."""
+    if stat.S_ISDIR(mode):
+        return "it is a folder; name the files in it with a quoted glob, such as 'folder/*.log'"
+    if stat.S_ISFIFO(mode):
+        return "it is a pipe; read it as standard input: --log - < pipe"
+    if stat.S_ISSOCK(mode):
+        return "it is a socket; name a file, or read a program's output as standard input: program | ... --log -"
+    return "it is a device; name a file, or read standard input: --log -"
 
 
 class StdinTail:

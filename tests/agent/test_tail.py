@@ -1,6 +1,7 @@
 """Following real files through everything that happens to logs."""
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -130,6 +131,43 @@ def test_a_truncated_file_that_grew_past_the_old_place_begins_again(log: Followe
     assert log.texts() == ["quite another, and longer", "second"]
 
 
+@pytest.mark.parametrize("head", [b"", b"x" * 200 + b"\n"], ids=["short", "long, with the same head"])
+def test_a_file_that_was_truncated_and_grew_to_the_same_size_begins_again(log: Followed, head: bytes) -> None:
+    log.write(head + b"one\n")
+    log.texts()
+    log.write(head + b"two\n", mode="wb")
+    assert log.texts()[-1:] == ["two"]
+
+
+@pytest.mark.parametrize("begin", ["backlog", "end"])
+def test_what_was_there_at_first_sight_may_be_replaced_by_as_much(log: Followed, begin: Begin) -> None:
+    log.write(b"old\n")
+    log.begin(begin)
+    log.texts()
+    log.write(b"new\n", mode="wb")
+    assert [(line.text, line.stage) for line in log.lines()] == [("new", "live")]
+
+
+def test_a_resting_file_that_was_written_anew_to_the_same_size_is_read(log: Followed) -> None:
+    log.write(b"one\n")
+    log.texts()
+    for _ in range(60):
+        log.texts()
+    assert log.tail.resting
+    log.write(b"two\n", mode="wb")
+    os.utime(log.path, (2_000_000_000, 2_000_000_000))
+    assert log.texts() == ["two"]
+
+
+def test_a_file_that_was_only_touched_is_not_read_again(log: Followed) -> None:
+    log.write(b"one\n")
+    log.texts()
+    for _ in range(60):
+        log.texts()
+    os.utime(log.path, (2_000_000_000, 2_000_000_000))
+    assert log.texts() == []
+
+
 def test_a_writer_that_keeps_its_place_after_a_truncation_leaves_a_hole(log: Followed) -> None:
     with log.path.open("wb") as writer:
         writer.write(b"one\n")
@@ -185,10 +223,47 @@ def test_a_file_that_may_not_be_read_is_reported_with_a_remedy_and_read_once_it_
     assert log.tail.problem is None
 
 
-def test_a_folder_in_place_of_a_file_is_reported(tmp_path: Path) -> None:
-    tail = Tail(tmp_path, "live")
-    assert tail.poll(MUCH) == []
-    assert tail.problem == f"cannot read {tmp_path.name}: Is a directory"
+def problem_of(path: Path) -> str:
+    """What the tail of `path` complains of; its handle is closed."""
+    tail = Tail(path, "backlog")
+    try:
+        assert tail.poll(MUCH) == []
+        assert tail.problem is not None
+        return tail.problem
+    finally:
+        tail.close()
+
+
+def test_a_folder_in_place_of_a_file_is_reported_with_a_remedy(tmp_path: Path) -> None:
+    remedy = "name the files in it with a quoted glob, such as 'folder/*.log'"
+    assert problem_of(tmp_path) == f"cannot follow {tmp_path.name}: it is a folder; {remedy}"
+
+
+def test_a_pipe_is_left_alone_and_standard_input_named_instead(tmp_path: Path) -> None:
+    pipe = tmp_path / "train.log"
+    os.mkfifo(pipe)
+    assert problem_of(pipe) == "cannot follow train.log: it is a pipe; read it as standard input: --log - < pipe"
+    with pytest.raises(OSError, match="No such device or address"):
+        os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)  # nobody has it open for reading
+
+
+def test_a_socket_and_a_device_are_named_as_such(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        assert problem_of(tmp_path / "s").startswith("cannot follow s: it is a socket; name a file")
+    assert (
+        problem_of(Path(os.devnull))
+        == "cannot follow null: it is a device; name a file, or read standard input: --log -"
+    )
+
+
+def test_a_file_that_takes_the_place_of_a_pipe_is_read(log: Followed) -> None:
+    os.mkfifo(log.path)
+    assert log.texts() == []
+    log.path.unlink()
+    log.write(b"one\n")
+    assert log.texts() == ["one"]
+    assert log.tail.problem is None
 
 
 def test_a_huge_file_is_read_in_parts_and_tells_how_much_is_left(log: Followed) -> None:
