@@ -5,6 +5,7 @@ out-of-memory error at the end of a log that was written minutes ago is what the
 """
 
 import glob
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,9 +47,9 @@ class Follower:
         phases: PhaseMemory | None = None,
         own: OwnPatterns | None = None,
     ) -> None:
-        packed = path.suffix == ".gz"
+        packed = path.suffix == ".gz" and os.path.isfile(path)  # noqa: PTH113 - False, too, where one may not look
         self.tail: Tail | Archive = Archive(path) if packed else Tail(path, "live" if is_new else _BEGIN[log_from])
-        self.reader = LineReader(pid=pid, phases=phases, own=own)
+        self.reader = LineReader(pid=pid, phases=phases, own=own, errors_only=path.suffix == ".err")
         # A packed log is not the end of anything: the run went on in another file.
         self._recent = not packed and not is_new and log_from == "auto" and _was_written_lately(path, now)
         self._last_words: deque[Found] = deque(maxlen=64)

@@ -65,7 +65,7 @@ def _parse(name: str, own: OwnPatterns | None, out: TextIO, err: TextIO) -> int:
     path = Path(name)
     if path.is_dir():
         return _parse_session(path, own, out, err)
-    return _parse_file(path, LineReader(own=own), out, err)
+    return _parse_file(path, LineReader(own=own, errors_only=path.suffix == ".err"), out, err)
 
 
 def _parse_session(folder: Path, own: OwnPatterns | None, out: TextIO, err: TextIO) -> int:
@@ -74,7 +74,8 @@ def _parse_session(folder: Path, own: OwnPatterns | None, out: TextIO, err: Text
         print(f"{folder}: no Ray logs here: a session's folder has worker-*.out and .err files", file=err)
         return 1
     results = [
-        _parse_file(path, LineReader(pid=pid, phases=phases, own=own), out, err) for path, _, pid in log_files(logs)
+        _parse_file(path, LineReader(pid=pid, phases=phases, own=own, errors_only=path.suffix == ".err"), out, err)
+        for path, _, pid in log_files(logs)
     ]
     return max(results, default=0)
 

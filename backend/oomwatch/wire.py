@@ -347,7 +347,7 @@ class DeviceOom(_Body, frozen=True, kw_only=True, tag="device_oom"):
 class HostOom(_Body, frozen=True, kw_only=True, tag="host_oom"):
     """Something was killed for want of host memory, or a kill counter rose."""
 
-    reporter: Text  # "ray", "kernel", "slurm", "cgroup", "exit code"
+    reporter: Text  # "ray", "kernel", "slurm", "cgroup", "kubernetes", "exit code"
     process: Text | None = None
     pid: Count | None = None
     used_bytes: Bytes | None = None

@@ -146,7 +146,19 @@ def test_a_huge_backlog_is_read_in_parts_and_tells_how_far(tmp_path: Path, make:
 def test_a_folder_in_place_of_a_log_is_reported(tmp_path: Path, make: Make) -> None:
     reading = make(tmp_path).read(slow=False)
     assert source_facts(reading.facts).state == "failed"
-    assert source_facts(reading.facts).detail == f"cannot read {tmp_path.name}: Is a directory"
+    assert (source_facts(reading.facts).detail or "").startswith(
+        f"cannot follow {tmp_path.name}: it is a folder; name "
+    )
+
+
+@pytest.mark.parametrize("name", ["driver.log", "driver.log.gz"])
+def test_a_pipe_in_place_of_a_log_is_reported_and_keeps_nobody_waiting(name: str, tmp_path: Path, make: Make) -> None:
+    os.mkfifo(tmp_path / name)
+    facts = source_facts(make(tmp_path / name).read(slow=False).facts)
+    assert (facts.state, facts.detail) == (
+        "failed",
+        f"cannot follow {name}: it is a pipe; read it as standard input: --log - < pipe",
+    )
 
 
 def test_standard_input_is_followed_to_its_end() -> None:

@@ -22,6 +22,12 @@ _SAMPLE_ENDS = ("[score]",)
 SAMPLE_GATES = ("[prompt]", "[response]", "[score]")
 _LONGEST_SAMPLE_LINES = 5000  # a sample that never ends must not silence its process for good
 
+# Ray actors and tasks that print samples, prompts and rewards on their standard output, and have no GPU of their own:
+# verl's driver and reward managers (main_task until 0.3), EasyR1's Runner, slime's and OpenRLHF's drivers.
+_PRINTS_SAMPLES = re.compile(
+    r"main_task$|Runner$|\w*TaskRunner\w*$|\w*RewardManager\w*$|\w*RewardLoop\w*$|AgentLoop\w*$|RolloutManager$|PPOTrainer$"
+)
+
 _SECTION = re.compile(r"[ {]'trainer': \{")
 _NAMES = re.compile(r"'(?P<key>project_name|experiment_name)': '(?P<value>[^'$]{1,120})'")
 CONFIG_GATES = ("'trainer': {", "_name': '")
@@ -30,6 +36,7 @@ _LONGEST_SECTION_LINES = 400  # verl 0.9's trainer section has 36
 _FILE_HEADER = re.compile(r":(?P<key>job_id|actor_name):(?P<value>[\w.\-]{1,64})$")
 HEADER_GATES = (":job_id:", ":actor_name:")
 
+_NEAR_LINES = 300  # between a traceback's last frame and its error: a few of its own, and what others print meanwhile
 _TRACEBACK_LINES = 2000  # after so many lines of the log an error has nothing to do with that traceback
 _MOST_STREAMS = 4096
 
@@ -84,6 +91,7 @@ class _Stream(msgspec.Struct):
 
     writer: Writer | None = None
     writer_until: int = 0
+    near_until: int = 0
     sample_until: int = 0
 
 
@@ -112,9 +120,14 @@ class Streams:
         stream = self._of(record)
         return stream.writer if now <= stream.writer_until else None
 
+    def near_traceback(self, record: Record, now: int) -> bool:
+        """Whether a traceback of this line's process came just before."""
+        return now <= self._of(record).near_until
+
     def close_traceback(self, record: Record) -> None:
         """An ordinary record came: what follows is a new story."""
-        self._of(record).writer_until = 0
+        stream = self._of(record)
+        stream.writer_until = stream.near_until = 0
 
     def _of(self, record: Record) -> _Stream:
         key = (record.ip, record.pid)
@@ -137,7 +150,12 @@ def _note_traceback(stream: _Stream, text: str, now: int) -> None:
             stream.writer = msgspec.structs.replace(stream.writer, phase=phase)
     else:
         return
-    stream.writer_until = now + _TRACEBACK_LINES
+    stream.writer_until, stream.near_until = now + _TRACEBACK_LINES, now + _NEAR_LINES
+
+
+def prints_samples(actor: str | None) -> bool:
+    """Whether text of a model may stand anywhere in what this actor prints."""
+    return actor is not None and _PRINTS_SAMPLES.match(actor) is not None
 
 
 class RunName:

@@ -1,7 +1,8 @@
 """What programs put around a record on its way into a log, taken off again.
 
 A line of a trainer's log is the record that one process printed, in the envelopes of everything that passed it on:
-colour codes (as escape bytes, or as what a terminal, rsyslog or JSON made of them), a collector's timestamp, Ray's
+colour codes (as escape bytes, or as what a terminal, rsyslog or JSON made of them), a collector's timestamp, what
+syslog, the journal or dmesg put before a message, Ray's
 `(WorkerDict pid=N, ip=A)`, torchrun's `[rank15]:`, a logger's level and time, a progress bar that it was glued to, and
 Ray's `[repeated 7x across cluster]` at the end. `unwrap` gives the record and what the envelopes said of its writer.
 
@@ -12,6 +13,8 @@ not look like the error.
 import re
 
 import msgspec
+
+from oomwatch_agent.logs.shipped import record_in
 
 MAX_LINE_CHARS = 64 * 1024  # a step line of verl has 3 to 8 thousand; more is a dumped batch or no text at all
 
@@ -31,7 +34,13 @@ _BAR = re.compile(
 )
 
 _LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL)"
-_TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+_CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
+_TIME = rf"\d{{4}}-\d\d-\d\d[T ]{_CLOCK}{_ZONE}?"
+_DAY = r"[A-Z][a-z]{2}"  # Sun, Nov
+# What syslog and the journal put before a message. Only the kernel, or a program with its pid: after a time of any
+# kind "he said: " would look the same.
+_FROM_HOST = r"[\w.\-]{1,253} (?:kernel|[\w.\-/@]{1,80}\[\d{1,10}\]): "
 
 
 def _compiled(*patterns: str) -> tuple[re.Pattern[str], ...]:
@@ -54,11 +63,17 @@ _IN_BRACKETS = _compiled(
     r"\[[EF](?:\d{1,4} \d\d:\d\d:\d\d\.\d{1,9})? [\w./]{1,80}:\d{1,6}\] ?",
     # [2026-.. E 12 34] of Ray, [2026-.. TP0] of SGLang, [2026-..][module][INFO] - of Hydra
     r"\[" + _TIME + r"[^\]]{0,60}\](?:\[[\w.]+\]\[" + _LEVEL + r"\] - )? ?",
-    r"\[ *\d+\.\d+\] ",  # the kernel's ring buffer
+    # The kernel's ring buffer: [ 8812.104312][ T4127] x, its difference with -d, journalctl's short-monotonic
+    r"\[ *\d{1,12}\.\d{1,9}(?: <[ +\d.]{1,24}>)?\](?: ?\[ *[TC]\d{1,10}\])? (?:" + _FROM_HOST + ")?",
+    rf"\[{_DAY} {_DAY} [ \d]\d {_CLOCK} \d{{4}}\] ",  # dmesg -T
+    rf"\[(?:{_DAY}[ \d]\d \d\d:\d\d| *\+\d{{1,9}}\.\d{{1,9}})\] ",  # dmesg -e
 )
 _AFTER_A_DIGIT = _compiled(
     r"\d{1,5}: (?=\S)",  # srun --label
     r"\d{8}-\d\d:\d\d:\d\d(?:\.\d{1,9})? (?:[\w.\-]{1,60} ){0,2}" + _LEVEL + r": ",  # AReaL
+    rf"\d{{4}}-\d\d-\d\dT{_CLOCK}{_ZONE} {_FROM_HOST}",  # rsyslog's files; journalctl -o short-iso
+    rf"\d{{9,11}}\.\d{{1,9}} {_FROM_HOST}",  # journalctl -o short-unix
+    r"\d{1,3},\d{1,20},\d{1,20},[^;\s]{1,40};",  # /dev/kmsg
     # a collector's or a logger's time, with what may follow it
     _TIME + r"(?: std(?:out|err) [FP])?\s+"
     r"(?:(?:- )?[\w.]+ - " + _LEVEL + r" - |[|\-]? ?" + _LEVEL + r"\s*(?:[\w./]+:\d+ --|\||-|:)? )?",
@@ -68,9 +83,16 @@ _AFTER_A_CAPITAL = _compiled(
     _LEVEL + r":(?:[\w.\-]+|" + _TIME + r"):\s?",
     _LEVEL + r" \d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \[?[\w./]+:\d+\] ?",
     _LEVEL + r"(?: - |: )",
-    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.\-]+ [\w.\-/]+(?:\[\d+\])?: ",  # syslog
+    # syslog, whose programs need no pid; BusyBox's names a facility
+    rf"{_DAY} [ \d]\d (?:\d{{4}} )?{_CLOCK} [\w.\-]+ (?:[a-z0-7]{{1,8}}\.[a-z]{{1,8}} )?[\w.\-/]+(?:\[\d+\])?: ",
+    rf"{_DAY} \d{{4}}-\d\d-\d\d {_CLOCK} [A-Z+\-\d]{{1,6}} {_FROM_HOST}",  # journalctl -o short-full
+)
+_AFTER_AN_ANGLE = _compiled(
+    # syslog's priority; RFC 5424 names version, time, host, program, pid and message id as well
+    rf"<\d{{1,3}}>(?:\d (?:-|{_TIME}) [\w.\-]{{1,253}} [\w.\-/]{{1,60}} [\w\-]{{1,60}} [\w\-]{{1,60}} - )?",
 )
 _AFTER_A_SMALL_LETTER = _compiled(
+    r"kern {0,4}:[a-z]{1,6} {0,4}: ",  # dmesg -x
     r"[\w/]{1,60}\.(?:cc|cpp|py|h):\d+(?:: | - )",  # what stands after the time in a raylet's log, and in slime's
     r"[\w.]{1,80}:[\w<>]{1,60}:\d+ - ",  # and in loguru's
 )
@@ -84,6 +106,8 @@ def _prefixes_at(letter: str) -> tuple[re.Pattern[str], ...]:
         return _IN_BRACKETS
     if letter.isdigit():
         return _AFTER_A_DIGIT
+    if letter == "<":
+        return _AFTER_AN_ANGLE
     return _AFTER_A_CAPITAL if letter.isupper() else _AFTER_A_SMALL_LETTER
 
 
@@ -104,7 +128,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 def unwrap(line: str) -> Record:
     """The record in `line`. Never raises; a line without envelopes comes back as it is."""
-    text, repeated = _without_repetition(without_colours(_from_json(line[:MAX_LINE_CHARS])))
+    text, repeated = _without_repetition(without_colours(record_in(line[:MAX_LINE_CHARS])))
     found: dict[str, str] = {}
     at = 0
     for _ in range(_MOST_ENVELOPES):
@@ -154,15 +178,3 @@ def _without_repetition(text: str) -> tuple[str, int]:
         return text, 1
     match = _REPEATED.search(text)
     return (text[: match.start()], int(match[1])) if match else (text, 1)
-
-
-def _from_json(line: str) -> str:
-    """The text inside a line of a JSON log (Docker's "log", others' "message"), else the line."""
-    if not line.startswith("{") or not any(key in line for key in ('"log"', '"message"', '"msg"')):
-        return line
-    try:
-        fields = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return line
-    inner = next((fields[key] for key in ("log", "message", "msg") if isinstance(fields.get(key), str)), line)
-    return inner.rstrip("\r\n") if isinstance(inner, str) else line

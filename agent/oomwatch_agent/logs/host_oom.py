@@ -25,9 +25,10 @@ _RAY_TASK_PID = re.compile(r"\bpid=(?P<pid>\d{1,10})\b")
 _RAY_SUMMARY = re.compile(
     r"(?P<kills>\d{1,6}) Workers? \(tasks / actors\) killed due to memory pressure \(OOM\)", re.IGNORECASE
 )
+# Red Hat's 3.10 puts the first half on a line of its own ("Kill process N ... or sacrifice child").
 _KERNEL = re.compile(
-    r"(?:Memory cgroup out of memory|Out of memory(?: \([^)]*\))?): Killed process (?P<pid>\d{1,10}),? "
-    r"\((?P<process>[^)]{0,64})\)(?P<rest>.{0,1000})"
+    r"(?:(?:Memory cgroup out of memory|Out of memory(?: \([^)]{0,60}\))?): )?Killed process (?P<pid>\d{1,10}),? "
+    r"\((?P<process>[^)]{0,64})\)(?P<rest>,? (?:UID:? ?\d{1,10},? )?total-vm:\d{1,20}kB.{0,1000})"
 )
 _KERNEL_RSS = re.compile(r"\b(?:anon|file|shmem)-rss:(\d{1,15})kB")
 _SLURM = re.compile(
@@ -35,14 +36,23 @@ _SLURM = re.compile(
     re.IGNORECASE,
 )
 _SLURM_TASK = re.compile(
-    r"srun: error: \S{1,80}: tasks? [\d,\-]{1,60}: Out Of Memory"
-    r"|(?:[\w.\-]{1,80}: ){0,3}Exceeded (?:job|step) memory limit\b"
+    r"srun: error: \S{1,80}: tasks? [\d,\-\[\]]{1,60}: Out Of Memory$"
+    r"|(?:[\w.\-]{1,80}: ){0,3}Exceeded (?:job|step) memory limit(?: at some point)?\.?$"
 )
-_KUBERNETES = re.compile(r"(?:\s{0,40}(?:Last State|State): {1,20}Terminated)?\s{0,40}Reason: {1,20}OOMKilled\b")
+# As kubectl describe, get -o yaml and get print it, and as Argo's message has it.
+_KUBERNETES = re.compile(
+    r"(?:\s{0,40}(?:Last State|State): {1,20}Terminated)?\s{0,40}[Rr]eason: {1,20}OOMKilled$"
+    r"|[\w.\-]{1,253} +\d{1,3}/\d{1,3} +OOMKilled +\d{1,9}\b(?: +\S{1,60}){0,9}$"
+    r"|(?:[\w.\-]{1,253}: )?OOMKilled \(exit code:? 137\)\.?$"
+)
+# 137 is any SIGKILL, so that a launcher's record of it is a hint, and a sentence about it nothing: each is a whole
+# line. What kubectl prints of a pod ("Exit Code: 137") is not asked: the line above it says whether it was memory.
 _EXIT = re.compile(
-    r"\s{0,20}(?:srun: error: \S{1,80}: tasks? [\d,\-]{1,60}: Exited with exit code"
-    r"|[Pp]rocess finished with exit code|[Cc]ommand terminated with (?:non-zero )?exit code"
-    r"|(?:\S{1,80} )?exited with (?:exit )?code|[Ee]xit [Cc]ode:|exitcode *:|returned exit code) *137\b"
+    r"srun: error: \S{1,80}: tasks? [\d,\-\[\]]{1,60}: Exited with exit code 137$"
+    r"|Process finished with exit code 137 \(interrupted by signal 9: ?SIGKILL\)$"
+    r"|command terminated with (?:non-zero )?exit code 137$"
+    r"|[\w.\-]{1,80}[-_]\d{1,5} exited with code 137(?: \(restarting\))?$"
+    r"|\s{0,20}exitcode {1,3}: 137 \(pid: \d{1,10}\)$"
 )
 _XID = re.compile(r"NVRM: Xid \(PCI:(?P<bus>[0-9a-fA-F:.]{4,20})\): (?P<xid>\d{1,5})\b")
 # 79: fallen off the bus. 119, 120: the GPU's own processor no longer answers. Others (13, 31, 43, 45 ...) are errors
@@ -176,7 +186,6 @@ PATTERNS = (
         Pattern(name=name, gate=gate, regex=_EXIT, read=_read_exit, example=example, expect=("HostOom",))
         for name, gate, example in (
             ("exit code 137", "xit code", "command terminated with exit code 137"),
-            ("exit code 137, kubectl", "xit Code:", "      Exit Code:    137"),
             ("exit code 137, torchrun", "exitcode", "  exitcode  : 137 (pid: 4127)"),
             ("exit code 137, docker", "exited with code", "trainer-1 exited with code 137"),
         )

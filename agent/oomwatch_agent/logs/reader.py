@@ -6,12 +6,13 @@ How text of a model never becomes an alert
     2. Patterns ask for the numbers and the punctuation that programs print, not for words such as "oom".
     3. What verl prints of samples, from `[prompt]` to `[score]`, is skipped for the process that prints it, so even a
        model that writes a whole error message at the start of a line is not heard.
-    4. Only numbers and names from closed lists leave: a text that came through would be a number, not a sentence.
+    4. What prints samples in other forms (drivers, reward managers) is believed to have failed only where a traceback
+       of its own came just before: a model may print that, too, but hardly does. Its standard error is believed.
+    5. Only numbers and names from closed lists leave: a text that came through would be a number, not a sentence.
 
 Cost: a line is first searched for a few literals (`Pattern.gate`), and most lines end there.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -30,7 +31,9 @@ from oomwatch_agent.logs.context import (
     Streams,
     Writer,
     header_of,
+    prints_samples,
 )
+from oomwatch_agent.logs.doubts import Doubts
 from oomwatch_agent.logs.envelope import Record, unwrap
 from oomwatch_agent.logs.gates import any_of
 from oomwatch_agent.logs.pattern import Bodies, Pattern, first_match
@@ -60,7 +63,7 @@ _LITERALS = tuple(gate for gate in _GATES if gate not in _INSTEAD)
 _ANY_GATE = any_of(_LITERALS, _INSTEAD.values())
 # What is worth telling of lines that gave nothing: not the ordinary words, and not what only helps with other lines.
 _TELLING_GATES = frozenset(pattern.gate for pattern in PATTERNS) - {"It took", "Detected ", "memory"}
-_MOST_REASONS = 12
+_FAILURES = (wire.DeviceOom, wire.HostOom, wire.GpuLost, wire.NcclError, wire.DiskFull, wire.ShmSmall)
 _SAME_OOM_LINES = 2000  # one error is printed by the worker, by whoever waited for it, and at the end of the driver
 _REMEMBERED_OOMS = 256
 
@@ -98,20 +101,27 @@ class Recognised(msgspec.Struct, frozen=True, kw_only=True):
 class LineReader:
     """Reads one log in order. `pid` is the process whose own file it is; `phases` is shared by the logs of one run.
 
+    `errors_only` says that it is some process' standard error, where nobody prints samples.
     `read` takes a log as it lies in a file, chunk by chunk; `feed` takes one whole record at a time.
     """
 
     def __init__(
-        self, *, pid: int | None = None, phases: PhaseMemory | None = None, own: OwnPatterns | None = None
+        self,
+        *,
+        pid: int | None = None,
+        phases: PhaseMemory | None = None,
+        own: OwnPatterns | None = None,
+        errors_only: bool = False,
     ) -> None:
         self._pid = pid
+        self._errors_only = errors_only
         self._phases = phases or PhaseMemory()
         self._streams = Streams()
         self._run = RunName()
         self._headers: dict[str, str] = {}
         self._ooms: Bounded[int] = Bounded(_REMEMBERED_OOMS)
-        self._fed = self._in_samples = 0
-        self._doubtful: Counter[str] = Counter()
+        self._fed = 0
+        self._doubts = Doubts(_TELLING_GATES)
         self._config = config_text.PrintedConfig()
         self._steps = trainers.TrainerSteps()
         self._own = own
@@ -154,13 +164,14 @@ class LineReader:
         record = unwrap(line)
         self._note(record, gates)
         if self._streams.in_sample(record, self._fed):
-            self._in_samples += 1
+            self._doubts.in_sample()
             return ()
         bodies = first_match(_patterns_of(gates), record.text) or tuple(self._of_several_lines(record, gates))
+        bodies = self._believed(bodies, record)
         if self._own:
             bodies += self._own.bodies_of(line, record.text)
         if not bodies and not self._follows_block:
-            self._count_doubtful(gates)
+            self._doubts.unknown(gates)
         return tuple(self._recognised(body, record, number) for body in bodies if self._is_new(body, record))
 
     def end(self) -> Iterator[Recognised]:
@@ -171,15 +182,19 @@ class LineReader:
 
     def reasons(self) -> Iterator[str]:
         """Why lines that hold a word of some pattern were no records, for a person who wonders."""
-        if self._in_samples:
-            yield f"{self._in_samples} lines in printed samples ([prompt] to [score]) were passed over"
-        for gate, count in self._doubtful.most_common(_MOST_REASONS):
-            yield f'{count} lines with "{gate}" are no record that is known'
+        yield from self._doubts.reasons()
 
-    def _count_doubtful(self, gates: list[str]) -> None:
-        for gate in gates:
-            if gate in _TELLING_GATES:
-                self._doubtful[gate] += 1
+    def _believed(self, bodies: Bodies, record: Record) -> Bodies:
+        """Without failures that text of a model may have made up."""
+        if self._errors_only or not any(isinstance(body, _FAILURES) for body in bodies):
+            return bodies
+        if not prints_samples(self._actor_of(record)) or self._streams.near_traceback(record, self._fed):
+            return bodies
+        self._doubts.without_traceback()
+        return tuple(body for body in bodies if not isinstance(body, _FAILURES))
+
+    def _actor_of(self, record: Record) -> str | None:
+        return record.actor or self._headers.get("actor_name")
 
     @property
     def _follows_block(self) -> bool:
@@ -223,7 +238,7 @@ class LineReader:
         else:
             if isinstance(body, wire.HostOom) and record.repeated > 1:
                 body = msgspec.structs.replace(body, kills=body.kills * record.repeated)
-            writer = Writer(record.pid or self._pid, record.actor or self._headers.get("actor_name"), record.ip)
+            writer = Writer(record.pid or self._pid, self._actor_of(record), record.ip)
             self._follow_phase(body, record, writer.pid)
         return Recognised(
             body=body,
@@ -249,8 +264,7 @@ class LineReader:
         told = self._streams.writer(record, self._fed) or Writer()
         if told.pid is not None:
             return told
-        actor = record.actor or self._headers.get("actor_name")
-        return Writer(record.pid or self._pid, actor, record.ip, told.phase)
+        return Writer(record.pid or self._pid, self._actor_of(record), record.ip, told.phase)
 
 
 def _bodies_of(text: str) -> Bodies:

@@ -73,12 +73,51 @@ def test_every_form_of_colour_and_collector_is_taken_off(line: str) -> None:
         ("[5] x", Record(text="[5] x")),
         ("{'a': 1}", Record(text="{'a': 1}")),
         ('{"log": 3}', Record(text='{"log": 3}')),
+        ('{"log": "x"}', Record(text='{"log": "x"}')),
         ('{"message": broken', Record(text='{"message": broken')),
         ("", Record(text="")),
     ],
 )
 def test_envelopes_tell_who_wrote_the_record(line: str, record: Record) -> None:
     assert unwrap(line) == record
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"log":"x\\n","stream":"stdout","time":"2026-05-01T10:00:00Z"}',  # Docker
+        '{"level":"info","ts":1796000000.12,"msg":"x"}',  # Go's zap
+        '{"asctime":"2026-05-01 10:00:00,123","levelname":"ERROR","message":"x"}',  # Python's
+        '{"@timestamp":"2026-05-01T10:00:00Z","message":"x"}',  # Elastic's
+        '{"severity":"ERROR","message":"x"}',  # Google's
+        '{"__REALTIME_TIMESTAMP":"1796000000123456","MESSAGE":"x"}',  # the journal's
+        '{"time":1796000000,"message":"x"}',
+        '{"@timestamp":"2026-05-01T10:00:00Z","log":{"offset":7},"message":"x","input":{"type":"filestream"}}',
+    ],
+)
+def test_what_a_log_shipper_wrote_is_taken_out_of_its_json(line: str) -> None:
+    assert unwrap(line).text == "x"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        '"prompt": "Why?"',
+        '"response": "Because."',
+        '"output": "y", "timestamp": "2026-05-01T10:00:00Z"',
+        '"reward": 1.0, "level": "info"',
+        '"messages": [], "stream": "stdout"',
+        '"level": "Level 5"',
+        '"level": 5',
+        '"time": 3.5',
+        '"time": true',
+        '"date": "yesterday"',
+        '"id": 7',
+    ],
+)
+def test_a_record_of_samples_is_no_log_record(fields: str) -> None:
+    line = f'{{{fields}, "message": "x"}}'
+    assert unwrap(line) == Record(text=line)
 
 
 def test_the_records_own_indentation_stays() -> None:

@@ -219,7 +219,6 @@ USED, LIMIT = gib(726.33), 760 * GIB
         ),
         ("srun: error: node7: task 0: Exited with exit code 137", wire.HostOom(reporter="exit code")),
         ("Process finished with exit code 137 (interrupted by signal 9: SIGKILL)", wire.HostOom(reporter="exit code")),
-        ("command terminated with exit code 1370", None),
         (
             ("(raylet) [2026-07-24 16:31:15,298 E 2 2] (raylet) file_system_monitor.cc:116: /tmp/ray/session_2026 "
             "is over 95% full, available space: 100 GB; capacity: 4000 GB. Object creation will fail"),
@@ -235,6 +234,123 @@ USED, LIMIT = gib(726.33), 760 * GIB
 )  # fmt: skip
 def test_the_host_out_of_memory_in_all_its_words(line: str, expected: wire.EventBody | None) -> None:
     assert bodies(line) == ([] if expected is None else [expected])
+
+
+KERNEL_PREFIXES = [
+    "",
+    "[882.104312] ",
+    "[ 8812.104312] ",
+    "[ 8812.104312][ T4127] ",
+    "[ 8812.104312] [C12] ",
+    "[ 8812.104312 <    0.000012>] ",
+    "[Sun Nov 29 13:50:26 2026] ",
+    "[Tue Dec  1 13:50:26 2026] ",
+    "[Nov29 13:50] ",
+    "[  +0.000012] ",
+    "kern  :err   : [Sun Nov 29 13:50:26 2026] ",
+    "kern  :alert : [ 8812.104312] ",
+    "2026-11-29T13:50:26,123456+00:00 ",
+    "3,1234,8812104312,-;",
+    "Nov 29 13:50:26 node7 kernel: ",
+    "Nov 29 13:50:26 node7 kernel: [ 8812.104312] ",
+    "Nov  1 13:50:26.123456 node7 kernel: ",
+    "Nov 29 2026 13:50:26 node7 kernel: ",
+    "Nov 29 13:50:26 node7 kern.err kernel: ",
+    "<3>Nov 29 13:50:26 node7 kernel: [ 8812.104312] ",
+    "<3>1 2026-11-29T13:50:26.123456+00:00 node7 kernel - - - ",
+    "<3>[ 8812.104312] ",
+    "2026-11-29T13:50:26.123456+00:00 node7 kernel: ",
+    "2026-11-29T13:50:26.123456+08:00 gpu-07.example.org kernel: [ 8812.104312] ",
+    "2026-11-29T13:50:26.123456Z node7 kernel: ",
+    "2026-11-29T13:50:26+0000 node7 kernel: ",
+    "Sun 2026-11-29 13:50:26 UTC node7 kernel: ",
+    "Sun 2026-11-29 13:50:26.123456 CET node7 kernel: ",
+    "[ 8812.104312] node7 kernel: ",
+    "1796000000.123456 node7 kernel: ",
+]
+
+
+@pytest.mark.parametrize("prefix", KERNEL_PREFIXES)
+def test_the_kernel_is_heard_through_every_log_that_keeps_its_messages(prefix: str) -> None:
+    for words in ("Out of memory", "Memory cgroup out of memory", "Out of memory (oom_kill_allocating_task)"):
+        kill = f"{words}: Killed process 4127 (python3) total-vm:331200kB, anon-rss:2048kB"
+        assert bodies(prefix + kill) == [
+            wire.HostOom(reporter="kernel", process="python3", pid=4127, used_bytes=2 * MIB)
+        ]
+    xid = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+    assert bodies(prefix + xid) == [wire.GpuLost(xid=79, pci_bus_id="0000:3b:00")]
+
+
+def test_the_journal_as_json_is_heard() -> None:
+    line = (
+        '{"__REALTIME_TIMESTAMP":"1796000000123456","_TRANSPORT":"kernel","PRIORITY":"3","MESSAGE":"Memory cgroup out '
+        'of memory: Killed process 4127 (python3) total-vm:331200kB, anon-rss:2048kB"}'
+    )
+    assert bodies(line) == [wire.HostOom(reporter="kernel", process="python3", pid=4127, used_bytes=2 * MIB)]
+
+
+def test_a_program_is_heard_through_the_journal() -> None:
+    line = "2026-11-29T13:50:26+0000 node7 train.sh[77]: (WorkerDict pid=8) RuntimeError: CUDA error: out of memory"
+    assert bodies(line) == [wire.DeviceOom(error="RuntimeError")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Exit code: 137 is what the grader expects",
+        "Exit Code: 137",  # a pod that was killed for whatever reason
+        "exit code 137",
+        "returned exit code 137",
+        "command terminated with exit code 137 when the memory was full",
+        "command terminated with exit code 1370",
+        "Process finished with exit code 137",
+        "It exited with code 137",
+        "trainer-1 exited with code 137 because of memory",
+        "exitcode: 137 means that",
+        "exitcode  : 137 (pid: 4127) is a line of torchrun",
+        "srun: error: node7: task 0: Exited with exit code 137, so we looked",
+        "srun: error: node7: task 0: Out Of Memory is what it says",
+        "Exceeded step memory limit of the homework",
+        "Reason: OOMKilled means that the limit was too low",
+        "OOMKilled pods have exit code 137",
+        "Killed process 4127 (python3) because of its memory",
+        "Out of memory: Killed process 4127 (python3), said the kernel",
+        "2026-11-29T13:50:26Z The log: RuntimeError: CUDA error: out of memory",
+    ],
+)
+def test_a_sentence_about_a_kill_is_none(line: str) -> None:
+    assert bodies(line) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "      Reason:       OOMKilled",
+        "    Last State:     Terminated      Reason:       OOMKilled",
+        "        reason: OOMKilled",
+        "trainer-0   0/1     OOMKilled   0          3m12s",
+        "trainer-0   0/2     OOMKilled   3 (91s ago)   3m12s   192.0.2.9   node7   <none>   <none>",
+        "main: OOMKilled (exit code 137)",
+        "OOMKilled (exit code: 137)",
+    ],
+)
+def test_kubernetes_says_so_itself(line: str) -> None:
+    assert bodies(line) == [wire.HostOom(reporter="kubernetes")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "command terminated with exit code 137",
+        "trainer-1 exited with code 137",
+        "my-rl-trainer-1 exited with code 137",
+        "rl_trainer_1 exited with code 137 (restarting)",
+        "  exitcode  : 137 (pid: 4127)",
+        "srun: error: node7: tasks 0-3: Exited with exit code 137",
+    ],
+)
+def test_a_launchers_whole_record_of_137_is_a_hint(line: str) -> None:
+    assert bodies(line) == [wire.HostOom(reporter="exit code")]
 
 
 VLLM = "INFO 01-22 09:42:00 [worker.py:1] "

@@ -19,6 +19,20 @@ OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB."
 TRACEBACK_OF_91 = "ray::WorkerDict.train() (pid=91, ip=192.0.2.2, actor_id=9d, repr=<W>)"
 
 
+TRACEBACK = ("Traceback (most recent call last):", '  File "w.py", line 1, in run')
+FAILURES = [
+    OOM,
+    "RuntimeError: CUDA error: out of memory",
+    "Memory cgroup out of memory: Killed process 4127 (python3) total-vm:331200kB, anon-rss:2048kB",
+    "slurmstepd: error: Detected 1 oom_kill event in StepId=1813.0.",
+    "      Reason:       OOMKilled",
+    "command terminated with exit code 137",
+    "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', GPU has fallen off the bus.",
+    "OSError: [Errno 28] No space left on device",
+    "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
+]
+
+
 def read(*lines: str, reader: LineReader | None = None) -> list[Recognised]:
     reader = reader or LineReader()
     return [found for number, line in enumerate(lines, 1) for found in reader.feed(line, number)]
@@ -140,7 +154,46 @@ def test_a_sample_silences_its_own_process_only() -> None:
 
 def test_after_a_sample_the_process_is_heard_again() -> None:
     prefix = "(TaskRunner pid=7) "
-    assert ooms(read(prefix + "[response] x", prefix + OOM, prefix + "[score] 1.0", prefix + OOM)) == [(7, None)]
+    failed = [prefix + line for line in ("[response] x", OOM, "[score] 1.0", *TRACEBACK, OOM)]
+    assert ooms(read(*failed)) == [(7, None)]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("actor", ["TaskRunner", "TaskRunnerV1", "main_task", "Runner", "NaiveRewardManager"])
+def test_what_prints_samples_is_not_believed_to_have_failed_without_a_traceback(actor: str, failure: str) -> None:
+    reader = LineReader()
+    assert read(f"({actor} pid=7) {failure}", reader=reader) == []
+    assert "1 lines with an error were passed over" in next(reader.reasons())
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_what_prints_no_samples_is_believed_without_one(failure: str) -> None:
+    for writer in (
+        "(WorkerDict pid=7) ",
+        "(vLLMHttpServer pid=8) (EngineCore_DP0 pid=9) ",
+        "(RewardModelWorker pid=3) ",
+        "",
+    ):
+        assert len(read(writer + failure)) == 1
+
+
+def test_an_error_of_the_driver_with_its_traceback_is_believed_whoever_prints_in_between() -> None:
+    prefix = "(TaskRunner pid=7) "
+    others = ["(WorkerDict pid=8)   more words"] * 250
+    assert ooms(read(*(prefix + line for line in TRACEBACK), *others, prefix + OOM)) == [(7, None)]
+
+
+def test_a_traceback_of_long_ago_or_of_another_process_does_not_make_text_an_error() -> None:
+    prefix = "(TaskRunner pid=7) "
+    assert ooms(read(*(prefix + line for line in TRACEBACK), *["words"] * 301, prefix + OOM)) == []
+    assert ooms(read(*(f"(WorkerDict pid=8) {line}" for line in TRACEBACK), prefix + OOM)) == []
+    assert ooms(read(*(prefix + line for line in TRACEBACK), prefix + "step:1 - timing_s/gen:3.0", prefix + OOM)) == []
+
+
+def test_the_drivers_own_file_is_told_by_its_first_lines_and_its_standard_error_is_believed() -> None:
+    lines = (":job_id:01000000", ":actor_name:TaskRunner", OOM)
+    assert ooms(read(*lines, reader=LineReader(pid=25521))) == []
+    assert ooms(read(*lines, reader=LineReader(pid=25521, errors_only=True))) == [(25521, None)]
 
 
 def test_a_sample_without_an_end_does_not_silence_for_good() -> None:
@@ -176,6 +229,12 @@ def test_an_origin_is_what_the_line_said_and_a_base_name() -> None:
         "torch.distributed.DistBackendError: NCCL error in: ",
         "The object store is using /tmp instead of /dev/shm because ",
         "A avail mem=",
+        "a-0 0/1 OOMKilled 0 ",
+        "Killed process 1 (a), UID 0, total-vm:1kB",
+        "[Sun Nov 29 13:50:26 2026] ",
+        "<3>1 2026-11-29T13:50:26Z ",
+        "2026-11-29T13:50:26Z ",
+        '{"time":"2026-05-01","message":"',
     ],
 )
 def test_a_hostile_line_costs_no_more_than_a_blink(head: str) -> None:
