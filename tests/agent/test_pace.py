@@ -89,7 +89,7 @@ def test_with_a_long_interval_every_read_is_slow() -> None:
 
 
 def _backoff(seed: int = 1) -> Backoff:
-    return Backoff(random.Random(seed))  # noqa: S311 - the same pauses in every test run
+    return Backoff(random.Random(seed))
 
 
 def test_pauses_grow_from_half_a_second_to_half_a_minute() -> None:

@@ -32,7 +32,7 @@ class Bench:
             self.outbox,
             self._hello,
             token=token,
-            jitter=random.Random(1),  # noqa: S311 - the same pauses in every test run
+            jitter=random.Random(1),
             sleep=self._sleep,
         )
 
