@@ -174,6 +174,9 @@ def _check(options: argparse.Namespace) -> int:
     except RuleFileError as error:
         print(error)
         return FAILED
+    except Exception as error:
+        print(f"{path}: reading it failed by a defect of oomwatch: {error!r}; please report it, with the file")
+        return FAILED
     rules, channels = len(found.rules.rules), len(found.notify.channels)
     print(f"{path}: {_counted(rules, 'rule')}, {_counted(channels, 'channel')}: fine")
     return 0

@@ -65,12 +65,21 @@ _APART = ("when", "summary", "description", "advice")
 def read_rules(path: Path) -> RuleFile:
     """Read a rule file. Raises RuleFileError, also for a file that cannot be read."""
     try:
-        if path.stat().st_size > FILE_BYTES_MAX:
-            raise RuleFileError(str(path), [Mistake(1, 1, "this is too large to be a rule file")])
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = _text_of(path)
+    except (OSError, ValueError) as error:
         raise RuleFileError(str(path), [Mistake(1, 1, f"cannot be read: {error}")]) from error
     return parse_rules(text, str(path))
+
+
+def _text_of(path: Path) -> str:
+    """Raises OSError or ValueError. A device or a pipe may have no end, or never begin."""
+    if path.exists() and not path.is_file():
+        raise ValueError("this is no regular file")
+    with path.open("rb") as file:
+        content = file.read(FILE_BYTES_MAX + 1)
+    if len(content) > FILE_BYTES_MAX:
+        raise ValueError(f"this is too large to be a rule file: more than {FILE_BYTES_MAX} bytes")
+    return content.decode()
 
 
 def parse_rules(text: str, name: str = "alerts.yaml") -> RuleFile:
@@ -209,7 +218,8 @@ class _Parser:
             self.reader.mistake(node, f"an override needs {', '.join(missing)}")
             return
         match = self._attempt(entries["match"], _Match)
-        alert, severity = entries["alert"].value, entries["severity"].value if "severity" in entries else None
+        alert = _word(entries["alert"])
+        severity = _word(entries["severity"]) if "severity" in entries else None
         named = [rule for rule in rules if _alert_and_severity(rule) in _wanted(alert, severity)]
         if not named:
             self.reader.mistake(entries["alert"], f'there is no rule "{alert}" to override')
@@ -267,7 +277,12 @@ def _split(node: Node) -> tuple[dict[str, Node], Node]:
 def _alert_and_severity(node: Node) -> tuple[str, str]:
     entries = _entries(node)
     alert, severity = entries.get("alert"), entries.get("severity")
-    return str(alert.value if alert else ""), str(severity.value if severity else "warning")
+    return _word(alert) if alert else "", _word(severity) if severity else "warning"
+
+
+def _word(node: Node) -> str:
+    """What a plain value says. Anything else is a mistake that is told where the value is read."""
+    return str(node.value) if isinstance(node, ScalarNode) else ""
 
 
 def _wanted(alert: str, severity: str | None) -> list[tuple[str, str]]:

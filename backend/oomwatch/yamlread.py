@@ -13,6 +13,10 @@ import msgspec
 import yaml
 from msgspec import Struct
 from yaml import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.composer import ComposerError
+
+NESTING_MAX = 30  # deeper than any rule; each level costs some frames of Python's stack
+NODES_MAX = 100_000  # with every alias written out
 
 T = TypeVar("T")
 DecodeHook = Callable[[type, Any], Any]
@@ -28,6 +32,26 @@ class MistakeFoundError(Exception):
     """Raised to leave a value that cannot be read; the mistake is already on the list."""
 
 
+class _Loader(yaml.SafeLoader):
+    """PyYAML's, which would follow any nesting until Python's stack is full."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
+        self._depth += 1
+        if self._depth > NESTING_MAX:
+            raise ComposerError(None, None, _TOO_DEEP, self.peek_event().start_mark)  # type: ignore[no-untyped-call]
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+
+
+_TOO_DEEP = f"this is nested more than {NESTING_MAX} levels deep"
+
+
 class Reader:
     """Reads nodes into values and keeps the mistakes it met."""
 
@@ -36,20 +60,44 @@ class Reader:
         self._decode = decode
 
     def compose(self, text: str) -> Node | None:
-        """The document's node; None where it is empty or no YAML, which is a mistake too."""
+        """The document's node, whose keys are words; None where it is empty or unusable, which is a mistake too."""
         try:
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            node = yaml.compose(text, Loader=_Loader)
+        except yaml.reader.ReaderError as error:
+            line, column = _place(text, error.position)
+            self.mistakes.append(Mistake(line, column, f"this is no YAML: {error.reason}"))
+            return None
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-            self.mistakes.append(Mistake(line, column, f"this is no YAML: {error.problem or error.context}"))
-            return None
-        except yaml.YAMLError as error:
-            self.mistakes.append(Mistake(1, 1, f"this is no YAML: {error}"))
+            said = error.problem or error.context
+            self.mistakes.append(Mistake(line, column, _TOO_DEEP if said is _TOO_DEEP else f"this is no YAML: {said}"))
             return None
         if node is None:
             self.mistakes.append(Mistake(1, 1, "the file is empty"))
-        return node
+            return None
+        before = len(self.mistakes)
+        self._check_shape(node)
+        return node if len(self.mistakes) == before else None
+
+    def _check_shape(self, root: Node) -> None:
+        """Keys are words, and aliases neither lead in a circle nor multiply beyond all bounds."""
+        waiting, count = [(root, 1)], 0
+        while waiting:
+            node, depth = waiting.pop()
+            count += 1
+            if depth > NESTING_MAX:
+                return self.mistake(node, _TOO_DEEP)
+            if count > NODES_MAX:
+                return self.mistake(root, f"this is too large: more than {NODES_MAX} values, aliases written out")
+            if isinstance(node, MappingNode):
+                for key, child in node.value:
+                    if not isinstance(key, ScalarNode):
+                        self.mistake(key, f"a key must be a plain word, got {_shape(key)}")
+                    waiting.append((child, depth + 1))
+            elif isinstance(node, SequenceNode):
+                waiting += [(child, depth + 1) for child in node.value]
+        return None
 
     def mistake(self, node: Node, message: str) -> None:
         self.mistakes.append(Mistake(node.start_mark.line + 1, node.start_mark.column + 1, message))
@@ -117,7 +165,9 @@ class Reader:
         given = self._entries(node).get(tag_field)
         if given is None:
             raise self._stop(node, f'"{tag_field}" is missing; it is one of {", ".join(tags)}')
-        tag = str(given[1].value)
+        if not isinstance(given[1], ScalarNode):
+            raise self._stop(given[1], f"{tag_field} must be one of {', '.join(tags)}, got {_shape(given[1])}")
+        tag = given[1].value
         if tag not in tags:
             raise self._stop(given[1], _unknown(tag, list(tags), what=tag_field))
         return tags[tag]
@@ -126,8 +176,12 @@ class Reader:
         if typing.get_origin(kind) is typing.Literal and node.value not in typing.get_args(kind):
             raise self._stop(node, f"expected one of {', '.join(typing.get_args(kind))}, got {_shape(node)}")
         try:
-            return msgspec.convert(plain(node), kind, dec_hook=self._decode)
-        except (ValueError, yaml.YAMLError) as error:
+            value = plain(node)
+        except Exception as error:  # PyYAML's constructors raise what comes: `!!timestamp x`, `!!int ""`, `!!bool 7`
+            raise self._stop(node, f"cannot be read: {_sentence(error)}") from error
+        try:
+            return msgspec.convert(value, kind, dec_hook=self._decode)
+        except ValueError as error:
             raise self._stop(node, _sentence(error)) from error
 
     def _stop(self, node: Node, message: str) -> MistakeFoundError:
@@ -175,7 +229,13 @@ def _unknown(name: str, known: list[str], *, what: str = "key") -> str:
 
 
 def _sentence(error: Exception) -> str:
-    return str(error).split(" - at `")[0]
+    return (getattr(error, "problem", None) or str(error)).split(" - at `")[0]
+
+
+def _place(text: str, position: int) -> tuple[int, int]:
+    """Line and column of a character, from 1."""
+    before = text[:position]
+    return before.count("\n") + 1, position - before.rfind("\n")
 
 
 def _shape(node: Node) -> str:

@@ -1,5 +1,6 @@
 """alerts.yaml: what is read, and how mistakes are told."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,76 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00rules")
     with pytest.raises(RuleFileError, match="cannot be read"):
         read_rules(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[a]: b", "1:1 a key must be a plain word, got a list"),
+        ("? [a, b]\n: c\n", "1:3 a key must be a plain word, got a list"),
+        ("rules:\n  - {a: 1}: b\n", "2:5 a key must be a plain word, got a mapping"),
+        (ENTRY + "    for: {? [x] : 1}\n", "5:13 a key must be a plain word, got a list"),
+        ("rules: " + "[" * 20_000, "1:37 this is nested more than 30 levels deep"),
+        ("".join(f"{'  ' * n}- \n" for n in range(400)), "this is nested more than 30 levels deep"),
+        ("rules: &a [*a]", "1:8 this is nested more than 30 levels deep"),
+        ("a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n"
+         + "".join(f"{name}: &{name} [{', '.join([f'*{before}'] * 8)}]\n" for before, name in pairwise("abcdefgh")),
+         "1:1 this is too large: more than 100000 values, aliases written out"),
+        (ENTRY + "    severity: [a]\n", "5:15 expected one of info, warning, critical, got a list"),
+        ("rules: [{when: {kind: [a]}, alert: a, summary: s}]", "1:23 kind must be one of threshold"),
+        (ENTRY + "    for: !!timestamp x\n", "5:10 cannot be read"),
+        (ENTRY + "    for: !!int ''\n", "5:10 cannot be read"),
+        (ENTRY + "    enabled: !!bool 7\n", "5:14 cannot be read"),
+        (ENTRY + "overrides:\n  - {alert: [full], match: {}, set: {}}\n", '6:13 there is no rule "" to override'),
+        ("rules:\n  - \x00", "2:5 this is no YAML: special characters are not allowed"),
+    ],
+)  # fmt: skip
+def test_odd_yaml_is_a_mistake_with_its_place(text: str, told: str) -> None:
+    assert told in "\n".join(mistakes(text))
+
+
+def test_an_alias_may_stand_for_what_is_written_once() -> None:
+    text = ENTRY.replace("above: 85%}", "above: &limit 85%}") + ENTRY.split("\n", 1)[1].replace(
+        "full", "fuller"
+    ).replace("above: 85%", "above: *limit")
+    first, second = parse_rules(text).rules.rules
+    assert first.when == second.when
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/"])
+def test_what_is_no_regular_file_is_not_read(path: str) -> None:
+    with pytest.raises(RuleFileError, match="1:1: cannot be read: this is no regular file"):
+        read_rules(Path(path))
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "alerts.yaml"
+    path.write_bytes(b"#" * (2**20 + 1))
+    with pytest.raises(RuleFileError, match="too large to be a rule file"):
+        read_rules(path)
+
+
+NODES = st.recursive(
+    st.sampled_from(["a", "85%", "rules", "~", "1", "*x", "&x b", "!!int ''", "<<", "''", "2001-02-30"]),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        | st.lists(st.tuples(inner, inner), max_size=3).map(
+            lambda pairs: "{" + ", ".join(f"? {key} : {value}" for key, value in pairs) + "}"
+        )
+    ),
+    max_leaves=8,
+)
+PLACES = ("rules: {}", "rules: [{}]", "overrides: [{}]", "notify: {}", "notify: {{channels: [{}]}}",
+          "rules: [{{alert: a, summary: s, when: {}}}]", "rules: [{{alert: {}, severity: {}, summary: {}, for: {}}}]",
+          "rules: []\noverrides: [{{alert: {}, match: {}, set: {}}}]", "{}: {}")  # fmt: skip
+
+
+@given(st.sampled_from(PLACES), st.lists(NODES, min_size=4, max_size=4))
+def test_any_yaml_at_any_place_gives_rules_or_mistakes_and_nothing_else(place: str, nodes: list[str]) -> None:
+    try:
+        parse_rules(place.format(*nodes))
+    except RuleFileError as error:
+        assert error.mistakes  # noqa: PT017 - either outcome is right; a bare one is not
 
 
 @given(st.text(max_size=200))

@@ -1,5 +1,6 @@
 """The command line, as people use it."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -43,6 +44,24 @@ def test_every_mistake_is_printed_with_its_place(capsys: Output) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 1
     assert all(line.startswith("mine.yaml:") for line in lines)
+
+
+@pytest.mark.parametrize(
+    "odd", ["rules:\n  - [a]: b\n", "? [a, b]\n: c\n", "rules: " + "[" * 20_000, "!!timestamp x\n"]
+)
+def test_odd_yaml_is_a_mistake_with_its_place_and_no_traceback(capsys: Output, odd: str) -> None:
+    Path("mine.yaml").write_text(odd, encoding="utf-8")
+    assert main(["check", "mine.yaml"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("mine.yaml:")
+    assert "defect" not in out
+
+
+def test_a_device_or_a_pipe_is_no_rule_file(capsys: Output) -> None:
+    os.mkfifo("pipe")
+    for path in ("/dev/zero", "/dev/stdin", "pipe", "."):
+        assert main(["check", path]) == 1
+        assert "cannot be read: this is no regular file" in capsys.readouterr().out
 
 
 def test_without_a_file_the_rules_that_the_server_would_use_are_checked(capsys: Output) -> None:

@@ -6,6 +6,7 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
 from tests.server.house import hello, sample
 from tests.server.receiver import Receiver, receiving
 from tests.server.running_server import RULES, AgentClient, serving, settings_in, until
@@ -24,9 +25,16 @@ class Watched:
         self.applied: list[RuleFile] = []
         self.reported: list[str | None] = []
         self.refuses = False
-        self.watch = RuleWatch(self.path, self._apply, self.reported.append, seen=stamp(self.path))
+        self.failures = 0
+        self.defect: Exception | None = None
+        self.watch = RuleWatch(self.path, self._apply, self.reported.append, self._count, seen=stamp(self.path))
+
+    def _count(self) -> None:
+        self.failures += 1
 
     def _apply(self, rules: RuleFile) -> None:
+        if self.defect is not None:
+            raise self.defect
         if self.refuses:
             raise SettingError("notify channel ops: its variable is not set")
         self.applied.append(rules)
@@ -81,7 +89,35 @@ def test_channels_that_cannot_be_opened_are_a_mistake_of_the_file(tmp_path: Path
     assert watched.reported == [f"{watched.path}: notify channel ops: its variable is not set"]
 
 
+@pytest.mark.parametrize("defect", [TypeError("unhashable"), RecursionError("deep"), MemoryError()])
+def test_a_defect_of_our_own_is_logged_counted_and_shown_and_the_file_is_watched_on(
+    tmp_path: Path, defect: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched = Watched(tmp_path)
+    watched.defect = defect
+    watched.look(force=True)
+    assert watched.failures == 1
+    assert "by a defect of oomwatch" in str(watched.reported[-1])
+    assert any(record.exc_info for record in caplog.records)
+    watched.defect = None
+    watched.write(RULES.replace("full", "crowded", 1))
+    watched.look()
+    assert watched.reported[-1] is None
+    assert len(watched.applied) == 1
+
+
 # ---------------------------------------------------------------- in a running server
+
+
+@pytest.mark.parametrize("odd", ["rules:\n  - [a]: b\n", "? [a, b]\n: c\n", "rules: " + "[" * 5000])
+def test_odd_yaml_is_a_mistake_and_the_next_good_file_is_in_force(tmp_path: Path, odd: str) -> None:
+    with serving(settings_in(tmp_path)) as server:
+        (tmp_path / "alerts.yaml").write_text(odd, encoding="utf-8")
+        until("the mistake to be told", lambda: "rules_error" in server.get("/api/v1/rules").json()["server"])
+        assert server.get("/readyz").json()["problems"] == []
+        (tmp_path / "alerts.yaml").write_text(RULES.replace("full", "crowded", 1), encoding="utf-8")
+        until("the rules to change", lambda: server.get("/api/v1/rules").json()["rules"][0]["alert"] == "crowded")
+        assert "oomwatch_failures_total 0.0" in server.get("/metrics").text
 
 
 def notifying(receiver: Receiver) -> str:

@@ -16,14 +16,21 @@ Stamp = tuple[int, int] | None
 
 class RuleWatch:
     """`apply` takes good rules over and raises ValueError for what it cannot use; `report` is told what is wrong,
-    or None."""
+    or None; `count_failure` is called for a defect of our own, which ends nothing."""
 
     def __init__(
-        self, path: Path, apply: Callable[[RuleFile], None], report: Callable[[str | None], None], *, seen: Stamp
+        self,
+        path: Path,
+        apply: Callable[[RuleFile], None],
+        report: Callable[[str | None], None],
+        count_failure: Callable[[], None],
+        *,
+        seen: Stamp,
     ) -> None:
         self._path = path
         self._apply = apply
         self._report = report
+        self._count_failure = count_failure
         self._seen = seen
         self._asked = asyncio.Event()
 
@@ -58,6 +65,10 @@ class RuleWatch:
             self._refuse(str(error))
         except ValueError as error:
             self._refuse(f"{self._path}: {error}")
+        except Exception as error:
+            self._count_failure()
+            logger.exception("reading %s failed by a defect of oomwatch; the file is watched on", self._path)
+            self._refuse(f"{self._path}: reading it failed by a defect of oomwatch ({error!r}); see the server's log")
         else:
             self._report(None)
             logger.info("%s: %d rules in force", self._path, len(rules.rules.rules))

@@ -88,7 +88,7 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
             "rule watch": watch.run(),
             "upkeep": keep_up(parts),
         }
-        await stack.enter_async_context(_in_background(work))
+        await stack.enter_async_context(in_background(work, parts))
         stack.enter_context(_reload_on_hangup(watch))
         logger.info("watching by %d rules of %s", len(rules.rules.rules), path)
         yield parts
@@ -120,7 +120,7 @@ async def _start(
     herald.replace(rules.notify)
     await herald.ready()
     metrics = Metrics(service, herald.status)
-    return Parts(settings, store, service, journal, hub, herald, metrics, write, readers)
+    return Parts(settings, store, service, journal, hub, herald, metrics, write, readers, dead_tasks=[])
 
 
 class _Archive:
@@ -153,7 +153,7 @@ def _rule_watch(parts: Parts, path: Path, seen: Stamp) -> RuleWatch:
         parts.herald.replace(rules.notify)  # first: it may refuse
         parts.service.replace_rules(rules.rules)
 
-    return RuleWatch(path, apply, parts.service.report_rules, seen=seen)
+    return RuleWatch(path, apply, parts.service.report_rules, parts.service.count_failure, seen=seen)
 
 
 async def _beat(service: Service) -> None:
@@ -167,10 +167,10 @@ async def _beat(service: Service) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _in_background(work: Mapping[str, Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+async def in_background(work: Mapping[str, Coroutine[Any, Any, None]], parts: Parts) -> AsyncIterator[None]:
     tasks = [asyncio.create_task(one, name=name) for name, one in work.items()]
     for task in tasks:
-        task.add_done_callback(_tell_of_death)
+        task.add_done_callback(lambda task: _tell_of_death(task, parts))
     try:
         yield
     finally:
@@ -179,8 +179,10 @@ async def _in_background(work: Mapping[str, Coroutine[Any, Any, None]]) -> Async
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _tell_of_death(task: "asyncio.Task[None]") -> None:
+def _tell_of_death(task: "asyncio.Task[None]", parts: Parts) -> None:
     if not task.cancelled() and task.exception() is not None:
+        parts.service.count_failure()
+        parts.dead_tasks.append(task.get_name())
         logger.critical("the task %s has ended by a defect", task.get_name(), exc_info=task.exception())
 
 

@@ -28,6 +28,9 @@ def problems_of(parts: Parts) -> list[str]:
         problems.append(parts.journal.problem)
     if not parts.journal.is_running:
         problems.append("nothing is stored and nobody is told any more; see the log, and restart the server")
+    problems += [
+        f"the task {name} has ended by a defect; see the log, and restart the server" for name in parts.dead_tasks
+    ]
     late_seconds = parts.service.seconds_since_beat()
     if late_seconds > STUCK_SECONDS:
         problems.append(f"the rules were last judged {late_seconds:.0f} s ago")

@@ -31,6 +31,7 @@ class Parts(NamedTuple):
     metrics: Metrics
     write: Call
     readers: Executor
+    dead_tasks: list[str]  # names of those that ended by a defect
 
     async def read(self, fn: Callable[..., T], *args: object, **kwargs: object) -> T:
         """Run a read of the store beside the writer, so that a long one delays no alert."""

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from oomwatch.store.store import StoreError
 from oomwatch.web.parts import Parts
 
 COMPACT_SECONDS = 5.0
@@ -21,28 +22,38 @@ async def keep_up(parts: Parts) -> None:
     rounds = 0
     while True:
         await asyncio.sleep(COMPACT_SECONDS)
-        await _helpings(parts, parts.store.compact)
+        await helpings(parts, parts.store.compact)
         if rounds % (CHECKPOINT_SECONDS // COMPACT_SECONDS) == 0:
             await _checkpoint(parts)
         if rounds % (PRUNE_SECONDS // COMPACT_SECONDS) == 0:
-            await _helpings(parts, lambda now: parts.store.prune(now, keep_seconds))
+            await helpings(parts, lambda now: parts.store.prune(now, keep_seconds))
         rounds += 1
 
 
-async def _helpings(parts: Parts, work: Callable[[float], Any]) -> None:
+async def helpings(parts: Parts, work: Callable[[float], Any]) -> None:
     """Do all there is to do. A database that cannot be written says so elsewhere; this tries again later."""
     try:
         there_is_more = True
         while there_is_more:
             there_is_more = await parts.write(work, parts.service.clock())
             await asyncio.sleep(BREATH_SECONDS)
-    except Exception as error:  # whatever the database says
+    except StoreError as error:
         logger.debug("housekeeping of the database failed: %s", error)
+    except Exception as error:
+        _own_up(parts, error)
 
 
 async def _checkpoint(parts: Parts) -> None:
     """In a thread that reads: the disk may take its time, and the one that writes has alerts to store."""
     try:
         await parts.read(parts.store.checkpoint)
-    except Exception as error:  # whatever the database says
+    except StoreError as error:
         logger.debug("the database could not be synced: %s", error)
+    except Exception as error:
+        _own_up(parts, error)
+
+
+def _own_up(parts: Parts, error: Exception) -> None:
+    """A defect of our own. The database goes on without housekeeping until the next round."""
+    parts.service.count_failure()
+    logger.error("housekeeping of the database failed by a defect", exc_info=error)

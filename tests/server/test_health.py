@@ -1,0 +1,63 @@
+"""Whether the server does its work: what is told where a part of it has ended or fails."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from tests.server.running_server import settings_in
+
+from oomwatch.store.store import StoreError
+from oomwatch.web.app import in_background, running
+from oomwatch.web.health import problems_of
+from oomwatch.web.parts import Parts
+from oomwatch.web.upkeep import helpings
+
+
+def in_a_server(folder: Path, story: Callable[[Parts], Awaitable[None]]) -> None:
+    async def tell() -> None:
+        async with running(settings_in(folder)) as parts:
+            await story(parts)
+
+    asyncio.run(tell())
+
+
+def test_a_task_that_dies_by_a_defect_shows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def dies() -> None:
+        raise ZeroDivisionError
+
+    async def story(parts: Parts) -> None:
+        assert problems_of(parts) == []
+        async with in_background({"rule watch": dies()}, parts):
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert problems_of(parts) == [
+                "the task rule watch has ended by a defect; see the log, and restart the server"
+            ]
+            assert parts.service.failures_total == 1
+
+    in_a_server(tmp_path, story)
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_defect_in_the_housekeeping_is_counted_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def defect(_now: float) -> bool:
+        raise TypeError("a defect")
+
+    async def story(parts: Parts) -> None:
+        await helpings(parts, defect)
+        assert parts.service.failures_total == 1
+
+    in_a_server(tmp_path, story)
+    assert "TypeError: a defect" in caplog.text
+
+
+def test_a_database_that_cannot_be_tidied_up_now_is_no_defect(tmp_path: Path) -> None:
+    def locked(_now: float) -> bool:
+        raise StoreError("database: locked")
+
+    async def story(parts: Parts) -> None:
+        await helpings(parts, locked)
+        assert parts.service.failures_total == 0
+
+    in_a_server(tmp_path, story)
