@@ -65,7 +65,10 @@ class RunningServer:
         )
 
     def get(self, path: str, **options: Any) -> httpx.Response:
-        return httpx.get(self.url + path, timeout=DEADLINE_SECONDS, trust_env=False, **options)
+        return self.ask("GET", path, **options)
+
+    def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+        return httpx.request(method, self.url + path, timeout=DEADLINE_SECONDS, trust_env=False, **options)
 
 
 def settings_in(folder: Path, **changes: Any) -> Settings:

@@ -87,6 +87,35 @@ def test_the_texts_come_in_the_language_that_is_asked_for(server: RunningServer)
         ("/api/v1/history?series=dreams&from=0&to=10", 400, 'there is no series "dreams"'),
         ("/api/v1/history?series=gpu_used_bytes", 400, "from: Field required; to: Field required"),
         ("/api/v1/history?series=gpu_used_bytes&from=10&to=0&node=gpu-07&gpu=0", 400, ""),
+        (
+            "/api/v1/history?series=gpu_used_bytes&node=gpu-07&gpu=0&from=0&to=1e300",
+            400,
+            "to: Input should be less than or equal to",
+        ),
+        (
+            "/api/v1/history?series=gpu_used_bytes&node=gpu-07&gpu=0&from=-1e300&to=0",
+            400,
+            "from: Input should be greater than or equal to 0",
+        ),
+        (
+            "/api/v1/history?series=gpu_used_bytes&node=gpu-07&gpu=0&from=nan&to=inf",
+            400,
+            "from: Input should be a finite number; to: Input should be a finite number",
+        ),
+        (
+            "/api/v1/history?series=gpu_used_bytes&node=gpu-07&gpu=0&from=0&to=10&step=1e300",
+            400,
+            "step: Input should be less than or equal to",
+        ),
+        (
+            "/api/v1/history?series=gpu_used_bytes&node=gpu-07&gpu=0&from=0&to=10&step=0",
+            400,
+            "step: Input should be greater than 0",
+        ),
+        ("/api/v1/history?series=gpu_used_bytes&node=gpu-07&gpu=&from=0&to=10", 400, "the label gpu is empty"),
+        ("/api/v1/alerts?since=nan", 400, "since: Input should be a finite number"),
+        ("/api/v1/alerts?since=inf", 400, "since: Input should be a finite number"),
+        ("/api/v1/phases?run=qwen7b&to=nan", 400, "to: Input should be a finite number"),
         ("/api/v2/alerts", 404, "there is nothing at /api/v2/alerts"),
     ],
 )
@@ -95,6 +124,18 @@ def test_a_wrong_question_is_answered_with_a_sentence(server: RunningServer, pat
     assert answer.status_code == status
     assert why in answer.json()["error"]
     assert answer.headers["content-type"] == "application/json"
+
+
+def test_the_whole_of_time_can_be_asked_for(server: RunningServer) -> None:
+    assert server.get("/api/v1/history?series=gpu_used_bytes&node=gpu-08&gpu=0&from=0&to=1e12").status_code == 200
+    assert server.get("/api/v1/phases?run=qwen7b&from=0&to=1e12").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/api/v1/state", "/api/v1/nodes/gpu-07", "/", "/metrics", "/healthz", "/readyz"])
+def test_head_works_where_get_does(server: RunningServer, path: str) -> None:
+    asked = server.ask("HEAD", path)
+    assert (asked.status_code, asked.content) == (200, b"")
+    assert server.ask("HEAD", "/api/v1/nodes/nothing").status_code == 404
 
 
 def test_one_alert_is_told_with_everything_that_became_of_it(server: RunningServer) -> None:
@@ -248,11 +289,91 @@ def test_a_browser_gives_the_token_once_and_it_leaves_the_address(closed: Runnin
         assert browser.recv(timeout=10)
 
 
+@pytest.mark.parametrize(
+    "others", ['a={"x":1}', "a=b c", "flag", "a[b]=1", "a=\xe9", ";;", "=", "oomwatch_token=of-another-port"]
+)
+def test_the_odd_cookies_of_other_programs_do_no_harm(closed: RunningServer, others: str) -> None:
+    for cookie in (f"{others}; oomwatch_token=let-me-in", f"oomwatch_token=let-me-in; {others}"):
+        assert closed.get("/api/v1/state", headers={"Cookie": cookie.encode("latin-1")}).status_code == 200
+    assert closed.get("/api/v1/state", headers={"Cookie": others.encode("latin-1")}).status_code == 401
+
+
+def test_a_token_of_any_characters_fits_in_a_cookie(tmp_path: Path) -> None:
+    token = 'a b;c,"d"=%41é'
+    with serving(settings_in(tmp_path, reader_token=token)) as server:
+        first = server.get("/", params={"token": token})
+        headers = {"Cookie": first.headers["set-cookie"].split(";", maxsplit=1)[0]}
+        assert server.get("/api/v1/state", headers=headers).status_code == 200
+
+
 def test_a_wrong_token_in_the_address_is_no_token(closed: RunningServer) -> None:
     assert closed.get("/?token=guess").status_code == 401
 
 
+# ---------------------------------------------------------------- forgetting a node
+
+
+def test_a_node_that_is_gone_for_good_is_forgotten_with_its_alerts(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    with serving(settings) as server:
+        with AgentClient(server) as agent:
+            agent.greet(hello(sent_at=time.time()))
+            agent.say(sample(1, 79, time.time()))
+            agent.hear_ack_of(1)
+            refused = server.ask("DELETE", "/api/v1/nodes/gpu-07")
+            assert refused.status_code == 409
+            assert refused.json()["error"] == 'the agent of node "gpu-07" is connected; stop it first'
+        until("the agent to be gone", lambda: not server.get("/api/v1/agents").json()[0]["connected"])
+        assert server.ask("DELETE", "/api/v1/nodes/gpu-07").status_code == 204
+        assert server.get("/api/v1/nodes").json() == []
+        assert server.get("/api/v1/agents").json() == []
+        until("its alert to end", lambda: server.get("/api/v1/alerts?state=resolved").json())
+        (ended,) = server.get("/api/v1/alerts").json()
+        assert ended["reason"] == "node removed"
+        assert server.ask("DELETE", "/api/v1/nodes/gpu-07").status_code == 404
+    with serving(settings) as again:
+        assert again.get("/api/v1/nodes").json() == []
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://["])
+def test_a_page_of_elsewhere_may_change_nothing(server: RunningServer, origin: str) -> None:
+    answer = server.ask("DELETE", "/api/v1/nodes/gpu-07", headers={"Origin": origin})
+    assert answer.status_code == 403
+    assert [node["node"] for node in server.get("/api/v1/nodes").json()] == ["gpu-07", "gpu-08"]
+
+
+def test_our_own_page_may_and_a_token_is_asked_for_as_for_reading(closed: RunningServer) -> None:
+    own, token = {"Origin": closed.url}, {"Authorization": "Bearer let-me-in"}
+    assert closed.ask("DELETE", "/api/v1/nodes/gpu-99", headers=own).status_code == 401
+    assert closed.ask("DELETE", "/api/v1/nodes/gpu-99", headers={**own, **token}).status_code == 404
+
+
 # ---------------------------------------------------------------- trouble
+
+
+@pytest.mark.parametrize("with_another_in_its_place", [False, True])
+def test_where_the_database_file_was_deleted_nothing_is_acknowledged_and_it_is_said(
+    tmp_path: Path, *, with_another_in_its_place: bool
+) -> None:
+    file, away = tmp_path / "oomwatch.db", tmp_path / "away.db"
+    with serving(settings_in(tmp_path)) as server, AgentClient(server) as agent:
+        agent.greet(hello(sent_at=time.time()))
+        agent.say(sample(1, 10, time.time()))
+        agent.hear_ack_of(1)
+        file.rename(away)
+        if with_another_in_its_place:
+            file.touch()
+        problems = server.get("/readyz").json()["problems"]
+        assert "the file was deleted or replaced while the server runs" in problems[0]
+        agent.say(sample(2, 79, time.time()))
+        until("the alert to be told", lambda: server.get("/metrics").text.count("oomwatch_store_failed 1.0"))
+        with pytest.raises(TimeoutError):
+            agent.connection.recv(timeout=0.3)
+        assert server.get("/api/v1/runs/r/steps").status_code == 503
+        assert with_another_in_its_place or not file.exists()
+        away.rename(file)
+        agent.hear_ack_of(2)
+        assert server.get("/readyz").json()["problems"] == []
 
 
 def test_where_the_database_cannot_be_written_people_are_told_and_nothing_is_lost(tmp_path: Path) -> None:

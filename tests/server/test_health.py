@@ -27,6 +27,8 @@ def test_a_task_that_dies_by_a_defect_shows(tmp_path: Path, caplog: pytest.LogCa
         raise ZeroDivisionError
 
     async def story(parts: Parts) -> None:
+        for _ in range(100):  # the journal is yet to begin
+            await asyncio.sleep(0)
         assert problems_of(parts) == []
         async with in_background({"rule watch": dies()}, parts):
             await asyncio.sleep(0)

@@ -1,6 +1,7 @@
 """/ws/agent, over a real socket."""
 
 import contextlib
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 from tests.server.house import hello, sample
 from tests.server.running_server import AgentClient, RunningServer, serving, settings_in, until
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
 
 from oomwatch import wire
 
@@ -82,6 +84,27 @@ def test_a_connection_that_does_not_begin_with_hello_is_refused(server: RunningS
     with AgentClient(server) as agent:
         agent.connection.send(frame)
         assert agent.hear_refusal().reason is wire.RefusedReason.MALFORMED
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", None])
+def test_a_page_in_a_browser_is_no_agent_not_even_ours(server: RunningServer, origin: str | None) -> None:
+    headers = {"Origin": origin or server.url}
+    with pytest.raises(InvalidStatus) as refused, AgentClient(server, additional_headers=headers):
+        pytest.fail("it was let in")
+    assert refused.value.response.status_code == 403
+    assert list(server.parts.service.roster) == []
+
+
+def test_an_agent_that_asks_for_another_name_is_not_let_in(server: RunningServer) -> None:
+    """A page from elsewhere can make its own name point here."""
+    port = int(server.url.rsplit(":", 1)[1])
+    with (
+        pytest.raises(InvalidStatus) as refused,
+        socket.create_connection(("127.0.0.1", port)) as ours,
+        connect(f"ws://rebound.example:{port}/ws/agent", sock=ours, proxy=None),
+    ):
+        pytest.fail("it was let in")
+    assert refused.value.response.status_code == 403
 
 
 def test_a_malformed_frame_is_counted_and_the_next_one_is_taken(server: RunningServer) -> None:

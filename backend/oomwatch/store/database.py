@@ -27,12 +27,15 @@ class Database:
     def __init__(self, engine: Engine, place: str) -> None:
         self.place = place
         self._engine = engine
+        self._file = _file_of(engine.url)
+        self._identity: tuple[int, int] | None = None  # until remember_file
         # BEGIN IMMEDIATE: a transaction that reads before it writes must not find in the middle that it may not write.
         self._writer = engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One consistent view. Raises StoreError."""
+        self._refuse_if_lost()
         try:
             with self._engine.connect() as connection:
                 yield connection
@@ -42,11 +45,31 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One transaction: committed when the block ends, undone when it raises. Raises StoreError."""
+        self._refuse_if_lost()
         try:
             with self._writer.begin() as connection:
                 yield connection
+            self._refuse_if_lost()
         except DATABASE_ERRORS as error:
             raise explained(error, self.place) from error
+
+    def remember_file(self) -> None:
+        """The file is there now, and is the one that every connection writes to."""
+        self._identity = _identity(self._file)
+
+    def lost(self) -> str | None:
+        """What to do, where the file was deleted or another one was put in its place. SQLite itself goes on, unseen."""
+        if self._identity is None or _identity(self._file) == self._identity:
+            return None
+        return (
+            f"database {self.place}: the file was deleted or replaced while the server runs, and nothing more is "
+            "stored; put it back, or restart the server, which then begins anew"
+        )
+
+    def _refuse_if_lost(self) -> None:
+        lost = self.lost()
+        if lost is not None:
+            raise StoreError(lost)
 
     def checkpoint(self) -> None:
         """Sync what was committed to the disk and move it from the log into the file (SQLite). Raises StoreError.
@@ -76,6 +99,7 @@ def open_database(address: str) -> Database:
     try:
         with database.writing() as connection:
             migrate(connection, place)
+        database.remember_file()
     except BaseException:
         database.close()
         raise
@@ -110,6 +134,22 @@ def _place(url: URL) -> str:
     if url.get_backend_name() == "sqlite":
         return url.database or "in memory"
     return url.render_as_string(hide_password=True)
+
+
+def _file_of(url: URL) -> Path | None:
+    """SQLite's file; None for another database, and for one in memory."""
+    if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:") or "uri" in url.query:
+        return None
+    return Path(str(url.database))
+
+
+def _identity(file: Path | None) -> tuple[int, int] | None:
+    """What tells one file from another, whatever they are called; None where there is none."""
+    try:
+        found = file.stat() if file is not None else None
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if found is not None else None
 
 
 def _engine(url: URL) -> Engine:

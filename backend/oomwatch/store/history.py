@@ -200,6 +200,9 @@ def series(
     kind = SERIES.get(name)
     if kind is None:
         raise ValueError(f'there is no series "{name}"; there are {", ".join(SERIES)}')
+    empty = [label for label, value in labels.items() if not value]
+    if empty:
+        raise ValueError(f'series "{name}": the label {empty[0]} is empty')
     wrong = kind.check(labels)
     if wrong:
         raise ValueError(f'series "{name}": {wrong}')

@@ -48,6 +48,10 @@ class Store:
         """Close every connection."""
         self._database.close()
 
+    def lost(self) -> str | None:
+        """A sentence where the database's file was deleted or replaced; from then on everything else raises it."""
+        return self._database.lost()
+
     # ------------------------------------------------------------ alerts
 
     def append(self, transitions: Sequence[wire.Transition]) -> None:

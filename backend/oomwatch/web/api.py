@@ -1,4 +1,7 @@
-"""/api/v1: everything that the page shows, for programs. Described in docs/reference/api.md and by its OpenAPI."""
+"""/api/v1: everything that the page shows, for programs, and one thing to do: forget a node.
+
+Described in docs/reference/api.md and by its OpenAPI.
+"""
 
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
@@ -9,9 +12,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from oomwatch import wire
 from oomwatch.service import runviews
+from oomwatch.service.service import StillConnectedError
 from oomwatch.store.store import StoreError
 from oomwatch.web.answers import answer, refusal
 from oomwatch.web.parts import Parts, parts_of
@@ -19,7 +24,9 @@ from oomwatch.web.rows import Agent, AlertRow, AlertStory, History, agents, aler
 
 ALERTS_MAX = 1000
 STEPS_MAX = 10_000
+TIME_MAX = 1e12  # as in wire.UnixSeconds
 
+Seconds = Annotated[float, Query(ge=0, le=TIME_MAX, allow_inf_nan=False)]
 Language = Annotated[wire.Language, Query(description="language of the texts")]
 State = Literal["pending", "firing", "resolved"]
 router = APIRouter(prefix="/api/v1")
@@ -28,9 +35,12 @@ router = APIRouter(prefix="/api/v1")
 def _returns(kind: object, *errors: int) -> dict[int | str, dict[str, Any]]:
     """OpenAPI's description of an answer, from the type that msgspec encodes."""
     (schema,), _ = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
-    answers: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"schema": schema}}}}
+    return {200: {"content": {"application/json": {"schema": schema}}}} | _refusals(*errors)
+
+
+def _refusals(*errors: int) -> dict[int | str, dict[str, Any]]:
     sentence = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
-    return answers | {
+    return {
         status: {"description": "what was wrong", "content": {"application/json": {"schema": sentence}}}
         for status in errors
     }
@@ -50,7 +60,7 @@ async def alerts(
     node: str | None = None,
     run: str | None = None,
     alert: Annotated[str | None, Query(description="name of the rule")] = None,
-    since: Annotated[float | None, Query(description="leave out what was over by then; Unix seconds")] = None,
+    since: Annotated[Seconds | None, Query(description="leave out what was over by then; Unix seconds")] = None,
     limit: Annotated[int, Query(ge=1, le=ALERTS_MAX)] = 100,
     lang: Language = "en",
 ) -> Response:
@@ -115,6 +125,22 @@ async def node(request: Request, name: str) -> Response:
     return refusal(404, f'there is no node "{name}"') if found is None else answer(found)
 
 
+@router.delete("/nodes/{name}", status_code=204, responses=_refusals(404, 409, 503))
+async def forget_node(request: Request, name: str) -> Response:
+    """Forget a node that is gone for good: its alerts end, and it is shown no more. Its history stays."""
+    parts = parts_of(request)
+    if not parts.service.knows(name):
+        return refusal(404, f'there is no node "{name}"')
+    try:
+        parts.service.check_gone(name)
+        await parts.journal.flush()  # what is on its way to the database would bring the node back
+        await parts.write(parts.store.forget_node, name)
+        parts.service.retire(name)
+    except StillConnectedError as error:
+        return refusal(409, str(error))
+    return Response(status_code=204)
+
+
 @router.get("/runs", responses=_returns(list[wire.Run]))
 async def runs(request: Request) -> Response:
     """Every run with its last steps and phases, its signals and its configuration."""
@@ -133,8 +159,8 @@ async def phases(
     request: Request,
     *,
     run: str,
-    start: Annotated[float, Query(alias="from", description="Unix seconds")] = 0.0,
-    end: Annotated[float, Query(alias="to", description="Unix seconds; without it, up to now")] = float("inf"),
+    start: Annotated[Seconds, Query(alias="from", description="Unix seconds")] = 0.0,
+    end: Annotated[Seconds, Query(alias="to", description="Unix seconds; without it, up to now")] = TIME_MAX,
 ) -> Response:
     """The phases that a run went through, oldest first: the last 4000 or so are known."""
     record = parts_of(request).service.engine.fleet.runs.get(run)
@@ -148,9 +174,9 @@ async def history(
     request: Request,
     *,
     series: Annotated[str, Query(description="what to draw, for example gpu_used_bytes")],
-    start: Annotated[float, Query(alias="from", description="Unix seconds")],
-    end: Annotated[float, Query(alias="to", description="Unix seconds")],
-    step: Annotated[float, Query(gt=0, description="least width of a point, in seconds")] = 1.0,
+    start: Annotated[Seconds, Query(alias="from", description="Unix seconds")],
+    end: Annotated[Seconds, Query(alias="to", description="Unix seconds")],
+    step: Annotated[Seconds, Query(gt=0, description="least width of a point, in seconds")] = 1.0,
     node: str | None = None,
     gpu: str | None = None,
     run: str | None = None,
@@ -185,9 +211,22 @@ async def agent_list(request: Request) -> Response:
 # ---------------------------------------------------------------- installing
 
 
+class HeadAsGet:
+    """An ASGI middleware: HEAD works wherever GET does. The server leaves the body out of the answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}
+        await self._app(scope, receive, send)
+
+
 def install(app: FastAPI) -> None:
     """Add the routes, their description, and their errors in one form."""
     app.include_router(router)
+    app.add_middleware(HeadAsGet)
     app.add_exception_handler(RequestValidationError, _bad_query)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(StoreError, _store_error)

@@ -1,8 +1,8 @@
 """Who may read: the reader's token, the address that was asked for, and the headers that every answer carries."""
 
 import hmac
-from http.cookies import SimpleCookie
-from urllib.parse import parse_qs, urlencode, urlsplit
+from collections.abc import Iterator
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
@@ -15,8 +15,9 @@ from oomwatch.web.answers import refusal
 
 COOKIE = "oomwatch_token"
 COOKIE_SECONDS = 30 * 86400
-# Agents have a token of their own; whether the server lives is no secret.
-OPEN_PATHS = frozenset({"/ws/agent", "/healthz", "/readyz"})
+AGENT_PATH = "/ws/agent"
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # whether the server lives is no secret
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 SECURITY_HEADERS = {
     # Plotly writes style attributes; images are its exported charts.
@@ -55,7 +56,7 @@ class Guard:
 
     def _objection(self, connection: HTTPConnection) -> Response | None:
         """The answer for whoever may not go on."""
-        path = connection.scope["path"]
+        path, kind = connection.scope["path"], connection.scope["type"]
         if path in OPEN_PATHS:
             return None
         host = connection.headers.get("host", "")
@@ -63,13 +64,19 @@ class Guard:
             # A page from elsewhere can make its own name point here (DNS rebinding), and would be let in.
             return refusal(403, f'this server is not known as "{_name(host)}"; set --external-url if it should be')
         origin = connection.headers.get("origin")
-        if connection.scope["type"] == "websocket" and origin and urlsplit(origin).netloc not in (host, self._external):
-            return refusal(403, f"a page of {origin} may not read this server; set --external-url if it should")
+        if path == AGENT_PATH:
+            # Agents have a token of their own, and send no Origin: whoever does is a page in a browser.
+            return None if origin is None else refusal(403, f"a page of {origin} is no agent")
+        is_guarded = kind == "websocket" or connection.scope["method"] not in READING
+        if is_guarded and origin and _netloc(origin) not in {host, self._external} - {"", None}:
+            return refusal(403, f"a page of {origin} may not use this server; set --external-url if it should")
         return None if self._token is None else self._ask_for_token(connection, self._token)
 
     def _ask_for_token(self, connection: HTTPConnection, token: str) -> Response | None:
         headers = connection.headers
-        if _same(headers.get("authorization", ""), f"Bearer {token}") or _same(_cookie(headers), token):
+        if _same(headers.get("authorization", ""), f"Bearer {token}"):
+            return None
+        if any(_same(value, token) for value in _cookies(headers)):
             return None
         query = parse_qs(connection.url.query)
         if connection.scope["type"] == "http" and _same(query.pop("token", [""])[0], token):
@@ -88,13 +95,31 @@ def _allowed_hosts(settings: Settings) -> frozenset[str] | None:
 
 
 def _name(host: str) -> str:
-    """The host without its port."""
-    return (urlsplit(f"//{host}").hostname or "") if host else ""
+    """The host without its port; empty for what is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:  # "[": no IPv6 address
+        return ""
 
 
-def _cookie(headers: Headers) -> str:
-    morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    return morsel.value if morsel else ""
+def _netloc(origin: str) -> str:
+    """Host and port of a page's address; empty for what is none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
+
+
+def _cookies(headers: Headers) -> Iterator[str]:
+    """Ours, by hand: the standard library's reader gives up at the first odd cookie of another program on this host.
+
+    There may be several: cookies know no ports, so another oomwatch on this host has one of the same name.
+    """
+    for header in headers.getlist("cookie"):
+        for part in header.split(";"):
+            name, _, value = part.strip().partition("=")
+            if name == COOKIE:
+                yield unquote(value)
 
 
 def _remember(connection: HTTPConnection, query: dict[str, list[str]], token: str) -> Response:
@@ -102,7 +127,9 @@ def _remember(connection: HTTPConnection, query: dict[str, list[str]], token: st
     rest = urlencode(query, doseq=True)
     answer = RedirectResponse(connection.scope["path"] + (f"?{rest}" if rest else ""), status_code=303)
     secure = connection.scope["scheme"] == "https"
-    answer.set_cookie(COOKIE, token, max_age=COOKIE_SECONDS, httponly=True, samesite="strict", secure=secure)
+    answer.set_cookie(
+        COOKIE, quote(token, safe=""), max_age=COOKIE_SECONDS, httponly=True, samesite="strict", secure=secure
+    )
     return answer
 
 

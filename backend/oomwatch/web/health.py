@@ -24,8 +24,9 @@ async def readyz(request: Request) -> Response:
 def problems_of(parts: Parts) -> list[str]:
     """In sentences; empty where all is well."""
     problems = []
-    if parts.journal.problem is not None:
-        problems.append(parts.journal.problem)
+    storage = parts.store.lost() or parts.journal.problem
+    if storage is not None:
+        problems.append(storage)
     if not parts.journal.is_running:
         problems.append("nothing is stored and nobody is told any more; see the log, and restart the server")
     problems += [
