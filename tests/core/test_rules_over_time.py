@@ -34,6 +34,7 @@ def reserved(*gibs: float, every: int = 20, device_gib: float | None = 79.0) -> 
         ((4, 66, 4, 69, 4, 72, 4, 75, 4), True),  # a sawtooth whose peaks rise
         ((4, 73, 73.1, 73, 73.1, 73), False),  # one rise is a warm-up
         ((70, 75), False),  # two points are no trend
+        ((50, 50, 66, 76), True),  # steady until it rises steeply
     ],
 )
 def test_torch_reserved_fires_when_its_peaks_rise_above_the_bound(gibs: tuple[float, ...], *, fires: bool) -> None:

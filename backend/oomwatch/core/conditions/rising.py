@@ -103,9 +103,10 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
 
 
 def _is_steep(peaks: Sequence[float], by: float) -> bool:
-    """Three peaks or more, each above the one before, and by that much in all."""
-    rises = all(later > before for before, later in pairwise(peaks))
-    return len(peaks) > 2 and rises and peaks[-1] - peaks[0] >= by  # noqa: PLR2004 - one rise is no trend
+    """The last three peaks or more rise, each above the one before, and by that much in all."""
+    falls = [index for index, (before, later) in enumerate(pairwise(peaks), start=1) if later <= before]
+    rising = peaks[falls[-1] :] if falls else peaks
+    return len(rising) > 2 and rising[-1] - rising[0] >= by  # noqa: PLR2004 - one rise is no trend
 
 
 def _without_loading(peaks: list[float]) -> list[float]:
