@@ -47,7 +47,8 @@ class JsonWebhook:
 
     async def send(self, group: Group) -> Outcome:
         content = msgspec.json.encode(body(group, self.config.name, self._frame))
-        headers = signature_headers(self._keys, message_id(group), self._clock(), content) if self._keys else {}
+        id_ = message_id(group)
+        headers = signature_headers(self._keys, id_, self._clock(), content) if self._keys else {"webhook-id": id_}
         return await http.post(self._client, self._url, content, headers)
 
 
