@@ -5,7 +5,6 @@ import {
   fullest,
   gpuData,
   gpusOfRun,
-  hostUse,
   indexAlerts,
   isDemo,
   levelOf,
@@ -36,16 +35,6 @@ test("an alert marks the most exact thing it names, and its run", () => {
   assert.deepEqual([...index.gpus], [["a/1", "warning"]]);
   assert.deepEqual([...index.nodes], [["a", "critical"]]);
   assert.deepEqual([...index.runs], [["r", "critical"]]);
-});
-
-test("host memory is held against the container's limit where there is one", () => {
-  const { store } = goldenStore();
-  const view = store.nodes.get("gpu-07");
-  assert.ok(view);
-  assert.deepEqual(hostUse(view), { used: 410 * 2 ** 30, whole: 512 * 2 ** 30, ratio: 410 / 512, contained: true });
-  const bare = { ...view, cgroupUsedBytes: null };
-  assert.equal(hostUse(bare)?.ratio, 700 / 1024);
-  assert.equal(hostUse({ ...bare, hostUsedBytes: null }), null);
 });
 
 test("what is closest to full comes first, hosts among GPUs, and what has no current data is left out", () => {

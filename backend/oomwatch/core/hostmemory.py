@@ -13,10 +13,13 @@ class HostUse(NamedTuple):
 
 
 def tightest(host: wire.HostSample, facts: wire.HostFacts) -> HostUse | None:
-    """The use that is nearest to its limit; None where neither can be told."""
+    """The use that is nearest to its limit, the machine's where both are; None where neither can be told.
+
+    The page judges alike (hostUse in judge.js); both are held against tests/core/host_use.json.
+    """
     uses: list[HostUse] = []
     if host.memory_used_bytes is not None and (limit := facts.memory_total_bytes):
         uses.append(HostUse(host.memory_used_bytes / limit, host.memory_used_bytes, limit, "machine"))
     if host.cgroup_used_bytes is not None and (limit := facts.memory_limit_bytes or 0):
         uses.append(HostUse(host.cgroup_used_bytes / limit, host.cgroup_used_bytes, limit, "container"))
-    return max(uses, default=None)
+    return max(uses, key=lambda use: use.ratio, default=None)

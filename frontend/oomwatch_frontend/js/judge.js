@@ -70,19 +70,24 @@ export function gpuRatio(gpu) {
   return gpu.usedBytes === null || gpu.usableBytes === 0 ? null : gpu.usedBytes / gpu.usableBytes;
 }
 
+/** @typedef {{ used: number, whole: number, ratio: number, contained: boolean }} HostUse */
+
 /**
- * Host memory against the limit that the kernel enforces on the trainer: the container's where there is one.
- * @param {NodeView} view
- * @returns {{ used: number, whole: number, ratio: number, contained: boolean } | null}
+ * How full a host is: the tighter of the machine's memory and the container's limit, as the rules judge it
+ * (backend/oomwatch/core/hostmemory.py; both are held against tests/core/host_use.json).
+ * @param {NodeView} view @returns {HostUse | null}
  */
 export function hostUse(view) {
   const host = view.info.facts.host;
   if (host === null) return null;
-  const contained = host.memory_limit_bytes !== null && view.cgroupUsedBytes !== null;
-  const whole = contained ? host.memory_limit_bytes : host.memory_total_bytes;
-  const used = contained ? view.cgroupUsedBytes : view.hostUsedBytes;
-  return used === null || whole === null || whole === 0 ? null : { used, whole, ratio: used / whole, contained };
+  const machine = useOf(view.hostUsedBytes, host.memory_total_bytes, false);
+  const container = useOf(view.cgroupUsedBytes, host.memory_limit_bytes, true);
+  return machine === null || (container !== null && container.ratio > machine.ratio) ? container : machine;
 }
+
+/** @param {number | null} used @param {number | null} whole @param {boolean} contained @returns {HostUse | null} */
+const useOf = (used, whole, contained) =>
+  used === null || whole === null || whole === 0 ? null : { used, whole, ratio: used / whole, contained };
 
 /**
  * Which runs work on each node: those on its GPUs. Where it is not known of each GPU, also the one that its agent was told

@@ -1,4 +1,4 @@
-// A node's host memory over time, against what limits it: the container's limit where there is one, else the machine.
+// A node's host memory over time, against what limits it: the container's limit or the machine, whichever is nearer.
 
 import { ChartView } from "../charts.js";
 import { h } from "../dom.js";
