@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import time
 from collections.abc import Awaitable, Callable
 
 from oomwatch import wire
@@ -17,12 +18,16 @@ from oomwatch_agent.pace import Backoff
 
 REFUSED_PAUSE_SECONDS = 60.0  # a refusal that says "do not try again" means: not within seconds
 FRAMES_AT_ONCE = 500
+CLOCK_SET_SECONDS = 1.0  # a step of the wall clock that is told: the server takes two seconds for skew
 
 logger = logging.getLogger(__name__)
 
 
 class Uplink:
-    """One agent's way to one server. `introduce` gives the hello as of now. `run` is the only task that talks."""
+    """One agent's way to one server. `introduce` gives the hello as of now. `run` is the only task that talks.
+
+    `clock` never jumps: against it is seen that the wall clock, which `introduce` reads, was set.
+    """
 
     def __init__(
         self,
@@ -33,6 +38,7 @@ class Uplink:
         token: str | None = None,
         jitter: random.Random | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._url = url
         self._outbox = outbox
@@ -40,9 +46,11 @@ class Uplink:
         self._token = token
         self._backoff = Backoff(jitter or random.Random())  # noqa: S311 - spreads retries, guards nothing
         self._sleep = sleep
+        self._clock = clock
         self._news = asyncio.Event()  # there is something to send, or the connection ended
         self._stored = asyncio.Event()  # the server acknowledged something
         self._told_facts: wire.NodeFacts | None = None
+        self._told_ahead = 0.0  # of `clock`, the wall clock at the last hello
         self._connected = False
         self._leaving = False
         self._situation = ""
@@ -92,7 +100,7 @@ class Uplink:
         link = await Link.open(self._url, self._token)
         try:
             hello = self._introduce()
-            self._told_facts = hello.facts
+            self._remember(hello)
             welcome = await link.greet(hello)
             self._outbox.acknowledge(welcome.resume_after_seq)
             self._tell(logging.INFO, f"connected to {self._url} (oomwatch {welcome.server_version})")
@@ -119,16 +127,30 @@ class Uplink:
             await asyncio.gather(listening, return_exceptions=True)
 
     async def _send_news(self, link: Link, sent_seq: int) -> int:
-        """Send changed facts, then every frame after `sent_seq`; gives the last one sent."""
+        """Send what is new of the agent itself, then every frame after `sent_seq`; gives the last one sent."""
         hello = self._introduce()
-        if hello.facts != self._told_facts:
-            self._told_facts = hello.facts
+        if hello.facts != self._told_facts or self._clock_was_set(hello):
+            self._remember(hello)
             await link.send(wire.encode(hello))
         while frames := self._outbox.after(sent_seq, FRAMES_AT_ONCE):
             for frame in frames:
                 await link.send(frame.text)
                 sent_seq = frame.seq
         return sent_seq
+
+    def _remember(self, hello: wire.Hello) -> None:
+        self._told_facts = hello.facts
+        self._told_ahead = hello.sent_at - self._clock()
+
+    def _clock_was_set(self, hello: wire.Hello) -> bool:
+        """Whether the wall clock was set, or the machine slept, since the server last measured it."""
+        step_seconds = hello.sent_at - self._clock() - self._told_ahead
+        if abs(step_seconds) <= CLOCK_SET_SECONDS:
+            return False
+        logger.warning(
+            "this machine's clock was set by %+.1f s (or it slept): the server measures it anew", step_seconds
+        )
+        return True
 
     async def _listen(self, link: Link) -> None:
         while True:

@@ -70,6 +70,24 @@ def test_a_clock_that_is_set_neither_stops_nor_floods_the_reads(jump: float) -> 
     assert 0 < pace.seconds_to_next(now + jump) <= 2.0
 
 
+@pytest.mark.parametrize("interval", [1.0, 30.0])
+@pytest.mark.parametrize("jump", [-3600.4, -30.0, -1.5, -0.5, 0.3, 1.5, 3600.4])
+def test_a_jump_in_mid_sleep_makes_one_gap_shorter_or_longer_and_no_other(jump: float, interval: float) -> None:
+    pace = Pace("gpu-017", interval)
+    wall, monotonic = NOW, 500.0
+    read_at: list[float] = []  # by the clock that does not jump
+    for number in range(20):
+        seconds = pace.seconds_to_next(wall)
+        wall += seconds + (jump if number == 10 else 0.0)
+        monotonic += seconds
+        pace.take(wall)
+        read_at.append(monotonic)
+    gaps = [later - earlier for earlier, later in pairwise(read_at)]
+    odd = [gap for gap in gaps if gap != pytest.approx(interval)]
+    assert len(odd) <= 1
+    assert all(0.0 < gap < 1.51 * interval for gap in odd)
+
+
 def test_the_first_read_is_slow_and_then_one_in_ten_seconds() -> None:
     reads = _readings(Pace("gpu-017", 1.0), NOW, 60.0)
     slow = [at for at, is_slow in reads if is_slow]

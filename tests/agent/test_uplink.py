@@ -27,6 +27,7 @@ class Bench:
         self.outbox = Outbox()
         self.facts = wire.NodeFacts()
         self.pauses: list[float] = []
+        self.wall, self.monotonic = 1_790_000_000.0, 500.0
         self.uplink = Uplink(
             url or server.url,
             self.outbox,
@@ -34,6 +35,7 @@ class Bench:
             token=token,
             jitter=random.Random(1),
             sleep=self._sleep,
+            clock=lambda: self.monotonic,
         )
 
     def add_samples(self, count: int) -> None:
@@ -46,13 +48,19 @@ class Bench:
         self.facts = wire.NodeFacts(gpus=tuple(named))
         self.uplink.wake()
 
+    def pass_time(self, seconds: float, *, wall_seconds: float | None = None) -> None:
+        """Both clocks go on, the wall clock by as much where nothing else is said; then there is a sample to send."""
+        self.monotonic += seconds
+        self.wall += seconds if wall_seconds is None else wall_seconds
+        self.add_samples(1)
+
     def _hello(self) -> wire.Hello:
         return wire.Hello(
             protocol=1,
             agent_version="1",
             node="gpu-017",
             session="s1",
-            sent_at=1.0,
+            sent_at=self.wall,
             interval_seconds=1.0,
             facts=self.facts,
         )
@@ -169,6 +177,51 @@ def test_changed_facts_are_told_on_the_open_connection_before_later_messages() -
             assert isinstance(hello, wire.Hello)
             assert [gpu.gpu for gpu in hello.facts.gpus] == ["0"]
             assert len(bench.server.connections) == 1
+
+    _story(story)
+
+
+@pytest.mark.parametrize("step_seconds", [-3600.0, -1.5, 1.5, 3600.0])
+def test_a_clock_that_was_set_is_told_by_one_more_hello_before_later_messages(step_seconds: float) -> None:
+    async def story() -> None:
+        async with _running(FakeServer(welcoming())) as bench:
+            bench.pass_time(1.0)
+            await _until(lambda: bench.server.seqs() == [1])
+            bench.pass_time(1.0, wall_seconds=1.0 + step_seconds)
+            await _until(lambda: bench.server.seqs() == [1, 2])
+            bench.pass_time(1.0)
+            await _until(lambda: bench.server.seqs() == [1, 2, 3])
+            kinds = [type(message).__name__ for message in bench.server.heard]
+            assert kinds == ["Hello", "Sample", "Hello", "Sample", "Sample"]
+            hello = bench.server.heard[2]
+            assert isinstance(hello, wire.Hello)
+            assert hello.sent_at == 1_790_000_002.0 + step_seconds
+            assert len(bench.server.connections) == 1
+
+    _story(story)
+
+
+def test_small_steps_of_the_clock_are_told_once_they_add_up() -> None:
+    async def story() -> None:
+        async with _running(FakeServer(welcoming())) as bench:
+            bench.add_samples(1)
+            await _until(lambda: bench.server.seqs() == [1])
+            for count in (2, 3, 4, 5):
+                bench.pass_time(1.0, wall_seconds=1.3)
+                await _until(functools.partial(lambda count: bench.server.seqs()[-1:] == [count], count))
+            assert len(bench.server.heard_of(wire.Hello)) == 2
+            assert isinstance(bench.server.heard[-2], wire.Hello), "the fourth step makes it more than a second"
+
+    _story(story)
+
+
+def test_time_that_passes_on_both_clocks_is_told_by_no_hello() -> None:
+    async def story() -> None:
+        async with _running(FakeServer(welcoming())) as bench:
+            for count, seconds in enumerate((1.0, 60.0, 3600.0), start=1):
+                bench.pass_time(seconds)
+                await _until(functools.partial(lambda count: bench.server.seqs()[-1:] == [count], count))
+            assert len(bench.server.heard_of(wire.Hello)) == 1
 
     _story(story)
 
