@@ -79,7 +79,7 @@ class Story:
     # ------------------------------------------------------------ telling
 
     def wait(self, seconds: float, each_second: Callable[["Story"], object] | None = None) -> "Story":
-        """Let time pass on the one-second grid; `each_second` tells what the sensors say meanwhile."""
+        """Let time pass on the one-second grid; `each_second` tells what the sources say meanwhile."""
         for _ in range(round(seconds)):
             self.now += 1
             if each_second is not None:

@@ -170,6 +170,21 @@ def test_a_clock_that_is_set_changes_nothing_but_the_time(jump: float) -> None:
     assert story.heard[-1].alert == "agent_silent"
 
 
+@pytest.mark.parametrize("jump", [3600, -3600])
+def test_readings_windows_and_phases_go_on_over_a_clock_that_is_set(jump: float) -> None:
+    told = Story(shipped("torch_reserved_high"), run="r")
+    for number, peak in enumerate([0.80 + 0.02 * step for step in range(9)], start=1):
+        if number == 5:
+            told.now += jump
+            told.engine.clock_jumped(jump)
+        told.wait(30, lambda s, peak=peak: by_probe(s, peak)).step(number, 10.0, step_seconds=30.0)  # type: ignore[misc]
+    assert told.states == ["firing"]
+    gpu = told.engine.fleet.nodes["n"].gpus["0"]
+    assert gpu.used_bytes == int(0.96 * 80 * GIB)
+    assert told.engine.fleet.runs["r"].steps.rhythm_seconds() == 30.0
+    assert max(record.at for record in told.engine.fleet.runs["r"].steps) == told.now
+
+
 def test_the_run_that_has_left_a_node_is_no_label_of_its_gpus() -> None:
     story = Story(HIGH).event(wire.TorchMemory(reserved_bytes=GIB, gpu="0"), run="old").wait(1900)
     story.event(wire.Step(step=1), run="new").used(75)

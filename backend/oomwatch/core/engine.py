@@ -229,11 +229,11 @@ class Engine:
 
     def excuse_silence(self, seconds: float) -> None:
         """The server stood still for so long: the nodes' silence in that time is not theirs."""
-        self.fleet.shift_heard(seconds)
+        self.fleet.excuse_silence(seconds)
 
     def clock_jumped(self, seconds: float) -> None:
         """The server's clock was set by so much (negative: back). What was measured by it moves along."""
-        self.fleet.shift_heard(seconds)
+        self.fleet.shift(seconds)
         self._lifecycle.clock_jumped(seconds)
         if self._grid_at is not None:
             self._grid_at += floor(seconds / GRID_SECONDS) * GRID_SECONDS

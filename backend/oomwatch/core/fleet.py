@@ -18,7 +18,7 @@ from oomwatch.core.records import (
     Scope,
     Subject,
 )
-from oomwatch.core.sensors import PROBE
+from oomwatch.core.coverage import PROBE
 from oomwatch.core.steps import StepRecord
 
 RUN_OVER_SECONDS = 3600.0  # so long without a word, and without ten steps, on nodes that are watched: the run has ended
@@ -259,10 +259,17 @@ class Fleet:
 
     # ------------------------------------------------------------ clocks and forgetting
 
-    def shift_heard(self, seconds: float) -> None:
-        """Move the time at which every node was heard: the server's clock jumped, or the server itself stood still."""
+    def excuse_silence(self, seconds: float) -> None:
+        """The server stood still for so long, and heard nobody."""
         for node in self.nodes.values():
             node.heard_at += seconds
+
+    def shift(self, seconds: float) -> None:
+        """The server's clock was set by so much: move all times along, or new readings would look old, or too new."""
+        for node in self.nodes.values():
+            node.shift(seconds)
+        for run in self.runs.values():
+            run.shift(seconds)
 
     def forget(self, before: float, busy: Collection[Subject]) -> tuple[list[str], list[str]]:
         """Drop the nodes and runs that nothing was heard of since `before`, but for `busy` ones; their names."""

@@ -60,6 +60,16 @@ class Timeline:
         """The phase that the run is in, where a mark told."""
         return self._open.phase if self._open else None
 
+    def shift(self, seconds: float) -> None:
+        """The clock that the times are told by was set by so much."""
+        moved = [_moved(span, seconds) for span in self._spans]
+        self._spans = deque(moved, maxlen=SPANS_KEPT)
+        self._marked = [_moved(span, seconds) for span in self._marked]
+        if self._open is not None:
+            self._open = self._open._replace(start=self._open.start + seconds)
+        if self._cut_until is not None:
+            self._cut_until += seconds
+
     # ------------------------------------------------------------ feeding
 
     def observe(self, at: float, body: wire.EventBody) -> None:
@@ -133,6 +143,10 @@ class Timeline:
         return next(
             (span.start for span in self._marked if span.phase == "rollout" and earliest <= span.start < ended_at), None
         )
+
+
+def _moved(span: Span, seconds: float) -> Span:
+    return span._replace(start=span.start + seconds, end=span.end + seconds)
 
 
 def _laid_out(phases: dict[str, float], began_at: float, ended_at: float, step: int, *, anchored: bool) -> list[Span]:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from oomwatch import wire
 from oomwatch.core.allocator import believed_ratio
 from oomwatch.core.phases import Timeline
-from oomwatch.core.sensors import Sights
+from oomwatch.core.coverage import Sights
 from oomwatch.core.steps import StepHistory
 from oomwatch.core.window import PeakWindow, Window
 
@@ -58,6 +58,10 @@ class CycleMark(NamedTuple):
     printer: Printer
 
 
+def _moved(notable: "deque[Notable]", seconds: float) -> "deque[Notable]":
+    return deque((one._replace(at=one.at + seconds) for one in notable), maxlen=NOTABLE_KEPT)
+
+
 class GpuRecord:
     """One GPU. `sample` is the last reading that came with an answer, `at` its time; `status` is the last one told."""
 
@@ -92,6 +96,13 @@ class GpuRecord:
         ratio = believed_ratio(reserved_bytes, self.used_bytes, self.usable_bytes)
         if ratio is not None:
             self.torch_reserved.add_peak(at, ratio, TORCH_SLICE_SECONDS)
+
+    def shift(self, seconds: float) -> None:
+        self.at += seconds
+        self.probed_at += seconds
+        self.used_peaks.shift(seconds)
+        self.torch_reserved.shift(seconds)
+        self.notable = _moved(self.notable, seconds)
 
     def observe(self, sample: wire.GpuSample, at: float) -> None:
         self.status = sample.status
@@ -167,6 +178,17 @@ class NodeRecord:
         if sample.engines:
             self.engines, self.engines_at = sample.engines, sample.at
 
+    def shift(self, seconds: float) -> None:
+        """The server's clock was set by so much, and with it all times that it keeps."""
+        self.heard_at += seconds
+        self.host_at += seconds
+        self.torch_at += seconds
+        self.engines_at += seconds
+        self.runs = {run: at + seconds for run, at in self.runs.items()}
+        self.notable = _moved(self.notable, seconds)
+        for gpu in self.gpus.values():
+            gpu.shift(seconds)
+
     def hear_of(self, run: str, at: float) -> None:
         """Note an event of a run; runs that have long been quiet while this one is not have left the node."""
         self.runs[run] = max(at, self.runs.get(run, 0.0))
@@ -210,6 +232,18 @@ class RunRecord:
         self.cycle_marks: dict[str, deque[CycleMark]] = {}
         self.cycle_totals: dict[str, dict[Printer, int]] = {}
         self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)  # of processes whose node is not known
+
+    def shift(self, seconds: float) -> None:
+        self.first_seen_at += seconds
+        self.last_seen_at += seconds
+        self.steps.shift(seconds)
+        self.timeline.shift(seconds)
+        self.torch_reserved.shift(seconds)
+        self.notable = _moved(self.notable, seconds)
+        for marks in self.cycle_marks.values():
+            moved = [mark._replace(at=mark.at + seconds) for mark in marks]
+            marks.clear()
+            marks.extend(moved)
 
     def mark_cycle(self, marker: str, at: float, printer: Printer) -> None:
         self.cycle_marks.setdefault(marker, deque(maxlen=CYCLE_MARKS_KEPT)).append(CycleMark(at, printer))

@@ -76,6 +76,11 @@ class StepHistory:
             return step.step < last.step
         return step.step <= last.step or (pid is not None and bool(self._pids) and pid not in self._pids)
 
+    def shift(self, seconds: float) -> None:
+        """The clock that the times are told by was set by so much."""
+        moved = [record._replace(at=record.at + seconds) for record in self._records]
+        self._records = deque(moved, maxlen=STEPS_KEPT)
+
     def segment(self) -> list[StepRecord]:
         """The training steps since the last restart, oldest first."""
         return [

@@ -35,6 +35,10 @@ class Window:
         elif value > last.value and at >= last.at:
             self._points[-1] = Point(last.at, value)
 
+    def shift(self, seconds: float) -> None:
+        """The clock that the times are told by was set by so much."""
+        self._points = [Point(point.at + seconds, point.value) for point in self._points]
+
     def latest(self) -> Point | None:
         return self._points[-1] if self._points else None
 
@@ -65,6 +69,12 @@ class PeakWindow:
             if self._open_value > float("-inf"):
                 self._window.add(self._open_slice, self._open_value)
             self._open_slice, self._open_value = start, value
+
+    def shift(self, seconds: float) -> None:
+        """The clock that the times are told by was set by so much; slices stay whole."""
+        whole = round(seconds / self._slice_seconds) * self._slice_seconds
+        self._window.shift(whole)
+        self._open_slice += whole
 
     def peak(self, start: float, end: float) -> float | None:
         """The highest value of the slices that overlap [start, end]; None where there is none."""

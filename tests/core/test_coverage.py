@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 from tests.core.story import GIB, SHIPPED, Story
 
 from oomwatch import wire
-from oomwatch.core.sensors import PROBLEMS, sensors_of
+from oomwatch.core.coverage import Problem, coverage_of
 
 CATALOGUE = Path(__file__).resolve().parents[2] / "frontend/oomwatch_frontend/catalogue.json"
 STEP = wire.Step(
@@ -22,8 +23,8 @@ STEP = wire.Step(
 
 def told(story: Story) -> dict[str, tuple[str | None, str | None, int | None]]:
     """signal -> (source, problem, step)"""
-    sensors = sensors_of(story.engine.fleet.runs["r"].sights)
-    return {sensor.signal: (sensor.source, sensor.problem, sensor.step) for sensor in sensors}
+    coverage = coverage_of(story.engine.fleet.runs["r"].sights)
+    return {one.signal: (one.source, one.problem, one.step) for one in coverage}
 
 
 def test_a_run_that_prints_everything_has_no_problem() -> None:
@@ -75,5 +76,5 @@ def test_before_the_first_step_line_nothing_is_blamed_on_the_trainer() -> None:
 
 def test_every_problem_has_its_sentence() -> None:
     catalogue = json.loads(CATALOGUE.read_text(encoding="utf-8"))
-    for problem in PROBLEMS:
-        assert set(catalogue[f"sensor.problem.{problem}"]) == set(wire.LANGUAGES)
+    for problem in get_args(Problem):
+        assert set(catalogue[f"coverage.problem.{problem}"]) == set(wire.LANGUAGES)

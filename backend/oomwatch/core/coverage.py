@@ -1,11 +1,11 @@
-"""What a run lets oomwatch see: for each signal where it comes from, or why it is missing and how to switch it on.
+"""What a run tells: for each signal where it comes from, or why it is missing and how to switch it on.
 
 A monitor that shows nothing looks like a monitor that sees nothing wrong. So every signal that the rules and the page
 rest on is listed, with its source, or with a problem: a key of the catalogue, which has the sentence in both languages.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import structs
 
@@ -14,6 +14,21 @@ from oomwatch import wire
 PROBE = "probe"
 # Events that a run prints only at DEBUG level; after so many steps without one there will be none.
 PATIENCE_STEPS = 2
+
+# Why a signal is missing or poor. Each has its sentence in the catalogue: `coverage.problem.` and the word.
+Problem: TypeAlias = Literal[
+    "no_step_line",
+    "not_in_step_line",
+    "missing_since_step",
+    "only_step_peaks",
+    "no_torch_memory",
+    "no_reshard_marker_but_timed",
+    "no_reshard_marker",
+    "phases_only_by_marks",
+    "phases_only_afterwards",
+    "no_phases",
+    "no_config",
+]
 
 
 class Sight(NamedTuple):
@@ -60,16 +75,16 @@ class Judged(NamedTuple):
     """A signal's source, or its problem; a substitute has both."""
 
     sight: Sight | None = None
-    problem: str | None = None
+    problem: Problem | None = None
     step: int | None = None
 
 
-def sensors_of(sights: Sights) -> Iterator[wire.Sensor]:
+def coverage_of(sights: Sights) -> Iterator[wire.Coverage]:
     """Every signal of a run, in the order of _SIGNALS."""
     for name, judge in _SIGNALS.items():
         judged = judge(sights)
         sight = judged.sight
-        yield wire.Sensor(
+        yield wire.Coverage(
             signal=name,
             source=sight.source if sight else None,
             last_seen_at=sight.at if sight else None,
@@ -138,16 +153,3 @@ _SIGNALS: dict[str, Callable[[Sights], Judged]] = {
     "phases": _phases,
     "config": _config,
 }
-PROBLEMS = (
-    "no_step_line",
-    "not_in_step_line",
-    "missing_since_step",
-    "only_step_peaks",
-    "no_torch_memory",
-    "no_reshard_marker_but_timed",
-    "no_reshard_marker",
-    "phases_only_by_marks",
-    "phases_only_afterwards",
-    "no_phases",
-    "no_config",
-)
