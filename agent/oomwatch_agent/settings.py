@@ -145,7 +145,7 @@ def server_url(text: str) -> str:
 
 
 def _completed(resolved: Resolved[AgentSettings]) -> AgentSettings:
-    """With every "auto" that needs no sensor replaced by what it stands for."""
+    """With every "auto" that needs no source replaced by what it stands for."""
     settings = resolved.settings
     try:
         server = server_url(settings.server)

@@ -126,7 +126,7 @@ SourceState: TypeAlias = Literal["ok", "waiting", "missing", "failed", "hung"]
 
 
 class SourceFacts(_Value, frozen=True, kw_only=True):
-    """One sensor of the agent, and, where it gives nothing, why and what a person can do."""
+    """One thing that the agent reads, and, where it gives nothing, why and what a person can do."""
 
     name: Name  # "nvml", "nvidia-smi", "host", "simulated", "ray", "log driver.log"
     state: SourceState
@@ -238,7 +238,7 @@ class EngineSample(_Value, frozen=True, kw_only=True):
 
 
 class Sample(_Message, frozen=True, kw_only=True, tag="sample"):
-    """What the sensors of one node read at one moment."""
+    """What the sources of one node read at one moment."""
 
     seq: Seq
     at: UnixSeconds
@@ -605,10 +605,10 @@ class PhaseSpan(_Value, frozen=True, kw_only=True):
     known_by: PhaseKnownBy
 
 
-class Sensor(_Value, frozen=True, kw_only=True):
-    """One signal of a run or node: where it comes from, or why it is missing and how to switch it on.
+class Coverage(_Value, frozen=True, kw_only=True):
+    """What a run tells of one signal: where it comes from, or why it is missing and how to switch it on.
 
-    `problem` is a key of the catalogue (`sensor.problem.KEY`), filled with `step` where it is said since when.
+    `problem` is a key of the catalogue (`coverage.problem.KEY`), filled with `step` where it is said since when.
     """
 
     signal: Text
@@ -634,7 +634,7 @@ class Run(_Value, frozen=True, kw_only=True):
     reshard_cycles_total: Count = 0
     reshard_marker: str | None = None  # what the cycles are counted by; None: no marker was seen yet
     phases: tuple[PhaseSpan, ...] = ()
-    sensors: tuple[Sensor, ...] = ()
+    coverage: tuple[Coverage, ...] = ()
     config: dict[str, ConfigValue] = {}
     simulated: bool = False
 

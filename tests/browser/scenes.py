@@ -210,10 +210,10 @@ def phases(count: int, until: float) -> tuple[wire.PhaseSpan, ...]:
     return (*spans, wire.PhaseSpan(start_at=until, phase="rollout", known_by="mark"))
 
 
-SENSORS = (
-    wire.Sensor(signal="step_line", source="worker-f1.out", count=60),
-    wire.Sensor(signal="rollout_seconds", source="worker-f1.out", count=60),
-    wire.Sensor(
+COVERAGE = (
+    wire.Coverage(signal="step_line", source="worker-f1.out", count=60),
+    wire.Coverage(signal="rollout_seconds", source="worker-f1.out", count=60),
+    wire.Coverage(
         signal="response_length",
         source="worker-f1.out",
         count=41,
@@ -221,8 +221,8 @@ SENSORS = (
         step=42,
         texts={"en": "missing since step 42", "zh": "自第 42 步起缺失"},
     ),
-    wire.Sensor(signal="torch_reserved", source="probe", count=5400),
-    wire.Sensor(
+    wire.Coverage(signal="torch_reserved", source="probe", count=5400),
+    wire.Coverage(
         signal="reshard_cycles",
         problem="no_reshard_marker",
         texts={
@@ -230,7 +230,7 @@ SENSORS = (
             "zh": "既没有 reshard 标记也没有其耗时：请设置 VERL_LOGGING_LEVEL=DEBUG",
         },
     ),
-    wire.Sensor(signal="config", source="worker-f1.out", count=1),
+    wire.Coverage(signal="config", source="worker-f1.out", count=1),
 )
 CONFIG: dict[str, wire.ConfigValue] = {
     "actor_rollout_ref.rollout.name": "vllm",
@@ -253,9 +253,7 @@ def run(at: float, nodes: Iterable[str], count: int = 60, name: str = RUN) -> wi
         reshard_cycles_total=count,
         reshard_marker="resume_kv_cache",
         phases=phases(count, at - 12),
-        sensors=tuple(
-            msgspec.structs.replace(sensor, last_seen_at=at - 12 if sensor.source else None) for sensor in SENSORS
-        ),
+        coverage=tuple(msgspec.structs.replace(one, last_seen_at=at - 12 if one.source else None) for one in COVERAGE),
         config=CONFIG,
     )
 
@@ -410,7 +408,7 @@ def troubled(at: float) -> wire.Snapshot:
             reshard_marker=None,
             reshard_cycles_total=0,
             phases=(),
-            sensors=(),
+            coverage=(),
             config={},
         ),
     )

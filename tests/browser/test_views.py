@@ -100,14 +100,14 @@ def test_the_list_of_the_fullest_has_ten_rows_at_most_fullest_first(troubled: St
     expect(rows.first).to_contain_text(scenes.RUN)
 
 
-def test_a_gpu_shows_its_history_its_limits_processes_and_sensors(troubled: Stage, reader: Reader) -> None:
+def test_a_gpu_shows_its_history_its_limits_processes_and_sources(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled, "#/gpu/gpu-02/3")
     expect(page.locator(".plot .main-svg").first).to_be_visible()
     expect(page.locator(".plot")).to_contain_text("Warning 85 %")
     expect(page.locator(".plot")).to_contain_text("Critical 95 %")
     expect(page.locator(".plot")).to_contain_text("usable 79.1 GiB")
     expect(page.get_by_role("row", name="VLLM::EngineCore_DP0")).to_contain_text("25877")
-    expect(page.locator(".sensors")).to_contain_text("8 GPUs, driver 570.86.15")
+    expect(page.locator(".sources")).to_contain_text("8 GPUs, driver 570.86.15")
 
 
 def _last_point(page: Page, trace: int) -> float:

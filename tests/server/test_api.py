@@ -194,7 +194,7 @@ def test_the_phases_of_a_run_are_an_array_of_spans(tmp_path: Path) -> None:
         assert server.get("/api/v1/runs/demo%2Fqwen7b_grpo/steps").json()[0]["step"]["step"] == 4
         (told,) = server.get("/api/v1/runs").json()
         assert told["config"] == {"n": 5}
-        assert {sensor["signal"] for sensor in told["sensors"]} >= {"step_line", "phases", "config"}
+        assert {one["signal"] for one in told["coverage"]} >= {"step_line", "phases", "config"}
         assert len(told["phases"]) == 2
 
 

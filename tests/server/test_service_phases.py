@@ -80,10 +80,10 @@ def test_two_steps_are_told_where_they_are_longer_than_ten_minutes() -> None:
 
 def test_every_signal_says_its_source_or_in_words_why_it_is_missing() -> None:
     house = house_with((100, step(1)))
-    sensors = {sensor.signal: sensor for sensor in run_of(house).sensors}
-    assert (sensors["step_line"].count, sensors["step_line"].problem) == (1, None)
-    assert sensors["step_line"].texts == {}
-    missing = sensors["config"]
+    coverage = {one.signal: one for one in run_of(house).coverage}
+    assert (coverage["step_line"].count, coverage["step_line"].problem) == (1, None)
+    assert coverage["step_line"].texts == {}
+    missing = coverage["config"]
     assert (missing.source, missing.problem) == (None, "no_config")
     assert set(missing.texts) == {"en", "zh"}
     assert "configuration was not seen" in missing.texts["en"]
@@ -91,9 +91,9 @@ def test_every_signal_says_its_source_or_in_words_why_it_is_missing() -> None:
 
 def test_a_signal_that_went_missing_says_since_which_step() -> None:
     bare = wire.Step(step=2, step_seconds=82.0, phase_seconds=TIMES)
-    sensors = {one.signal: one for one in run_of(house_with((100, step(1)), (182, bare))).sensors}
-    assert sensors["rollout_seconds"].texts["en"] == "missing since step 2"
-    assert sensors["rollout_seconds"].texts["zh"] == "自第 2 步起缺失"
+    coverage = {one.signal: one for one in run_of(house_with((100, step(1)), (182, bare))).coverage}
+    assert coverage["rollout_seconds"].texts["en"] == "missing since step 2"
+    assert coverage["rollout_seconds"].texts["zh"] == "自第 2 步起缺失"
 
 
 def test_a_configuration_is_shown_when_it_arrives() -> None:

@@ -80,9 +80,9 @@ RUN = wire.Run(
         wire.PhaseSpan(start_at=AT - 64, end_at=AT - 20, phase="update_actor", step=12, known_by="step line"),
         wire.PhaseSpan(start_at=AT - 20, phase="rollout", known_by="mark"),
     ),
-    sensors=(
-        wire.Sensor(signal="step_line", source="driver.log", last_seen_at=AT - 20, count=12),
-        wire.Sensor(
+    coverage=(
+        wire.Coverage(signal="step_line", source="driver.log", last_seen_at=AT - 20, count=12),
+        wire.Coverage(
             signal="rollout_seconds",
             source="driver.log",
             last_seen_at=AT - 120,

@@ -121,7 +121,7 @@ class ProbeSource:
             self._refused_at = None
 
     def _look(self) -> wire.NodeFacts:
-        """What this sensor says of itself."""
+        """What this source says of itself."""
         where = self._socket.path if self._socket else self._named
         if self._guests:
             gpus = {name for guest in self._guests.values() for name in guest.report.gpu_names()}

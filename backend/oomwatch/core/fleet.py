@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 from oomwatch import wire
 from oomwatch.core.allocator import believed_ratio, by_gpu
+from oomwatch.core.coverage import PROBE
 from oomwatch.core.names import RunNames
 from oomwatch.core.records import (
     NOTABLE,
@@ -18,7 +19,6 @@ from oomwatch.core.records import (
     Scope,
     Subject,
 )
-from oomwatch.core.coverage import PROBE
 from oomwatch.core.steps import StepRecord
 
 RUN_OVER_SECONDS = 3600.0  # so long without a word, and without ten steps, on nodes that are watched: the run has ended

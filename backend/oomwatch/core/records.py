@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 
 from oomwatch import wire
 from oomwatch.core.allocator import believed_ratio
-from oomwatch.core.phases import Timeline
 from oomwatch.core.coverage import Sights
+from oomwatch.core.phases import Timeline
 from oomwatch.core.steps import StepHistory
 from oomwatch.core.window import PeakWindow, Window
 

@@ -6,9 +6,9 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.catalogue import say
+from oomwatch.core.coverage import coverage_of
 from oomwatch.core.phases import Span
 from oomwatch.core.records import RunRecord
-from oomwatch.core.sensors import sensors_of
 
 PHASES_SECONDS = 600.0
 STEPS_BACK = 2  # a step line cuts the step before it anew; two, since it may have ended a while ago
@@ -25,7 +25,7 @@ def run_view(run: RunRecord, steps: Iterable[wire.StepPoint], phases_since: floa
         reshard_cycles_total=run.cycles_total(),
         reshard_marker=run.cycle_marker(),
         phases=tuple(phases(run, phases_since)),
-        sensors=tuple(_in_words(sensor) for sensor in sensors_of(run.sights)),
+        coverage=tuple(_in_words(one) for one in coverage_of(run.sights)),
         config=run.config,
         simulated=run.simulated,
     )
@@ -68,9 +68,9 @@ def _span_view(span: Span) -> wire.PhaseSpan:
     )
 
 
-def _in_words(sensor: wire.Sensor) -> wire.Sensor:
-    if sensor.problem is None:
-        return sensor
-    key = f"sensor.problem.{sensor.problem}"
-    texts = {language: say(key, language, step=sensor.step) for language in wire.LANGUAGES}
-    return msgspec.structs.replace(sensor, texts=texts)
+def _in_words(coverage: wire.Coverage) -> wire.Coverage:
+    if coverage.problem is None:
+        return coverage
+    key = f"coverage.problem.{coverage.problem}"
+    texts = {language: say(key, language, step=coverage.step) for language in wire.LANGUAGES}
+    return msgspec.structs.replace(coverage, texts=texts)

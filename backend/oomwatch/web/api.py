@@ -204,7 +204,7 @@ async def history(
 
 @router.get("/agents", responses=_returns(list[Agent]))
 async def agent_list(request: Request) -> Response:
-    """The agents that were heard since the server started: their clocks, counters and sensors."""
+    """The agents that were heard since the server started: their clocks, counters and sources."""
     return answer(agents(parts_of(request).service))
 
 

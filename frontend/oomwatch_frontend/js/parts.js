@@ -117,20 +117,20 @@ export function aged(words, key, at) {
   return h("span", { class: "when" }, before, since(at), after);
 }
 
-/** The state of each sensor of a node, with the reason where one gives nothing. @param {Words} words @param {import("./wire.js").SourceFacts[]} sources */
-export function sensors(words, sources) {
-  if (sources.length === 0) return nothing(words.t("sensors.none"));
+/** The state of each source of a node, with the reason where one gives nothing. @param {Words} words @param {import("./wire.js").SourceFacts[]} sources */
+export function sourceList(words, sources) {
+  if (sources.length === 0) return nothing(words.t("sources.none"));
   const items = sources.map(({ name, state, detail }) =>
     h(
       "li",
-      { class: `sensor-${state}` },
+      { class: `source-${state}` },
       markIcon(state === "ok" ? "ok" : state === "waiting" ? "stale" : "warning"),
       h("b", {}, name),
-      h("span", {}, words.t(`sensors.${state}`)),
+      h("span", {}, words.t(`sources.${state}`)),
       detail === null ? null : h("span", { class: "detail" }, detail),
     ),
   );
-  return h("ul", { class: "sensors" }, ...items);
+  return h("ul", { class: "sources" }, ...items);
 }
 
 /** The way back up. @param {[string, string][]} steps name and address of each level above @param {string} here */

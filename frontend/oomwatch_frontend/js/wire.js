@@ -256,7 +256,7 @@ const phaseSpan = struct({
 });
 /** @typedef {ReturnType<typeof phaseSpan>} PhaseSpan */
 
-const sensor = struct({
+const coverage = struct({
   signal: text,
   source: maybe(text),
   last_seen_at: maybe(number),
@@ -265,7 +265,7 @@ const sensor = struct({
   step: maybe(number),
   texts: record(text),
 });
-/** @typedef {ReturnType<typeof sensor>} Sensor */
+/** @typedef {ReturnType<typeof coverage>} Coverage */
 
 /** @type {Reader<string | number | boolean>} */
 const configValue = (value) => (typeof value === "boolean" ? value : textOrNumber(value));
@@ -279,7 +279,7 @@ const run = struct({
   reshard_cycles_total: or(number, 0),
   reshard_marker: maybe(text),
   phases: list(phaseSpan),
-  sensors: list(sensor),
+  coverage: list(coverage),
   config: record(configValue),
   simulated: flag,
 });

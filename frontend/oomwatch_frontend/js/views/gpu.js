@@ -1,10 +1,10 @@
-// One GPU: how full it is, how it came to be, who holds the memory, and what its node's sensors say.
+// One GPU: how full it is, how it came to be, who holds the memory, and what its node's sources say.
 
 import { fill, h, setText } from "../dom.js";
 import { duration, gib, gibOf, percent, wholePercent } from "../format.js";
 import { gpuData, gpuRatio, nodeData } from "../judge.js";
 import { watchNode } from "../nodewatch.js";
-import { alertLines, crumbs, facts, nothing, runLinks, section, sensors } from "../parts.js";
+import { alertLines, crumbs, facts, nothing, runLinks, section, sourceList } from "../parts.js";
 import { link } from "../router.js";
 import { GpuChart } from "./gpu-chart.js";
 import { gpuProcesses, probeTable } from "./memory.js";
@@ -34,7 +34,7 @@ class Gpu {
       processes: h("div"),
       probes: h("div"),
       facts: h("div"),
-      sensors: h("div"),
+      sources: h("div"),
     };
     this.chart = new GpuChart(app, this.node, this.gpu, this.span, (key, reason) => this.#say(key, reason));
     root.append(this.#layout());
@@ -93,7 +93,7 @@ class Gpu {
           { class: "narrow" },
           section(words.t("nav.alerts"), alerts),
           section(words.t("gpu.facts"), this.parts.facts),
-          section(words.t("sensors.title"), this.parts.sensors),
+          section(words.t("sources.title"), this.parts.sources),
         ),
       ),
     );
@@ -180,8 +180,8 @@ class Gpu {
   #drawNode(node, card) {
     const { words } = this.app;
     if (!this.#unchanged("facts", [card.facts, card.run])) fill(this.parts.facts, this.#facts(card));
-    if (!this.#unchanged("sensors", node.info.facts.sources))
-      fill(this.parts.sensors, sensors(words, node.info.facts.sources));
+    if (!this.#unchanged("sources", node.info.facts.sources))
+      fill(this.parts.sources, sourceList(words, node.info.facts.sources));
     const processes = card.sample?.processes ?? null;
     const at = node.info.sample?.at ?? null;
     if (!this.#unchanged("processes", [processes, at])) fill(this.parts.processes, ...gpuProcesses(words, processes, at));

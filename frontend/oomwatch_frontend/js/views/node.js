@@ -1,11 +1,11 @@
-// One node: its state, host memory, GPUs, the largest host processes, rollout engines and its sensors.
+// One node: its state, host memory, GPUs, the largest host processes, rollout engines and its sources.
 
 import { fill, h, setText } from "../dom.js";
 import { duration, gib, gibOf, percent, wholePercent } from "../format.js";
 import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { watchNode } from "../nodewatch.js";
-import { aged, alertLines, crumbs, facts, nothing, row, runLinks, section, sensors, table } from "../parts.js";
+import { aged, alertLines, crumbs, facts, nothing, row, runLinks, section, sourceList, table } from "../parts.js";
 import { link } from "../router.js";
 import { gpuKey } from "../store.js";
 import { engineTable, hostProcesses } from "./memory.js";
@@ -25,7 +25,7 @@ class NodePage {
     this.name = name;
     const { words } = app;
     const part = () => h("div");
-    this.parts = { gpus: part(), processes: part(), engines: part(), alerts: part(), facts: part(), sensors: part() };
+    this.parts = { gpus: part(), processes: part(), engines: part(), alerts: part(), facts: part(), sources: part() };
     this.note = h("p", { class: "note", role: "status" });
     this.unknown = h("div");
     this.chart = new HostChart(app, name, (key, reason) => setText(this.note, words.t(key, { reason })));
@@ -45,7 +45,7 @@ class NodePage {
         { class: "narrow" },
         section(words.t("nav.alerts"), this.parts.alerts),
         section(words.t("node.title"), this.parts.facts),
-        section(words.t("sensors.title"), this.parts.sensors),
+        section(words.t("sources.title"), this.parts.sources),
       ),
     );
     const way = crumbs([[words.t("nav.fleet"), link("fleet")]], name);
@@ -72,7 +72,7 @@ class NodePage {
     fill(this.parts.engines, engineTable(words, sample?.engines ?? []));
     fill(this.parts.alerts, alertLines(words, alerts));
     fill(this.parts.facts, nodeFacts(this.app, view));
-    fill(this.parts.sensors, sensors(words, known.sources));
+    fill(this.parts.sources, sourceList(words, known.sources));
     this.chart.take(view, topics.has("tick") && store.ticked.includes(this.name));
   }
 

@@ -13,7 +13,7 @@ import { gpuKey } from "../store.js";
 /** @typedef {import("../store.js").NodeView} NodeView */
 /** @typedef {import("../judge.js").AlertIndex} AlertIndex */
 
-const COLUMNS = ["node", "state", "run", "gpus", "used", "host", "sensors"];
+const COLUMNS = ["node", "state", "run", "gpus", "used", "host", "sources"];
 const NUMERIC = [3, 4, 5];
 
 export class NodesTable {
@@ -78,7 +78,7 @@ export class NodesTable {
     const usable = known.reduce((sum, gpu) => sum + gpu.usableBytes, 0);
     const silent = facts.sources
       .filter((source) => source.state !== "ok")
-      .map((source) => `${source.name}: ${words.t(`sensors.${source.state}`)}`);
+      .map((source) => `${source.name}: ${words.t(`sources.${source.state}`)}`);
     const runs = byNode.get(node) ?? [];
     const texts = [
       stateText(words, view, now),
@@ -86,7 +86,7 @@ export class NodesTable {
       String(view.gpus.length),
       usable > 0 ? `${gibOf(words, used, usable)}\u2002${percent(words, used / usable)}` : "–",
       host === null ? "–" : `${gibOf(words, host.used, host.whole)}\u2002${percent(words, host.ratio)}`,
-      silent.length === 0 ? words.t("sensors.all_ok") : silent.join(", "),
+      silent.length === 0 ? words.t("sources.all_ok") : silent.join(", "),
     ];
     const level = alerts.nodes.get(node) ?? null;
     const state = JSON.stringify([texts, level, current]);

@@ -1,4 +1,4 @@
-// What a run lets oomwatch see, its configuration, and the phase that it is in.
+// What a run tells, its configuration, and the phase that it is in.
 
 import { h } from "../dom.js";
 import { nothing, aged, phaseName, prose, row, table } from "../parts.js";
@@ -7,31 +7,31 @@ import { UNKNOWN } from "../format.js";
 
 /** @typedef {import("../i18n.js").Words} Words */
 /** @typedef {import("../wire.js").Run} Run */
-/** @typedef {import("../wire.js").Sensor} Sensor */
+/** @typedef {import("../wire.js").Coverage} Coverage */
 
-/** Each signal with its source, or with what is missing and how to switch it on. @param {Words} words @param {Sensor[]} sensors */
-export function signalTable(words, sensors) {
-  if (sensors.length === 0) return nothing(words.t("signals.none"));
+/** Each signal with its source, or with what is missing and how to switch it on. @param {Words} words @param {Coverage[]} coverage */
+export function coverageTable(words, coverage) {
+  if (coverage.length === 0) return nothing(words.t("coverage.none"));
   const names = ["signal", "source", "seen", "count", "problem"];
-  const rows = sensors.map((sensor) => {
-    const seen = sensor.last_seen_at === null ? UNKNOWN : aged(words, "age.ago", sensor.last_seen_at);
-    const mark = markIcon(sensor.problem === null ? "ok" : sensor.source === null ? "stale" : "watch");
+  const rows = coverage.map((one) => {
+    const seen = one.last_seen_at === null ? UNKNOWN : aged(words, "age.ago", one.last_seen_at);
+    const mark = markIcon(one.problem === null ? "ok" : one.source === null ? "stale" : "watch");
     return row(
       [
-        h("span", { class: "name" }, mark, words.t(`sensor.signal.${sensor.signal}`)),
-        sensor.source ?? UNKNOWN,
+        h("span", { class: "name" }, mark, words.t(`coverage.signal.${one.signal}`)),
+        one.source ?? UNKNOWN,
         seen,
-        sensor.count === 0 ? UNKNOWN : words.integer.format(sensor.count),
-        problemOf(words, sensor),
+        one.count === 0 ? UNKNOWN : words.integer.format(one.count),
+        problemOf(words, one),
       ],
       [3],
     );
   });
-  const heads = names.map((name) => words.t(`signals.${name}`));
-  return h("div", { class: "signals" }, table(heads, [3], h("tbody", {}, ...rows)));
+  const heads = names.map((name) => words.t(`coverage.${name}`));
+  return h("div", { class: "coverage" }, table(heads, [3], h("tbody", {}, ...rows)));
 }
 
-/** @param {Words} words @param {Sensor} sensor */
+/** @param {Words} words @param {Coverage} coverage */
 function problemOf(words, { problem, texts }) {
   if (problem === null) return "";
   return prose(words, texts[words.language] ?? texts.en ?? problem);

@@ -8,7 +8,7 @@ import { GLYPHS } from "../marks.js";
 import { aged, alertLines, crumbs, facts, nothing, section } from "../parts.js";
 import { link } from "../router.js";
 import { byState } from "./alerts.js";
-import { configTable, currentPhase, signalTable } from "./run-facts.js";
+import { configTable, currentPhase, coverageTable } from "./run-facts.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../wire.js").Run} Run */
@@ -32,7 +32,7 @@ class RunPage {
       reshard: h("div"),
       facts: h("div"),
       where: h("div"),
-      signals: h("div"),
+      coverage: h("div"),
       config: h("div"),
     };
     this.chart = new ChartView(this.parts.plot, (error) =>
@@ -50,7 +50,7 @@ class RunPage {
             "div",
             { class: "wide" },
             h("section", {}, this.parts.note, this.parts.plot),
-            section(words.t("signals.title"), this.parts.signals),
+            section(words.t("coverage.title"), this.parts.coverage),
             section(words.t("config.title"), this.parts.config),
           ),
           h(
@@ -101,7 +101,7 @@ class RunPage {
     const { words } = this.app;
     const last = run.steps.at(-1)?.step ?? null;
     fill(this.parts.reshard, ...this.#reshard(run));
-    fill(this.parts.signals, signalTable(words, run.sensors));
+    fill(this.parts.coverage, coverageTable(words, run.coverage));
     fill(this.parts.config, configTable(words, run.config));
     fill(
       this.parts.facts,

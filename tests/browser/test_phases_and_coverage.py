@@ -1,4 +1,4 @@
-"""What the page shows of a run beside its steps, in a real browser: phases, probes, engines, signals, configuration."""
+"""What the page shows of a run beside its steps, in a real browser: phases, probes, engines, coverage, configuration."""
 
 import time
 from collections.abc import Callable
@@ -162,10 +162,10 @@ def test_a_node_without_engines_says_so(healthy: Stage, reader: Reader) -> None:
 
 def test_a_run_says_which_signals_it_has_and_how_to_get_the_others(healthy: Stage, reader: Reader) -> None:
     page = reader.open(healthy, f"#/run/{scenes.RUN}")
-    signals = page.locator(".signals")
-    expect(signals.get_by_role("row", name="Step lines")).to_contain_text("worker-f1.out")
-    expect(signals.get_by_role("row", name="Response length")).to_contain_text("missing since step 42")
-    missing = signals.get_by_role("row", name="Reshard cycles")
+    coverage = page.locator(".coverage")
+    expect(coverage.get_by_role("row", name="Step lines")).to_contain_text("worker-f1.out")
+    expect(coverage.get_by_role("row", name="Response length")).to_contain_text("missing since step 42")
+    missing = coverage.get_by_role("row", name="Reshard cycles")
     expect(missing.locator("td").nth(1)).to_have_text("–")
     expect(missing.locator("code")).to_have_text("VERL_LOGGING_LEVEL=DEBUG")
     config = page.locator(".config")
@@ -178,7 +178,7 @@ def test_signals_phases_and_engines_are_in_chinese_where_the_reader_is(
 ) -> None:
     stage = staged(scenes.healthy(time.time()))
     page = reader.open(stage, f"#/run/{scenes.RUN}", language="zh-CN")
-    expect(page.locator(".signals")).to_contain_text("自第 42 步起缺失")
+    expect(page.locator(".coverage")).to_contain_text("自第 42 步起缺失")
     page.goto(stage.url + "#/gpu/gpu-01/3")
     expect(page.locator(".phases")).to_contain_text("权重同步")
     page.goto(stage.url + "#/node/gpu-01")
