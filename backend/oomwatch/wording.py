@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from oomwatch import wire
-from oomwatch.catalogue import say
+from oomwatch.catalogue import entries, say
 from oomwatch.core.rule import Rule, RuleSet, RuleText
 from oomwatch.figures import figure, named_figure
 
@@ -15,6 +15,8 @@ _OPTIONAL = re.compile(r"\[([^\[\]]*\{\w+\}[^\[\]]*)\]")
 LABELS = ("node", "gpu", "run")
 # What every text may mention; conditions add their own facts.
 COMMON_NAMES = (*LABELS, "value", "limit", "for")
+# Facts whose values are of a closed list: where the catalogue has the words of each.
+_WORDED = {"limited_by": "fact", "phase": "phase"}
 
 
 def put_into_words(transition: wire.Transition, rules: RuleSet, *, simulated: bool) -> wire.Transition:
@@ -52,13 +54,20 @@ def _text_of(rule: Rule | None, language: str, alert: str) -> RuleText:
 
 
 def _values(transition: wire.Transition, rule: Rule | None, language: wire.Language) -> dict[str, str]:
-    values = {name: named_figure(name, fact, language) for name, fact in transition.facts.items()}
+    values = {name: _fact(name, fact, language) for name, fact in transition.facts.items()}
     values |= transition.labels
     for name, number in (("value", transition.value), ("limit", transition.limit)):
         if number is not None:
             values[name] = figure(number, transition.unit, language)
     values["for"] = figure(rule.for_seconds if rule else 0.0, "seconds", language)
     return values
+
+
+def _fact(name: str, fact: wire.Fact, language: wire.Language) -> str:
+    """A fact in words; one of a list that is longer by now, as it is."""
+    if name in _WORDED and (key := f"{_WORDED[name]}.{fact}") in entries():
+        return say(key, language)
+    return named_figure(name, fact, language)
 
 
 def _fill(text: RuleText, values: dict[str, str], language: wire.Language) -> wire.AlertText:

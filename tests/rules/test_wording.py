@@ -1,9 +1,14 @@
 """Transitions in words."""
 
+from typing import get_args, get_type_hints
+
 import msgspec
+import pytest
 from tests.core.story import GIB, SHIPPED, Story, shipped
 
 from oomwatch import wire
+from oomwatch.catalogue import entries
+from oomwatch.core.hostmemory import HostUse
 from oomwatch.core.rule import RuleSet
 from oomwatch.rulefile import parse_rules
 from oomwatch.wording import put_into_words, rule_view
@@ -31,6 +36,42 @@ def test_a_clause_whose_number_is_not_known_is_left_out() -> None:
     assert words(bare).summary == "Out of memory on n"
     assert "{" not in words(bare).description
     assert "not known" not in words(bare).description
+
+
+def test_what_is_one_of_a_list_is_said_in_the_readers_language() -> None:
+    story = Story(shipped("out_of_memory"))
+    (firing,) = story.event(wire.DeviceOom(error="OutOfMemoryError", gpu="0", phase="update_actor"), pid=7).heard
+    assert words(firing).summary == "Out of memory on GPU 0 of n, pid 7, in actor update"
+    assert words(firing, "zh").summary == "n 的 GPU 0 内存耗尽，pid 7，阶段 actor 更新"
+
+
+@pytest.mark.parametrize(("limited_by", "zh"), [("machine", "整机"), ("container", "容器")])
+def test_what_limits_a_hosts_memory_is_said_in_the_readers_language(limited_by: str, zh: str) -> None:
+    firing = wire.Transition(
+        id="x",
+        alert="host_memory_high",
+        severity="warning",
+        state="firing",
+        at=1,
+        started_at=1,
+        labels={"node": "n"},
+        value=0.9,
+        unit="ratio",
+        facts={"limited_by": limited_by},
+    )
+    assert words(firing).summary.startswith(f"n: 90 % of the {limited_by}'s host memory")
+    assert words(firing, "zh").summary.startswith(f"n：主机内存（{zh}）已用 90 %")
+
+
+def test_a_word_that_the_catalogue_lacks_is_said_as_it_is() -> None:
+    story = Story(shipped("out_of_memory"))
+    (firing,) = story.event(wire.DeviceOom(error="OutOfMemoryError", gpu="0", phase="distil"), pid=7).heard
+    assert words(firing, "zh").summary.endswith("阶段 distil")
+
+
+def test_every_phase_and_each_limit_of_a_host_has_its_words() -> None:
+    limits = get_args(get_type_hints(HostUse)["limited_by"])
+    assert {f"phase.{phase}" for phase in wire.PHASES} | {f"fact.{limit}" for limit in limits} <= set(entries())
 
 
 def test_every_shipped_rule_fills_all_it_can_and_leaves_no_brace() -> None:
