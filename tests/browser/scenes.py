@@ -56,9 +56,14 @@ def processes(used: int) -> tuple[wire.GpuProcess, ...]:
     engine = used * 2 // 5
     return (
         wire.GpuProcess(
-            pid=25520, used_bytes=used - engine - GIB, name="ray::WorkerDict.actor_rollout_update_actor", run=RUN
+            pid=25520,
+            used_bytes=used - engine - GIB,
+            name="ray::WorkerDict.actor_rollout_update_actor",
+            run=RUN,
+            rank=3,
+            role="actor",
         ),
-        wire.GpuProcess(pid=25877, used_bytes=engine, name="VLLM::EngineCore_DP0", run=RUN),
+        wire.GpuProcess(pid=25877, used_bytes=engine, name="VLLM::EngineCore_DP0", run=RUN, role="rollout"),
         wire.GpuProcess(pid=2310, used_bytes=GIB // 3, name="/usr/bin/dcgm-exporter"),
     )
 

@@ -1,4 +1,4 @@
-"""What the page shows of a run beside its steps, in a real browser: phases, probes, engines, coverage, configuration."""
+"""What the page shows of a run beside its steps, in a real browser: phases, probes, engines, coverage, settings."""
 
 import time
 from collections.abc import Callable

@@ -1,5 +1,6 @@
 """The views in a real browser: the map under hand and key, a GPU, a run, a node and the alerts."""
 
+import re
 import time
 from collections.abc import Callable
 
@@ -106,7 +107,11 @@ def test_a_gpu_shows_its_history_its_limits_processes_and_sources(troubled: Stag
     expect(page.locator(".plot")).to_contain_text("Warning 85 %")
     expect(page.locator(".plot")).to_contain_text("Critical 95 %")
     expect(page.locator(".plot")).to_contain_text("usable 79.1 GiB")
-    expect(page.get_by_role("row", name="VLLM::EngineCore_DP0")).to_contain_text("25877")
+    cells = page.get_by_role("row", name="VLLM::EngineCore_DP0").get_by_role("cell")
+    expect(cells).to_have_text(["25877", "VLLM::EngineCore_DP0", scenes.RUN, "–", "rollout", re.compile("GiB$")])
+    trainer = page.get_by_role("row", name="ray::WorkerDict.actor_rollout_update_actor").get_by_role("cell")
+    expect(trainer.nth(3)).to_have_text("3")
+    expect(trainer.nth(4)).to_have_text("actor")
     expect(page.locator(".sources")).to_contain_text("8 GPUs, driver 570.86.15")
 
 

@@ -7,7 +7,7 @@ exist yet. The page's own reader is held to the same files by tests/frontend/wir
 from pathlib import Path
 
 import msgspec
-from tests.wire.golden_messages import FACTS, GIB, SAMPLE_WITH_PROBE, STEP
+from tests.wire.golden_messages import FACTS, GIB, HOST, SAMPLE_WITH_PROBE, STEP
 
 from oomwatch import wire
 
@@ -26,6 +26,7 @@ TEXTS = {
         advice=("调低 actor_rollout_ref.rollout.gpu_memory_utilization。", "调低 data.max_response_length。"),
     ),
 }
+KNOWN_FACTS = msgspec.structs.replace(FACTS, host=msgspec.structs.replace(HOST, addresses=("192.0.2.7",)))
 SAMPLE = wire.Sample(
     seq=0,
     at=AT - 1,
@@ -37,7 +38,11 @@ SAMPLE = wire.Sample(
             power_watts=612.5,
             temperature_celsius=64.0,
             ecc_uncorrected_total=0,
-            processes=(wire.GpuProcess(pid=25520, used_bytes=70 * GIB, name="ray::WorkerDict", run="qwen7b_grpo"),),
+            processes=(
+                wire.GpuProcess(
+                    pid=25520, used_bytes=70 * GIB, name="ray::WorkerDict", run="qwen7b_grpo", rank=3, role="actor"
+                ),
+            ),
         ),
         wire.GpuSample(gpu="3:1", status="no_data"),
     ),
@@ -60,7 +65,7 @@ NODE = wire.Node(
     last_seen_at=AT - 0.5,
     agent_version="1.0.0",
     interval_seconds=1.0,
-    facts=FACTS,
+    facts=KNOWN_FACTS,
     run="qwen7b_grpo",
     gpu_runs=("qwen7b_grpo", None),
     simulated=True,

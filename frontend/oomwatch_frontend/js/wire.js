@@ -124,6 +124,7 @@ const hostFacts = struct({
   cpu_count: maybe(number),
   hostname: maybe(text),
   kernel: maybe(text),
+  addresses: list(text),
 });
 /** @typedef {ReturnType<typeof hostFacts>} HostFacts */
 
@@ -140,7 +141,14 @@ const nodeFacts = struct({ gpus: list(gpuFacts), host: maybe(hostFacts), sources
 const gpuStatus = oneOf("ok", "no_data", "lost");
 /** @typedef {ReturnType<typeof gpuStatus>} GpuStatus */
 
-const gpuProcess = struct({ pid: number, used_bytes: maybe(number), name: maybe(text), run: maybe(text) });
+const gpuProcess = struct({
+  pid: number,
+  used_bytes: maybe(number),
+  name: maybe(text),
+  run: maybe(text),
+  rank: maybe(number),
+  role: maybe(text),
+});
 /** @typedef {ReturnType<typeof gpuProcess>} GpuProcess */
 
 const gpuSample = struct({

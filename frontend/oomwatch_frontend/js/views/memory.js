@@ -20,13 +20,16 @@ const runOf = (run) => (run === null ? "" : runLinks([run]));
 export function gpuProcesses(words, processes, at) {
   if (processes === null) return [nothing(words.t("processes.unknown"))];
   if (processes.length === 0) return [nothing(words.t("processes.none"))];
-  const heads = ["pid", "name", "run", "memory"].map((name) => words.t(`processes.${name}`));
+  const heads = ["pid", "name", "run", "rank", "role", "memory"].map((name) => words.t(`processes.${name}`));
   const sorted = [...processes].sort((a, b) => (b.used_bytes ?? 0) - (a.used_bytes ?? 0));
-  const rows = sorted.map(({ pid, name, run, used_bytes: used }) =>
-    row([String(pid), name ?? UNKNOWN, runOf(run), gib(words, used)], [0, 3]),
+  const rows = sorted.map(({ pid, name, run, rank, role, used_bytes: used }) =>
+    row(
+      [String(pid), name ?? UNKNOWN, runOf(run), countOf(words, rank), role ?? UNKNOWN, gib(words, used)],
+      [0, 3, 5],
+    ),
   );
   const read = at === null ? null : h("p", {}, aged(words, "processes.read", at));
-  return [table(heads, [0, 3], h("tbody", {}, ...rows)), read];
+  return [table(heads, [0, 3, 5], h("tbody", {}, ...rows)), read];
 }
 
 /** The largest processes in a host's memory. @param {Words} words @param {import("../wire.js").HostProcess[] | null} processes */
