@@ -74,7 +74,8 @@ def test_before_the_first_step_line_nothing_is_blamed_on_the_trainer() -> None:
     assert told(story)["config"] == ("driver.log", None, None)
 
 
-def test_every_problem_has_its_sentence() -> None:
+def test_every_problem_has_its_sentence_and_no_sentence_is_left_over() -> None:
     catalogue = json.loads(CATALOGUE.read_text(encoding="utf-8"))
-    for problem in get_args(Problem):
-        assert set(catalogue[f"coverage.problem.{problem}"]) == set(wire.LANGUAGES)
+    sentences = {key: texts for key, texts in catalogue.items() if key.startswith("coverage.problem.")}
+    assert set(sentences) == {f"coverage.problem.{problem}" for problem in get_args(Problem)}
+    assert {frozenset(texts) for texts in sentences.values()} == {frozenset(wire.LANGUAGES)}
