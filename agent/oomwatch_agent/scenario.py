@@ -21,6 +21,7 @@ HOST_IDLE_GIB = 38.0
 RAY_KILLS_AT = 0.95  # share of the host's memory; Ray's own default
 MAX_RESPONSE_TOKENS = 4096
 USUAL_TOKENS = 620
+SEQUENCES_PER_STEP = 720  # 90 prompts, 8 responses to each
 SLEEPING_ENGINE_GIB = 4.1  # left behind by vLLM's sleep, level 2, on an 8B model
 
 Ending: TypeAlias = Literal["device_oom", "wake_oom", "host_oom"]
@@ -119,6 +120,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     utilization: float
     wiggle_gib: float
     host_gib: float  # that the run takes
+    tokens: float  # of the step's mean response
     finished: StepNumbers | None = None  # the step is done when this moment ends
     ending: Ending | None = None  # the run dies in this moment
 
@@ -189,6 +191,7 @@ def _draft(
         leaked_gib=_leaked_gib(story, step),
         utilization=phase.utilization,
         wiggle_gib=phase.wiggle_gib,
+        tokens=tokens,
         host_gib=0.0 if phase.name == "down" else story.host_gib + story.host_growth_gib * step,
     )
 
@@ -201,6 +204,11 @@ def _level_gib(story: Story, phase: _Phase, step: int, tokens: float) -> float:
     if step == story.sudden_oom_step and phase.name == "update_actor":
         level += CARD_USABLE_GIB  # one batch of very long sequences
     return level
+
+
+def rollout_gib(story: Story) -> float:
+    """What a GPU holds during the rollouts of the story's first steps."""
+    return _STEP[0].gib + story.base_gib
 
 
 def _leaked_gib(story: Story, step: int) -> float:

@@ -17,16 +17,18 @@ from oomwatch_agent.scenario import (
     Story,
     moments,
 )
+from oomwatch_agent.simulated_config import configured
+from oomwatch_agent.simulated_engine import EngineServer
+from oomwatch_agent.simulated_probe import Allocator, held, introductions
 from oomwatch_agent.simulated_verl import Cast, lines_at_end, lines_at_start
 from oomwatch_agent.source import Found, Reading
 
 GIB = 1024**3
-_CONTEXT_GIB = 0.6  # what no process is charged with
 _IDLE_WATTS, _BUSY_WATTS = 110.0, 640.0
 
 
 class SimulatedSource:
-    """GPUs, host memory and log lines of a scenario. The clock is only ever read for the time since `open`."""
+    """GPUs, host, log, probes and engines of a scenario. The clock is only ever read for the time since `open`."""
 
     name = "simulated"
 
@@ -63,7 +65,13 @@ class SimulatedSource:
         when = (self._clock() - self._started_at) * self._speed
         found = tuple(found for run in self._runs for found in run.advance(when))
         gpus = tuple(run.gpu_sample(gpu, when, slow=slow) for run in self._runs for gpu in run.gpus)
-        return Reading(gpus=gpus, host=_host_sample(self._runs, slow=slow), found=found)
+        return Reading(
+            gpus=gpus,
+            host=_host_sample(self._runs, slow=slow),
+            torch=tuple(reading for run in self._runs for reading in run.torch_samples(when)),
+            engines=tuple(reading for run in self._runs for reading in run.engine_samples(when)),
+            found=found,
+        )
 
     def close(self) -> None:
         self._runs = []
@@ -90,8 +98,12 @@ class _Run:
         self.gpus = gpus
         self._speed = speed
         self._story = moments(story, f"{seed} {name}")
+        self._config = configured(story, len(gpus))
         self._reader = LineReader()
         self._line_number = 0
+        self._attempt = 0  # the life whose processes are there
+        self._allocators: list[Allocator] = []
+        self._servers: list[EngineServer] = []
         self.moment = next(self._story)
 
     @property
@@ -105,6 +117,20 @@ class _Run:
             yield from self._print(lines_at_end(self.moment, self.cast, self._speed))
             self.moment = next(self._story)
             yield from self._print(lines_at_start(self.moment, self.cast))
+        if self._attempt != self.moment.attempt:
+            yield from self._start_life()
+
+    def _start_life(self) -> Iterator[Found]:
+        """The run's processes start: the driver prints the configuration, and the probes introduce themselves."""
+        self._attempt, cast = self.moment.attempt, self.cast
+        uuids = [_uuid(gpu) for gpu in self.gpus]
+        self._allocators = [
+            Allocator(rank, pid, uuid, self.name)
+            for rank, (pid, uuid) in enumerate(zip(cast.ranks, uuids, strict=True))
+        ]
+        self._servers = [EngineServer(gpu, len(self.gpus), self.name) for gpu in self.gpus]
+        yield Found(body=self._config, origin=wire.Origin(source="simulated", pid=cast.driver), run=self.name)
+        yield from introductions(cast, uuids, self.name)
 
     def _print(self, lines: Iterator[str]) -> Iterator[Found]:
         for line in lines:
@@ -126,18 +152,26 @@ class _Run:
             processes=self._gpu_processes(gpu, used_gib) if slow else None,
         )
 
+    def torch_samples(self, when: float) -> Iterator[wire.TorchSample]:
+        """What the probe in each rank reads."""
+        if self.moment.phase != "down":
+            for gpu, allocator in zip(self.gpus, self._allocators, strict=True):
+                yield allocator.see(self.moment, self.moment.gib_at(when, gpu))
+
+    def engine_samples(self, when: float) -> Iterator[wire.EngineSample]:
+        """What the engines' pages say, once the engines are up."""
+        if self.moment.phase not in ("down", "start"):
+            yield from (server.see(self.moment, when) for server in self._servers)
+
     def _gpu_processes(self, gpu: int, used_gib: float) -> tuple[wire.GpuProcess, ...]:
         if self.moment.phase == "down":
             return ()
-        rank = gpu - self.gpus.start
-        held = max(0.0, used_gib - _CONTEXT_GIB)
-        # The engine's weights and cache while it is awake; what its sleep leaves behind otherwise.
-        engine = held * 0.9 if self.moment.phase == "gen" else min(held, self.moment.residue_gib)
+        rank, by_process = gpu - self.gpus.start, held(self.moment, used_gib)
         return tuple(
-            wire.GpuProcess(pid=pid, used_bytes=_bytes(gib), name=name, run=self.name)
-            for pid, gib, name in (
-                (self.cast.ranks[rank], held - engine, "ray::WorkerDict"),
-                (self.cast.engines[rank], engine, "VLLM::Worker"),
+            wire.GpuProcess(pid=pid, used_bytes=_bytes(gib), name=name, run=self.name, rank=train_rank, role=role)
+            for pid, gib, name, role, train_rank in (
+                (self.cast.ranks[rank], by_process.trainer_gib, "ray::WorkerDict", "actor", rank),
+                (self.cast.engines[rank], by_process.engine_gib, "VLLM::Worker", "rollout", None),
             )
         )
 
@@ -154,7 +188,7 @@ class _Run:
 def _gpu_facts(gpu: int) -> wire.GpuFacts:
     return wire.GpuFacts(
         gpu=str(gpu),
-        uuid=f"GPU-51e0a7ed-0000-4000-8000-{gpu:012d}",
+        uuid=_uuid(gpu),
         name="Simulated H100 80GB HBM3",
         total_bytes=_bytes(CARD_TOTAL_GIB),
         reserved_bytes=_bytes(CARD_RESERVED_GIB),
@@ -162,6 +196,10 @@ def _gpu_facts(gpu: int) -> wire.GpuFacts:
         power_limit_watts=700.0,
         driver_version="simulated",
     )
+
+
+def _uuid(gpu: int) -> str:
+    return f"GPU-51e0a7ed-0000-4000-8000-{gpu:012d}"
 
 
 def _host_sample(runs: list[_Run], *, slow: bool) -> wire.HostSample:

@@ -11,6 +11,7 @@ from oomwatch_agent.scenario import (
     HOST_IDLE_GIB,
     HOST_TOTAL_GIB,
     MAX_RESPONSE_TOKENS,
+    SEQUENCES_PER_STEP,
     Moment,
     StepNumbers,
 )
@@ -91,7 +92,7 @@ def _awake(moment: Moment, cast: Cast) -> Iterator[str]:
 
 def _step_line(numbers: StepNumbers, host_gib: float, speed: float) -> str:
     seconds = {name: value / speed for name, value in numbers.phase_seconds.items()}
-    total_tokens = 720 * (numbers.tokens + 310)
+    total_tokens = SEQUENCES_PER_STEP * (numbers.tokens + 310)
     values: dict[str, float | str] = {
         "actor/pg_loss": f"np.float64({-0.0123 * numbers.step:.4f})",
         "actor/lr": "1e-06",
@@ -103,7 +104,7 @@ def _step_line(numbers: StepNumbers, host_gib: float, speed: float) -> str:
         "response_length/clip_ratio": numbers.clip_ratio,
         **{f"timing_s/{name}": value for name, value in seconds.items()},
         "timing_s/step": sum(seconds.values()),
-        "timing_per_token_ms/gen": seconds["gen"] * 1000 / (720 * numbers.tokens),
+        "timing_per_token_ms/gen": seconds["gen"] * 1000 / (SEQUENCES_PER_STEP * numbers.tokens),
         "perf/total_num_tokens": int(total_tokens),
         "training/global_step": numbers.step,
     }

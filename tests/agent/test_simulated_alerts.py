@@ -1,0 +1,80 @@
+"""What the shipped rules say to each scenario, by the whole way from the simulated source to the engine."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from oomwatch import wire
+from oomwatch.core.engine import Engine
+from oomwatch.rulefile import read_rules
+from oomwatch_agent.sampler import Sampler
+from oomwatch_agent.simulated import SimulatedSource
+
+RULES = read_rules(Path(__file__).resolve().parents[2] / "alerts.yaml").rules
+NOW = 1_790_000_000.0
+
+# Scenario -> alert -> when it fires first, in seconds since the start; what is not listed does not fire in ten minutes.
+FIRED: dict[str, dict[str, int]] = {
+    "healthy": {},
+    "leak": {"gpu_memory_high": 212, "out_of_memory": 304},
+    "sleep-residue": {"out_of_memory": 135, "gpu_memory_high": 405},
+    "slow-rollout": {"rollout_time_jump": 183},
+    "length-growth": {},
+    "oom": {"out_of_memory": 104},
+    "host-leak": {"host_memory_high": 405, "out_of_memory": 448},
+    "reshard-storm": {"reshard_storm": 120},
+    "demo": {"gpu_memory_high": 72, "out_of_memory": 141},
+}
+
+
+def _transitions(scenario: str, seconds: int) -> Iterator[tuple[int, wire.Transition]]:
+    clock = [0.0]
+    source = SimulatedSource(scenario, gpus=2, seed=1, clock=lambda: clock[0])
+    sampler = Sampler([source], clock=lambda: clock[0], answer_within_seconds=5.0)
+    engine = Engine(RULES)
+    try:
+        for second in range(seconds):
+            clock[0], now = float(second), NOW + second
+            collected = sampler.collect(now, slow=second % 10 == 0)
+            messages: list[wire.AgentMessage] = [*collected.events, collected.sample]
+            if second == 0:
+                messages.insert(0, _hello(sampler.facts, now))
+            for message in messages:
+                yield from ((second, one) for one in engine.observe(message, "demo", now))
+            yield from ((second, one) for one in engine.advance(now))
+    finally:
+        sampler.close()
+
+
+def _hello(facts: wire.NodeFacts, now: float) -> wire.Hello:
+    return wire.Hello(
+        protocol=wire.PROTOCOL_VERSION,
+        agent_version="1",
+        node="demo",
+        session="s1",
+        sent_at=now,
+        interval_seconds=1.0,
+        facts=facts,
+        simulated=True,
+    )
+
+
+@pytest.mark.parametrize("scenario", FIRED)
+def test_in_ten_minutes_a_scenario_raises_its_own_alerts_and_no_other(scenario: str) -> None:
+    fired: dict[str, int] = {}
+    for second, one in _transitions(scenario, 600):
+        if one.state == "firing":
+            fired.setdefault(one.alert, second)
+    assert fired == {alert: pytest.approx(second, abs=3) for alert, second in FIRED[scenario].items()}
+
+
+def test_growing_responses_end_in_a_warning_of_a_full_card_and_of_what_torch_keeps() -> None:
+    fired = {one.alert for _, one in _transitions("length-growth", 900) if one.state == "firing"}
+    assert fired == {"gpu_memory_high", "torch_reserved_high"}
+
+
+def test_the_demo_warns_of_the_crowded_run_alone_and_within_a_minute_and_a_half() -> None:
+    fired = [(second, one) for second, one in _transitions("demo", 90) if one.state == "firing"]
+    assert fired
+    assert {one.labels["run"] for _, one in fired} == {"demo-leak"}
