@@ -150,6 +150,7 @@ class Stage:
 _FIGURES: dict[str, Callable[[int, int, float, float], int]] = {
     "gpu_used_bytes": scenes.used_bytes,
     "torch_reserved_bytes": scenes.torch_bytes,
+    "host_memory_used_bytes": lambda node, _gpu, at, level: 9 * scenes.used_bytes(node, 0, at / 9, level) + 400 * 2**30,
     "host_cgroup_used_bytes": lambda node, _gpu, at, level: 5 * scenes.used_bytes(node, 0, at / 9, level) + 50 * 2**30,
 }
 SCENES: dict[str, Callable[[float], wire.Snapshot]] = {

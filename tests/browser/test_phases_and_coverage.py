@@ -154,6 +154,28 @@ def test_a_node_shows_its_engines_and_its_host_memory_over_time(healthy: Stage, 
     expect(page.locator(".plot .lines path.js-line").first).to_be_visible()
 
 
+def _highest_gib(page: Page) -> float:
+    drawn = "document.querySelector('.plot').data ?? []"
+    return float(page.evaluate(f"Math.max(0, ...({drawn}).flatMap(line => [...line.y]).filter(Number.isFinite))"))
+
+
+def test_a_hosts_chart_changes_to_the_machine_when_that_is_nearer_to_its_limit(healthy: Stage, reader: Reader) -> None:
+    page = reader.open(healthy, "#/node/gpu-01")
+    expect(page.locator(".plot")).to_contain_text("limit 1,024 GiB")
+    for later, machine, container, line, drawn in (
+        (1, 1900, 500, "total 2,016", 1900),
+        (2, 1000, 900, "limit 1,024", 900),
+    ):
+        at = time.time() + later
+        reading = wire.NodeTick(node="gpu-01", at=at, host_used_mib=machine * 1024, cgroup_used_mib=container * 1024)
+        healthy.send(wire.Tick(at=at, nodes=(reading,)))
+        expect(page.locator(".plot")).to_contain_text(f"{line} GiB")
+        deadline = time.monotonic() + 5
+        while _highest_gib(page) != drawn and time.monotonic() < deadline:
+            page.wait_for_timeout(50)
+        assert _highest_gib(page) == drawn
+
+
 def test_a_node_without_engines_says_so(healthy: Stage, reader: Reader) -> None:
     _with_node(healthy, replace(_sample(healthy), engines=()))
     page = reader.open(healthy, "#/node/gpu-01")
