@@ -5,6 +5,7 @@ import math
 from oomwatch import wire
 from oomwatch.catalogue import say
 
+SECONDS_READ_BELOW_MINUTES = 10
 _DURATIONS = (("figure.days", 86400), ("figure.hours", 3600), ("figure.minutes", 60), ("figure.seconds", 1))
 # A fact's unit is the last word of its name.
 _UNIT_OF_SUFFIX = {"ratio": "ratio", "bytes": "bytes", "seconds": "seconds", "tokens": "count", "celsius": "celsius"}
@@ -40,7 +41,7 @@ def _percent(ratio: float) -> str:
 
 
 def duration(seconds: float, language: wire.Language) -> str:
-    """Two units at most: "45 s", "12 min", "2 h 5 min", "3 d 4 h"; tenths below ten seconds."""
+    """Two units at most: "45 s", "1 min 40 s", "12 min", "2 h 5 min", "3 d 4 h"; tenths below ten seconds."""
     if 0 < seconds < 9.95:  # noqa: PLR2004 - what would be rounded to 10
         return say("figure.seconds", language, count=f"{seconds:.1f}".removesuffix(".0"))
     whole = max(0, round(seconds))
@@ -50,6 +51,6 @@ def duration(seconds: float, language: wire.Language) -> str:
         count, whole = divmod(whole, size)
         if count or not parts:
             parts.append(say(key, language, count=count))
-        if key == "figure.minutes":
-            break  # nobody reads the seconds of minutes
+        if key == "figure.minutes" and count >= SECONDS_READ_BELOW_MINUTES:
+            break  # nobody reads the seconds of many minutes
     return " ".join(parts)

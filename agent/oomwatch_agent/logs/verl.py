@@ -39,7 +39,12 @@ _DEEPSPEED = re.compile(
 )
 _STEP = re.compile(r"step:(?P<step>\d{1,16}) - (?P<metrics>[\w./@()\- ]+?:.*)$")
 _FILE_LOGGER = re.compile(r'\{ ?"step": ?\d+, ?"data": ?\{.*\}\}$')
-_RESHARDING = re.compile(r"(?:\[[^\]]{1,40}\] )?re-sharding parameters for [\w ]{1,40}\bmodel\b", re.IGNORECASE)
+# What prints it is custom code, so its logger's form is anybody's guess: a bare level is passed over too.
+_RESHARDING = re.compile(
+    r"(?:\[[^\]]{1,40}\] ?)?(?:(?:DEBUG|INFO|WARNING)[ :|-]{1,4}(?:\d\d-\d\d \d\d:\d\d:\d\d )?)?"
+    r"re-sharding parameters for [\w ]{1,40}\bmodel\b",
+    re.IGNORECASE,
+)
 
 
 def _read_memory(match: re.Match[str]) -> Bodies:

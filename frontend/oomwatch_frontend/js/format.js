@@ -52,7 +52,8 @@ const DURATIONS = /** @type {const} */ ([
 ]);
 
 /**
- * How long something takes or has lasted: two units at most, tenths below ten seconds. As backend/oomwatch/figures.py.
+ * How long something has lasted: two units at most, tenths below ten seconds. As backend/oomwatch/figures.py, but for
+ * the seconds of minutes: it is drawn anew while it grows.
  * @param {Words} words @param {number | null} seconds @returns {string} "0.4 s", "12 s", "14 min", "3 h 20 min", "2 d 4 h"
  */
 export function duration(words, seconds) {
@@ -66,7 +67,7 @@ export function duration(words, seconds) {
     const count = Math.floor(rest / size);
     rest -= count * size;
     if (count > 0 || parts.length === 0) parts.push(words.t(key, { count }));
-    if (key === "figure.minutes") break; // nobody reads the seconds of minutes
+    if (key === "figure.minutes") break;
   }
   return parts.join(" ");
 }

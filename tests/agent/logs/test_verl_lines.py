@@ -123,6 +123,13 @@ def step(line: str) -> wire.Step:
             ],
         ),
         ("[INFO] re-sharding parameters for actor model", [wire.Reshard(marker="resharding_parameters")]),
+        ("INFO re-sharding parameters for actor model", [wire.Reshard(marker="resharding_parameters")]),
+        ("INFO 11-29 10:00:00 re-sharding parameters for actor model", [wire.Reshard(marker="resharding_parameters")]),
+        (
+            "[2026-11-29 10:00:00] INFO re-sharding parameters for actor model",
+            [wire.Reshard(marker="resharding_parameters")],
+        ),
+        ("they spoke of re-sharding parameters for actor model", []),
         ("After x, memory allocated (GB): nan, memory reserved (GB): nan", []),
         ("After x, memory allocated (GB): 1, memory reserved (GB): -2", []),
     ],
