@@ -4,7 +4,7 @@
     advance(now)            time has passed: judge, on a one-second grid, what time alone can change
 
 Both return the transitions that follow, in order. The result depends only on the sequence of calls: the live server,
-replay, backtest and the tests all come through here.
+replay and the tests all come through here.
 """
 
 from collections import deque

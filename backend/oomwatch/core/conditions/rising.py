@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby, pairwise
-from statistics import median
 
 from msgspec import Struct
 
@@ -17,14 +16,12 @@ from oomwatch.core.window import Point
 from oomwatch.units import Duration, Quantity, format_duration
 
 PEAKS = 20  # the window is cut into as many slices, each a training step or longer, and each has one peak
-# Measured on 93 % +- 0.5 % (and 2 %) without a trend: 0.33 false episodes in 1,000 steps, and a lead of 34 steps on a
-# leak of 0.3 % of the card a step; with p < .01 it was 2.8 at the same lead.
+# How often this is wrong, and how early it is right: bench/trend.py, docs/reference/performance.md.
 SIGNIFICANT_P = 0.002
 TREND_PEAKS_MIN = 6  # fewer cannot be that significant
-# A steep rise is believed sooner: of the first peaks, or of the last ones after a quiet time.
+# A steep rise is believed sooner: of the first peaks, or of the last ones where they leave all before them behind.
 STEEP_RATIO = 0.05  # of the bound's unit; for shares of the card, five percent of it
 STEEP_PEAKS = 4
-STEEP_NOISES = 6.0  # times the usual difference between peaks
 LOADING_RATIO = 0.6  # peaks before one lower than this share of the last are of a program that loads, and no trend
 RECENT_SLICES = 2
 RECENT_SECONDS_MIN = 120.0
@@ -76,7 +73,7 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
             return self._without_points(fleet, subject, now)
         in_time = rhythm_seconds > 0 or fleet.is_probed(subject, now)
         peaks = _without_loading(_sliced(points, slice_seconds) if in_time else _local(points))
-        if max(peaks[-2:]) <= self.above or not self._is_rising(peaks):
+        if not self.holds_for(peaks):
             return INACTIVE
         facts: dict[str, wire.Fact] = {
             "earlier_peak_ratio": peaks[0],
@@ -90,16 +87,17 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
         ceiling = self._signal.ceiling(fleet, subject, now) if self._signal.ceiling else None
         return INACTIVE if ceiling is not None and ceiling <= self.above else UNKNOWN
 
+    def holds_for(self, peaks: Sequence[float]) -> bool:
+        """Whether these peaks, oldest first, are above the bound and rising."""
+        return max(peaks[-2:]) > self.above and self._is_rising(peaks)
+
     def _is_rising(self, peaks: Sequence[float]) -> bool:
         if len(peaks) < TREND_PEAKS_MIN:
             return _is_steep(peaks, STEEP_RATIO)
         if trend.rising_p(peaks) < SIGNIFICANT_P and trend.slope(peaks) * (len(peaks) - 1) >= self.by:
             return True
-        earlier = peaks[: -STEEP_PEAKS + 1]
-        noise = (
-            median(abs(later - before) for before, later in pairwise(earlier)) if len(earlier) > STEEP_PEAKS else 1.0
-        )
-        return _is_steep(peaks[-STEEP_PEAKS:], max(STEEP_RATIO, STEEP_NOISES * noise))
+        last = peaks[-STEEP_PEAKS:]
+        return _is_steep(last, STEEP_RATIO) and last[-1] - max(peaks[:-STEEP_PEAKS]) >= STEEP_RATIO
 
 
 def _is_steep(peaks: Sequence[float], by: float) -> bool:
