@@ -21,7 +21,7 @@ FLUSH_SECONDS = 10
 VALUES_PER_NODE = GPUS * 6 + 7  # the columns of columns.GPU_FIELDS and HOST_FIELDS
 START = 1_700_000_000.0 // 3600 * 3600
 MIB = 2**20
-_random = random.Random()  # noqa: S311 - noise, and the same at each run
+_random = random.Random()
 
 
 def main() -> None:

@@ -53,9 +53,8 @@ def main() -> None:
         print(f"no trend, peaks +- {spread:.1%}: {count} false in {steps:,} steps, {1000 * count / steps:.2f} in 1,000")
     for leak, spread in ((0.003, 0.005), (0.003, 0.02), (0.01, 0.005), (0.03, 0.01)):
         found = list(leads(leak, spread))
-        print(
-            f"leak {leak:.1%} a step +- {spread:.1%}: warned {len(found)} of {LEAK_SEEDS}, median lead {median(found):g}"
-        )
+        warned = f"warned {len(found)} of {LEAK_SEEDS}, median lead {median(found):g} steps"
+        print(f"leak {leak:.1%} a step +- {spread:.1%}: {warned}")
 
 
 if __name__ == "__main__":
