@@ -64,17 +64,13 @@ def test_the_four_rules_fire_on_real_input_and_resolve(
 
 
 def play_the_leak(server: Server, training: Training, gpus: ScriptedGpus) -> dict[str, dict[str, str]]:
-    """The recorded run to its end and four steps on; the labels that each alert must have."""
+    """The recorded run to its end and on until torch's rise is seen; the labels that each alert must have."""
     gpu_2 = {"node": NODE, "gpu": "2", "run": RUN}
     for number in range(1, training.steps + 1):
         step(server, number, lambda number=number: training.do_step(number))  # type: ignore[misc]
     gpus.set(2, used_bytes=77 * GIB, processes=((25520, 76 * GIB),))
     until("gpu_memory_high", lambda: firing(server, "gpu_memory_high"))
-    for index, reserved_gib in enumerate((64.0, 68.0, 72.0, 76.0), start=1):
-        number = training.steps + index
-        step(server, number, lambda n=number, r=reserved_gib: training.go_on(n, reserved_gib=r))  # type: ignore[misc]
-    until("torch_reserved_high", lambda: firing(server, "torch_reserved_high"))
-    number = training.steps + 5
+    number = leak_on(server, training) + 1
     step(server, number, lambda: training.go_on(number, rollout_seconds=104.0, reserved_gib=76.0))
     training.run_out_of_memory()
     ooms = {"2", "3"}  # both ranks ran out
@@ -88,6 +84,19 @@ def play_the_leak(server: Server, training: Training, gpus: ScriptedGpus) -> dic
     }
 
 
+def leak_on(server: Server, training: Training) -> int:
+    """A GiB more with every step, on a machine of whatever speed, until the rule sees the rise; the last step's number.
+
+    How many steps that takes depends on how many of them fall into one slice of the rule's time.
+    """
+    for number, reserved_gib in enumerate(range(61, 77), start=training.steps + 1):
+        step(server, number, lambda n=number, r=reserved_gib: training.go_on(n, reserved_gib=r))  # type: ignore[misc]
+        if firing(server, "torch_reserved_high"):
+            return number
+    until("torch_reserved_high", lambda: firing(server, "torch_reserved_high"))
+    return number
+
+
 def check_what_fired(server: Server, training: Training, expected: dict[str, dict[str, str]]) -> None:
     alerts = server.alerts()
     seen = [(one["alert"], one["labels"]) for one in alerts]
@@ -99,17 +108,17 @@ def check_what_fired(server: Server, training: Training, expected: dict[str, dic
     assert run["reshard_marker"] == "resume_kv_cache"
     # Read twice, from the driver's log and from Ray's own files, and counted once.
     assert run["reshard_cycles_total"] == training.steps + 1
-    assert [one["step"]["step"] for one in run["steps"]] == list(range(1, training.steps + 6))
+    assert [one["step"]["step"] for one in run["steps"]] == list(range(1, steps_known(server) + 1))
 
 
 def calm_down(server: Server, training: Training, gpus: ScriptedGpus) -> None:
     """Memory is given back, and the run goes on as usual until nothing of it is left to tell."""
     gpus.set(2, used_bytes=30 * GIB)
-    number = training.steps + 6
+    number = steps_known(server) + 1
     while any(one["alert"] != "out_of_memory" for one in server.alerts(state="firing")):
         step(server, number, lambda number=number: training.go_on(number, reserved_gib=76.0))  # type: ignore[misc]
         number += 1
-        assert number < 200, server.alerts(state="firing")
+        assert number < 300, server.alerts(state="firing")
 
 
 def test_nothing_is_lost_or_doubled_when_the_server_is_killed(
