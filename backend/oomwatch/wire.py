@@ -116,6 +116,8 @@ class HostFacts(_Value, frozen=True, kw_only=True):
     memory_limit_source: str | None = None  # "cgroup v2" or "cgroup v1"
     swap_total_bytes: Bytes | None = None
     shm_total_bytes: Bytes | None = None
+    disk_path: Text | None = None  # the folder that Ray spills to
+    disk_total_bytes: Bytes | None = None
     cpu_count: Count | None = None
     hostname: str | None = None
     kernel: str | None = None
@@ -196,6 +198,7 @@ class HostSample(_Value, frozen=True, kw_only=True):
     cgroup_used_bytes: Bytes | None = None
     swap_used_bytes: Bytes | None = None
     shm_used_bytes: Bytes | None = None
+    disk_used_bytes: Bytes | None = None  # of the file system that Ray spills to
     memory_pressure_some_ratio: Ratio | None = None  # PSI avg10: share of time some task waited for memory
     memory_pressure_full_ratio: Ratio | None = None
     oom_kill_total: Count | None = None
@@ -506,8 +509,99 @@ AlertState: TypeAlias = Literal["pending", "firing", "resolved"]
 TransitionReason: TypeAlias = Literal[
     "recovered", "rule removed", "run ended", "no longer listed", "no longer watched", "node removed"
 ]
+# What a transition brings: another state; another severity of an alert that stays open; or, afterwards, what became of
+# it or what was done because of it. People are notified of the first, and of the second where it is raised.
+TransitionChange: TypeAlias = Literal["state", "severity", "outcome", "acts"]
 TRANSITION_REASONS: tuple[TransitionReason, ...] = get_args(TransitionReason)
 Fact: TypeAlias = float | int | str
+
+# What fills the memory, by the names used everywhere. Each has its words in the catalogue (`cause.NAME`) and its
+# remedies in advice/.
+CAUSES = (
+    "rollout_kv_budget",  # the engine's share of the card leaves too little for the trainer
+    "log_prob_micro_batch",
+    "entropy_logits",  # tokens x vocabulary, several copies at once
+    "actor_update",
+    "critic_update",
+    "reward_model",
+    "weight_sync",  # update_weights and wake-up: residue, trainer, weights and buffers at one moment
+    "sleep_residue",  # what the engine keeps after it slept grows
+    "fragmentation",
+    "leak",  # tensors kept from step to step on the device
+    "length_growth",
+    "longest_batch",  # the longest allowed batch will not fit, though none was that long yet
+    "imbalance",  # one rank has more than its peers
+    "other_process",  # of somebody else, on the same card
+    "checkpoint_spike",
+    "host_offload",  # parameters and optimizer states on the host
+    "engine_host_copies",  # vLLM's sleep level 1 keeps the weights on the host
+    "driver_process",  # the TaskRunner holds batches
+    "host_leak",  # a worker process grows on the host
+    "object_store",  # Ray's plasma in /dev/shm
+    "disk_spill",
+    "kv_pressure",  # slow, not dying
+)
+
+
+class Evidence(_Value, frozen=True, kw_only=True):
+    """One observation that speaks for a cause. `key` is its sentence in the catalogue (`evidence.KEY`)."""
+
+    key: Name
+    facts: dict[str, Fact] = {}
+    texts: dict[str, str] = {}  # by language; put in once the core has judged
+
+
+class Cause(_Value, frozen=True, kw_only=True):
+    """What is probably behind an alert. Scores of one alert's causes add up to 1 at most."""
+
+    cause: Name  # one of CAUSES
+    score: Ratio
+    phase: Text | None = None  # one of PHASES
+    evidence: tuple[Evidence, ...] = ()
+    texts: dict[str, str] = {}  # its name, by language
+
+
+class Remedy(_Value, frozen=True, kw_only=True):
+    """One change of the run's configuration, or an action where there is no key for it.
+
+    `override` is the line to copy ("actor_rollout_ref.rollout.gpu_memory_utilization=0.5").
+    """
+
+    remedy: Name  # its name in advice/
+    cause: Name
+    key: Text | None = None
+    value_from: "ConfigValue | None" = None
+    value_to: "ConfigValue | None" = None
+    override: Text | None = None
+    frees_bytes: Bytes | None = None  # estimate
+    needed_bytes: Bytes | None = None
+    texts: dict[str, str] = {}  # what to do, by language
+    price: dict[str, str] = {}  # what it costs, by language
+    source: Text | None = None
+
+
+AlertVerdict: TypeAlias = Literal["avoided", "happened", "false"]
+
+
+class Outcome(_Value, frozen=True, kw_only=True):
+    """What became of a warning. The lead is from the alert to the failure, where one happened."""
+
+    verdict: AlertVerdict
+    at: UnixSeconds
+    lead_seconds: Seconds | None = None
+    lead_steps: Count | None = None
+
+
+class Act(_Value, frozen=True, kw_only=True):
+    """Something that was done on a node because of an alert, before the process dies, and where its result lies."""
+
+    act: Name  # "memory_snapshot", "stacks" or "hook"
+    at: UnixSeconds
+    node: Name
+    ok: bool
+    detail: Text | None = None
+    path: Text | None = None  # on the node
+    seconds: Seconds | None = None
 
 
 class AlertText(_Value, frozen=True, kw_only=True):
@@ -538,6 +632,12 @@ class Transition(_Value, frozen=True, kw_only=True):
     reason: TransitionReason | None = None  # why it was resolved
     texts: dict[str, AlertText] = {}  # by language; put in once the core has judged, kept so that history stays as said
     simulated: bool = False
+    change: TransitionChange = "state"
+    lowered_from: Severity | None = None  # it says tight but steady: less severe than its rule
+    causes: tuple[Cause, ...] = ()  # most likely first
+    remedies: tuple[Remedy, ...] = ()  # most useful first
+    outcome: Outcome | None = None
+    acts: tuple[Act, ...] = ()
 
 
 class Alert(_Value, frozen=True, kw_only=True):
@@ -559,6 +659,11 @@ class Alert(_Value, frozen=True, kw_only=True):
     stale: bool = False  # no data of its subject for a while: it stays open, and says so
     simulated: bool = False
     reason: TransitionReason | None = None
+    lowered_from: Severity | None = None
+    causes: tuple[Cause, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    outcome: Outcome | None = None
+    acts: tuple[Act, ...] = ()
 
 
 # ---------------------------------------------------------------- server -> browser (/ws/live)

@@ -1,0 +1,62 @@
+"""One finished step on one GPU: what of its memory can be compared from step to step.
+
+The raw line is a sawtooth. What is comparable is the peak and the floor of each phase, so a step is cut by its phases
+(core/phases.py) and each cut is searched for its highest and lowest reading.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from oomwatch.core.phases import How
+
+
+class PhasePeak(NamedTuple):
+    """Device memory in one phase of one step."""
+
+    phase: str
+    peak_bytes: float
+    floor_bytes: float
+    how: How
+
+
+class GpuStep(NamedTuple):
+    """What one step of training was on one GPU. None: not told, or no reading in it."""
+
+    at: float  # when the step's line was read
+    step: int
+    segment: int  # counts restarts
+    usual: bool  # no warm-up, no first step after a resume
+    seconds: float | None
+    peak_bytes: float | None = None  # device memory over the whole step
+    floor_bytes: float | None = None
+    phases: tuple[PhasePeak, ...] = ()
+    length_mean_tokens: float | None = None
+    length_max_tokens: float | None = None
+    clip_ratio: float | None = None
+    tokens_total: float | None = None
+    reserved_peak_bytes: float | None = None  # torch, of all the processes on the GPU
+    allocated_peak_bytes: float | None = None
+    slack_bytes: float | None = None  # smallest reserved minus allocated while torch's figures could be believed
+    lifetime_peak_bytes: float | None = None  # the step line's own maximum: it can only rise
+    residue_bytes: float | None = None  # in use after the engine slept
+    retries: int | None = None  # of the allocator, in this step
+
+    def peak_of(self, phase: str) -> float | None:
+        return next((one.peak_bytes for one in self.phases if one.phase == phase), None)
+
+    def floor_of(self, phase: str) -> float | None:
+        return next((one.floor_bytes for one in self.phases if one.phase == phase), None)
+
+
+class Block(NamedTuple):
+    """A span of time without regard to steps, for programs that tell of none."""
+
+    at: float  # its start
+    peak_bytes: float
+    floor_bytes: float
+
+
+def usual_of(steps: Iterable[GpuStep]) -> list[GpuStep]:
+    """The steps that say what is usual, of the last segment among them, oldest first."""
+    known = list(steps)
+    return [one for one in known if one.usual and one.segment == known[-1].segment]
