@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # Pure modules of the standard library: they give the same for the same, whatever the machine or the moment.
 PURE = {
-    "abc", "bisect", "collections", "dataclasses", "enum", "fnmatch", "fractions", "functools", "hashlib", "heapq",
+    "abc", "array", "bisect", "collections", "dataclasses", "enum", "fnmatch", "fractions", "functools", "hashlib", "heapq",
     "itertools", "json", "math", "operator", "re", "statistics", "string", "struct", "textwrap", "types", "typing",
 }  # fmt: skip
 PURE_PACKAGES = {"msgspec"}

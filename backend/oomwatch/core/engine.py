@@ -28,9 +28,11 @@ SCOPES: tuple[Scope, ...] = ("gpu", "node", "run")
 # What a message brings, or the grid.
 READINGS: tuple[News, ...] = ("readings",)
 READINGS_AND_TORCH: tuple[News, ...] = ("readings", "torch")
+BLOCKS: tuple[News, ...] = ("readings", "torch", "blocks")
 EVENT: tuple[News, ...] = ("events",)
+STEP: tuple[News, ...] = ("events", "steps")
 TIME: tuple[News, ...] = ("time",)
-ANYTHING: tuple[News, ...] = ("readings", "torch", "events", "time")
+ANYTHING: tuple[News, ...] = ("readings", "torch", "blocks", "events", "steps", "time")
 
 
 class Failure(NamedTuple):
@@ -56,7 +58,7 @@ class Engine:
         self._by_scope = {scope: [rule for rule in rules.in_use() if scope in rule.scopes] for scope in SCOPES}
         self._hearing = {
             news: {scope: [rule for rule in self._by_scope[scope] if rules.hears(rule, news)] for scope in SCOPES}
-            for news in (READINGS, READINGS_AND_TORCH, EVENT, TIME, ANYTHING)
+            for news in (READINGS, READINGS_AND_TORCH, BLOCKS, EVENT, STEP, TIME, ANYTHING)
         }
         self._unseen = set(self.fleet.nodes)  # by these rules: they are yet to judge any reading of them
 
@@ -79,16 +81,19 @@ class Engine:
             return (), ANYTHING
         record.heard_at = now
         if isinstance(message, wire.Sample):
-            return self.fleet.observe_sample(message, record), self._news_of(message, node)
+            closed = self.fleet.observe_sample(message, record)
+            return record.subjects, self._news_of(message, node, closed)
         if isinstance(message, wire.Event):
-            return self.fleet.observe(message, record), EVENT
+            return self.fleet.observe(message, record), STEP if isinstance(message.body, wire.Step) else EVENT
         record.stopped = True
         return [record.subject], ANYTHING
 
-    def _news_of(self, sample: wire.Sample, node: str) -> tuple[News, ...]:
+    def _news_of(self, sample: wire.Sample, node: str, closed: bool) -> tuple[News, ...]:
         if node in self._unseen:
             self._unseen.remove(node)
             return ANYTHING
+        if closed:
+            return BLOCKS
         return READINGS_AND_TORCH if sample.torch else READINGS
 
     def advance(self, now: float) -> list[wire.Transition]:

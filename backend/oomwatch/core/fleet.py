@@ -117,18 +117,18 @@ class Fleet:
         watched = all(node.stopped or now - node.heard_at < RUN_WATCHED_SECONDS for node in nodes)
         return watched and now - record.last_seen_at > quiet_seconds
 
-    def observe_sample(self, sample: wire.Sample, node: NodeRecord) -> tuple[Subject, ...]:
-        """Take the readings of a node in; returns the subjects that they concern."""
-        node.observe(sample)
+    def observe_sample(self, sample: wire.Sample, node: NodeRecord) -> bool:
+        """Take the readings of a node in. True: with them, a block of readings is complete."""
+        closed = node.observe(sample)
         self._hear_of_processes(sample, node)
         for name in dict.fromkeys(reading.run or node.sole_run() for reading in sample.torch):
             if (run := self.runs.get(name or "")) is not None:
                 run.sights.see(PROBE, PROBE, sample.at)
         for label, sums in by_gpu(sample.torch).items():
             gpu = node.gpus.get(label)
-            if gpu is not None and sums.reserved_bytes is not None:
-                gpu.observe_probe(sums.reserved_bytes, sample.at)
-        return node.subjects
+            if gpu is not None:
+                gpu.observe_probe(sums, sample.at)
+        return closed
 
     def observe(self, event: wire.Event, node: NodeRecord) -> list[Subject]:
         """Put an event where it belongs; returns the subjects that it concerns."""
@@ -217,7 +217,8 @@ class Fleet:
             if record is None or event.backlog:
                 return []
             run.timeline.observe(event.at, body)
-            return self._observe_step_peak(record, run)
+            self._observe_step_peak(record, run)
+            return self._finish_step(record, run)
         if event.backlog:
             return []
         run.timeline.observe(event.at, body)
@@ -225,10 +226,25 @@ class Fleet:
             run.mark_cycle(body.marker, event.at, (node.name, pid))
         if isinstance(body, wire.TorchMemory):
             self._observe_torch(event.at, body, run, gpu)
+        if isinstance(body, wire.EngineSleep) and gpu is not None and body.still_used_bytes is not None:
+            gpu.observe_sleep(body.still_used_bytes)
         return []
+
+    def _finish_step(self, record: StepRecord, run: RunRecord) -> list[Subject]:
+        """A step is over on all the GPUs of the run, whichever node its line was read on; all that it concerns."""
+        spans = run.timeline.last_step
+        gpus = list(self.gpus_of_run(run))
+        owner = run.torch_subject or (gpus[0].subject if len(gpus) == 1 else None)
+        for gpu in gpus:
+            mine = gpu.subject == owner
+            gpu.finish_step(run.name, record, spans, record.step.torch_reserved_peak_bytes if mine else None)
+        nodes = [node.subject for name in run.nodes if (node := self.nodes.get(name))]
+        return [*(gpu.subject for gpu in gpus), *nodes]
 
     def _observe_torch(self, at: float, memory: wire.TorchMemory, run: RunRecord, gpu: GpuRecord | None) -> None:
         run.torch_subject = gpu.subject if gpu else run.subject
+        if gpu is not None:
+            gpu.observe_line(memory, at)
         if memory.reserved_bytes is None or (gpu is not None and gpu.is_probed(at)):
             return
         capacity = gpu.usable_bytes if gpu else memory.device_total_bytes or self._smallest_card(run)
@@ -239,12 +255,12 @@ class Fleet:
         if ratio is not None:
             (gpu or run).torch_reserved.add(at, ratio)
 
-    def _observe_step_peak(self, record: StepRecord, run: RunRecord) -> list[Subject]:
+    def _observe_step_peak(self, record: StepRecord, run: RunRecord) -> None:
         """The step line's lifetime peak belongs to the process whose memory lines the run prints: rank 0."""
         peak_bytes = record.step.torch_reserved_peak_bytes
         gpu = self.gpu(run.torch_subject) if run.torch_subject and run.torch_subject.scope == "gpu" else None
         if peak_bytes is None or (gpu is not None and gpu.is_probed(record.at)):
-            return []
+            return
         start = record.at - (record.step.step_seconds or 0.0) - PEAK_SLICE_SECONDS
         cards = [gpu] if gpu else list(self.gpus_of_run(run))
         peaks = [peak for card in cards if (peak := card.used_peaks.peak(start, record.at)) is not None]
@@ -252,7 +268,6 @@ class Fleet:
         ratio = believed_ratio(peak_bytes, max(peaks, default=None), capacity)
         if ratio is not None:
             (gpu or run).torch_reserved.add(record.at, ratio)
-        return [gpu.subject] if gpu else []
 
     def _smallest_card(self, run: RunRecord) -> int | None:
         return min((gpu.usable_bytes for gpu in self.gpus_of_run(run)), default=None)

@@ -45,6 +45,7 @@ class Timeline:
         self._marked: list[Span] = []  # bounded by marks on both sides, since the last cut
         self._open: _Open | None = None
         self._cut_until: float | None = None
+        self.last_step: tuple[Span, ...] = ()  # the phases of the step that was cut last, oldest first
 
     # ------------------------------------------------------------ reading
 
@@ -65,6 +66,7 @@ class Timeline:
         moved = [_moved(span, seconds) for span in self._spans]
         self._spans = deque(moved, maxlen=SPANS_KEPT)
         self._marked = [_moved(span, seconds) for span in self._marked]
+        self.last_step = tuple(_moved(span, seconds) for span in self.last_step)
         if self._open is not None:
             self._open = self._open._replace(start=self._open.start + seconds)
         if self._cut_until is not None:
@@ -114,9 +116,11 @@ class Timeline:
         began_at = marked_at if marked_at is not None else self._beginning(ended_at, took_seconds)
         laid_out = _laid_out(phases, began_at, ended_at, step.step, anchored=marked_at is not None)
         marked = [span._replace(step=step.step) for span in self._marked if began_at <= span.start and span.end <= at]
-        self._spans.extend(_fitted(laid_out, marked))
+        spans = _fitted(laid_out, marked)
         if validation_seconds > 0:
-            self._spans.append(Span(ended_at, at, "validation", step.step, "step line"))
+            spans.append(Span(ended_at, at, "validation", step.step, "step line"))
+        self._spans.extend(spans)
+        self.last_step = tuple(spans)
         self._marked = []
         self._cut_until = at if validation_seconds > 0 else ended_at
         if self._open is not None:

@@ -5,18 +5,24 @@ and the engine's alone.
 """
 
 from collections import Counter, deque
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from oomwatch import wire
-from oomwatch.core.allocator import believed_ratio
+from oomwatch.core.allocator import Allocator, believed_ratio
+from oomwatch.core.blocks import BlockWindow
 from oomwatch.core.coverage import Sights
-from oomwatch.core.phases import Timeline
-from oomwatch.core.steps import StepHistory
+from oomwatch.core.gpusteps import GpuSteps
+from oomwatch.core.memo import Memo
+from oomwatch.core.peaks import GpuStep
+from oomwatch.core.phases import Span, Timeline
+from oomwatch.core.steps import StepHistory, StepRecord
 from oomwatch.core.window import PeakWindow, Window
 
 Scope = Literal["gpu", "node", "run"]
-# What can make a condition true: a sample's readings, its figures of torch, an event, or that time has passed.
-News = Literal["readings", "torch", "events", "time"]
+# What can make a condition true: a sample's readings, its figures of torch, that a block of readings is complete, an
+# event, that a step is over, or that time has passed.
+News = Literal["readings", "torch", "blocks", "events", "steps", "time"]
 
 WINDOW_SECONDS_MAX = 21600.0  # what a rule may look back: eight steps of three quarters of an hour
 PEAK_SLICE_SECONDS = 10.0
@@ -76,6 +82,10 @@ class GpuRecord:
         self.used_peaks = PeakWindow(PEAK_SLICE_SECONDS, PEAK_KEEP_SECONDS)
         self.torch_reserved = Window(WINDOW_SECONDS_MAX)
         self.probed_at = float("-inf")
+        self.blocks = BlockWindow()
+        self.memo = Memo()
+        self._steps = GpuSteps()
+        self._steps_of: str | None = None  # the run whose steps they are
         self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)
 
     @property
@@ -87,32 +97,64 @@ class GpuRecord:
         """Device memory in use, as last read."""
         return self.sample.used_bytes if self.sample else None
 
+    @property
+    def steps(self) -> Sequence[GpuStep]:
+        """What the last steps of its run were on this GPU, oldest first."""
+        return self._steps.kept
+
     def is_probed(self, at: float) -> bool:
         """Whether a probe tells of this GPU: then log lines are not mixed in."""
         return at - self.probed_at < PROBE_FRESH_SECONDS
 
-    def observe_probe(self, reserved_bytes: int, at: float) -> None:
+    def observe_probe(self, sums: Allocator, at: float) -> None:
+        if sums.reserved_bytes is None:
+            return
         self.probed_at = max(self.probed_at, at)
-        ratio = believed_ratio(reserved_bytes, self.used_bytes, self.usable_bytes)
+        self._steps.read_torch(sums, self.used_bytes)
+        ratio = believed_ratio(sums.reserved_bytes, self.used_bytes, self.usable_bytes)
         if ratio is not None:
             self.torch_reserved.add_peak(at, ratio, TORCH_SLICE_SECONDS)
 
+    def observe_line(self, memory: wire.TorchMemory, at: float) -> None:
+        """A line of a process on this GPU told its memory: as good a reading as the driver's own."""
+        if memory.device_used_bytes is not None:
+            self._steps.read(at, memory.device_used_bytes)
+        if not self.is_probed(at):
+            in_use = self.used_bytes if memory.device_used_bytes is None else memory.device_used_bytes
+            self._steps.read_torch(Allocator(memory.reserved_bytes, memory.allocated_bytes), in_use)
+
+    def observe_sleep(self, still_used_bytes: int) -> None:
+        self._steps.read_residue(still_used_bytes)
+
+    def finish_step(self, run: str, record: StepRecord, spans: Sequence[Span], lifetime_bytes: float | None) -> None:
+        """A step of its run is over. Steps of another run say nothing of this one."""
+        if self._steps_of not in (None, run):
+            self._steps = GpuSteps()
+        self._steps_of = run
+        self._steps.cut(record, spans, lifetime_bytes)
+
     def shift(self, seconds: float) -> None:
         self.at += seconds
+        self.blocks.shift(seconds)
+        self._steps.shift(seconds)
         self.probed_at += seconds
         self.used_peaks.shift(seconds)
         self.torch_reserved.shift(seconds)
         self.notable = _moved(self.notable, seconds)
 
-    def observe(self, sample: wire.GpuSample, at: float) -> None:
+    def observe(self, sample: wire.GpuSample, at: float) -> bool:
+        """Take a reading in. True: with it, a block of readings is complete."""
         self.status = sample.status
         if sample.processes is not None:
             self.processes = sample.processes
             self.run = next((process.run for process in sample.processes if process.run), self.run)
-        if sample.status == "ok" and sample.used_bytes is not None:
-            self.used_peaks.add(at, sample.used_bytes)
-            if at >= self.at:
-                self.sample, self.at = sample, at
+        if sample.status != "ok" or sample.used_bytes is None:
+            return False
+        self.used_peaks.add(at, sample.used_bytes)
+        self._steps.read(at, sample.used_bytes)
+        if at >= self.at:
+            self.sample, self.at = sample, at
+        return self.blocks.add(at, sample.used_bytes)
 
 
 class NodeRecord:
@@ -164,11 +206,10 @@ class NodeRecord:
         self.lost -= set(self.gpus)
         self.subjects = (self.subject, *(gpu.subject for gpu in self.gpus.values()))
 
-    def observe(self, sample: wire.Sample) -> None:
-        for gpu in sample.gpus:
-            record = self.gpus.get(gpu.gpu)
-            if record is not None:
-                record.observe(gpu, sample.at)
+    def observe(self, sample: wire.Sample) -> bool:
+        """Take the readings in. True: with them, a block of readings of some GPU is complete."""
+        known = [(record, gpu) for gpu in sample.gpus if (record := self.gpus.get(gpu.gpu)) is not None]
+        closed = [record.observe(gpu, sample.at) for record, gpu in known]
         if sample.host is not None and sample.at >= self.host_at:
             self.host, self.host_at = sample.host, sample.at
             if sample.host.processes is not None:
@@ -177,6 +218,7 @@ class NodeRecord:
             self.torch, self.torch_at = sample.torch, sample.at
         if sample.engines:
             self.engines, self.engines_at = sample.engines, sample.at
+        return any(closed)
 
     def shift(self, seconds: float) -> None:
         """The server's clock was set by so much, and with it all times that it keeps."""

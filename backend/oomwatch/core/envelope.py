@@ -1,0 +1,79 @@
+"""The lowest and highest reading of each moment of the recent past, until it is cut into the phases of a step."""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from typing import NamedTuple
+
+SLICES_MAX = 900  # a quarter of an hour of readings a second, 14 KiB a GPU
+SLICE_SECONDS_MIN = 1.0
+SLICE_SECONDS_MAX = 16.0  # four hours: longer than a step takes
+
+
+class Extremes(NamedTuple):
+    low: float
+    high: float
+
+
+class Envelope:
+    """Slices of a second; where a step is so long that they do not fit, of two seconds, of four, and so on.
+
+    A slice bears the time of its first reading, so that one reading a slice stays as exact as it was told.
+    """
+
+    __slots__ = ("_at", "_high", "_low", "_slice_seconds")
+
+    def __init__(self) -> None:
+        self._at = array("d")
+        self._low = array("f")  # bytes; exact to some KiB
+        self._high = array("f")
+        self._slice_seconds = SLICE_SECONDS_MIN
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    def add(self, at: float, value: float) -> None:
+        """Take a reading in, wherever in time it belongs."""
+        place = bisect_right(self._at, at)
+        if place and at - self._at[place - 1] < self._slice_seconds:
+            self._low[place - 1] = min(self._low[place - 1], value)
+            self._high[place - 1] = max(self._high[place - 1], value)
+            return
+        self._at.insert(place, at)
+        self._low.insert(place, value)
+        self._high.insert(place, value)
+        if len(self._at) > SLICES_MAX:
+            self._make_room()
+
+    def between(self, start: float, end: float) -> Extremes | None:
+        """Over the slices whose time is within [start, end]; None where there is none."""
+        first, last = bisect_left(self._at, start), bisect_right(self._at, end)
+        return Extremes(min(self._low[first:last]), max(self._high[first:last])) if first < last else None
+
+    def drop_before(self, at: float) -> None:
+        """What is older has been cut, and is wanted no more."""
+        first = bisect_left(self._at, at)
+        del self._at[:first], self._low[:first], self._high[:first]
+        if len(self._at) < SLICES_MAX // 2:
+            self._slice_seconds = SLICE_SECONDS_MIN
+
+    def shift(self, seconds: float) -> None:
+        """The clock that the times are told by was set by so much."""
+        self._at = array("d", [at + seconds for at in self._at])
+
+    def _make_room(self) -> None:
+        """Pairs of slices become one; the coarsest ones lose their older half instead."""
+        if self._slice_seconds >= SLICE_SECONDS_MAX:
+            half = len(self._at) // 2
+            del self._at[:half], self._low[:half], self._high[:half]
+            return
+        self._slice_seconds *= 2
+        at, low, high = self._at, self._low, self._high
+        self._at, self._low, self._high = array("d"), array("f"), array("f")
+        for moment, lowest, highest in zip(at, low, high, strict=True):
+            if self._at and moment - self._at[-1] < self._slice_seconds:
+                self._low[-1] = min(self._low[-1], lowest)
+                self._high[-1] = max(self._high[-1], highest)
+            else:
+                self._at.append(moment)
+                self._low.append(lowest)
+                self._high.append(highest)

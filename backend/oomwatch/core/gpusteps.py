@@ -1,0 +1,120 @@
+"""What the steps of a run were on one GPU: readings are gathered until the step's line comes, and cut then."""
+
+from collections import deque
+from collections.abc import Sequence
+
+from oomwatch.core.allocator import Allocator
+from oomwatch.core.envelope import Envelope
+from oomwatch.core.peaks import GpuStep, PhasePeak
+from oomwatch.core.phases import UNCERTAIN_SECONDS, Span
+from oomwatch.core.steps import StepRecord
+
+STEPS_KEPT = 64  # twice the longest window that a rule looks back
+KEEP_SECONDS = 5.0  # readings from before a cut's end that may belong to the next step
+
+
+class _Gathered:
+    """torch's figures and the engine's residue since the last cut."""
+
+    def __init__(self, retries_before: int | None = None) -> None:
+        self.reserved_peak_bytes: float | None = None
+        self.allocated_peak_bytes: float | None = None
+        self.slack_bytes: float | None = None
+        self.residue_bytes: float | None = None
+        self.retries_before = retries_before
+        self.retries_now = retries_before
+
+    def retries(self) -> int | None:
+        """How often the allocator flushed its cache. A total that fell is of another process: it began at zero."""
+        if self.retries_now is None or self.retries_before is None:
+            return None
+        risen = self.retries_now - self.retries_before
+        return risen if risen >= 0 else self.retries_now
+
+
+class GpuSteps:
+    """The last steps of one GPU, oldest first, and what has been read of the step that runs."""
+
+    def __init__(self) -> None:
+        self.kept: deque[GpuStep] = deque(maxlen=STEPS_KEPT)
+        self._envelope = Envelope()
+        self._gathered = _Gathered()
+
+    def read(self, at: float, used_bytes: float) -> None:
+        """A reading of device memory."""
+        self._envelope.add(at, used_bytes)
+
+    def read_torch(self, sums: Allocator, in_use_bytes: float | None) -> None:
+        """A reading of torch's allocator, with the device memory in use at that moment.
+
+        While torch counts more than the device has in use, it counts the pages of a sleeping engine, and its slack
+        says nothing.
+        """
+        now, reserved, allocated = self._gathered, sums.reserved_bytes, sums.allocated_bytes
+        now.reserved_peak_bytes = _higher(now.reserved_peak_bytes, reserved)
+        now.allocated_peak_bytes = _higher(now.allocated_peak_bytes, allocated)
+        if sums.alloc_retries_total is not None:
+            now.retries_now = sums.alloc_retries_total
+            if now.retries_before is None:
+                now.retries_before = sums.alloc_retries_total
+        if reserved is not None and allocated is not None and (in_use_bytes is None or reserved <= in_use_bytes):
+            slack = float(max(0, reserved - allocated))
+            now.slack_bytes = slack if now.slack_bytes is None else min(now.slack_bytes, slack)
+
+    def read_residue(self, still_used_bytes: float) -> None:
+        """What was still in use when the rollout engine had gone to sleep."""
+        self._gathered.residue_bytes = _higher(self._gathered.residue_bytes, still_used_bytes)
+
+    def cut(self, record: StepRecord, spans: Sequence[Span], lifetime_peak_bytes: float | None) -> GpuStep:
+        """The step is over: `spans` are its phases, oldest first."""
+        step, gathered = record.step, self._gathered
+        start = spans[0].start if spans else record.at - (step.step_seconds or 0.0)
+        end = spans[-1].end if spans else record.at
+        whole = self._envelope.between(start, end)
+        finished = GpuStep(
+            at=record.at,
+            step=step.step,
+            segment=record.segment,
+            usual=record.usual,
+            seconds=step.step_seconds,
+            peak_bytes=whole.high if whole else None,
+            floor_bytes=whole.low if whole else None,
+            phases=tuple(self._phases(spans)),
+            length_mean_tokens=step.response_length_mean_tokens,
+            length_max_tokens=step.response_length_max_tokens,
+            clip_ratio=step.response_clip_ratio,
+            tokens_total=step.tokens_total,
+            reserved_peak_bytes=gathered.reserved_peak_bytes,
+            allocated_peak_bytes=gathered.allocated_peak_bytes,
+            slack_bytes=gathered.slack_bytes,
+            lifetime_peak_bytes=lifetime_peak_bytes,
+            residue_bytes=gathered.residue_bytes,
+            retries=gathered.retries(),
+        )
+        self.kept.append(finished)
+        self._envelope.drop_before(end - KEEP_SECONDS)
+        self._gathered = _Gathered(gathered.retries_now)
+        return finished
+
+    def _phases(self, spans: Sequence[Span]) -> list[PhasePeak]:
+        """Of each phase the highest and lowest reading in all its spans. Of one that is too short nothing is sure."""
+        found: dict[str, PhasePeak] = {}
+        for span in spans:
+            margin = UNCERTAIN_SECONDS if span.how == "step line" else 0.0
+            extremes = self._envelope.between(span.start + margin, span.end - margin)
+            if extremes is None or span.phase == "idle":
+                continue
+            known = found.get(span.phase)
+            high = max(extremes.high, known.peak_bytes) if known else extremes.high
+            low = min(extremes.low, known.floor_bytes) if known else extremes.low
+            found[span.phase] = PhasePeak(span.phase, high, low, span.how)
+        return list(found.values())
+
+    def shift(self, seconds: float) -> None:
+        """The clock that the times are told by was set by so much."""
+        self.kept = deque((one._replace(at=one.at + seconds) for one in self.kept), maxlen=STEPS_KEPT)
+        self._envelope.shift(seconds)
+
+
+def _higher(known: float | None, told: float | None) -> float | None:
+    return told if known is None else known if told is None else max(known, told)

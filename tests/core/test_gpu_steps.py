@@ -1,0 +1,169 @@
+"""Steps as they were on one GPU: peaks and floors of phases, torch's figures, the residue, and blocks of time."""
+
+import pytest
+from tests.core.story import GIB, Story
+
+from oomwatch import wire
+from oomwatch.core.blocks import BlockWindow
+from oomwatch.core.envelope import SLICES_MAX, Envelope
+from oomwatch.core.peaks import GpuStep
+from oomwatch.core.records import GpuRecord, Subject
+
+PHASES = {"rollout": 20.0, "old_log_prob": 10.0, "update_actor": 20.0}
+LEVELS_GIB = {"rollout": 60.0, "old_log_prob": 30.0, "update_actor": 45.0}
+
+
+def gpu_of(story: Story, gpu: str = "0") -> GpuRecord:
+    found = story.engine.fleet.gpu(Subject("gpu", "n", gpu))
+    assert found is not None
+    return found
+
+
+def level(second: float) -> float:
+    return 60.0 if second < 20 else 30.0 if second < 30 else 45.0
+
+
+def train(story: Story, steps: int, *, first: int = 1, more_gib: float = 0.0) -> list[GpuStep]:
+    """Steps of fifty seconds; in each, a rollout of 60 GiB, log-probabilities of 30 and an update of 45."""
+    for number in range(first, first + steps):
+        begun = story.now
+        story.wait(50, lambda one, begun=begun: one.used(level(one.now - begun - 1) + more_gib))  # type: ignore[misc]
+        story.event(wire.Step(step=number, step_seconds=50, rollout_seconds=20, phase_seconds=PHASES))
+    return list(gpu_of(story).steps)
+
+
+def test_a_step_has_a_peak_and_a_floor_of_each_phase() -> None:
+    last = train(Story((), run="r"), 4)[-1]
+    peaks = {one.phase: round(one.peak_bytes / GIB) for one in last.phases}
+    assert peaks == LEVELS_GIB
+    assert round((last.peak_bytes or 0) / GIB) == 60
+    assert round((last.floor_bytes or 0) / GIB) == 30
+    assert all(one.how == "step line" for one in last.phases)
+
+
+def test_readings_close_to_a_cut_count_for_neither_phase() -> None:
+    story = Story((), run="r")
+    train(story, 3)
+    begun = story.now
+    story.wait(50, lambda one: one.used(79.0 if one.now - begun == 21 else level(one.now - begun - 1)))
+    story.event(wire.Step(step=4, step_seconds=50, rollout_seconds=20, phase_seconds=PHASES))
+    last = gpu_of(story).steps[-1]
+    assert last.peak_of("rollout") == 60 * GIB
+    assert last.peak_of("old_log_prob") == 30 * GIB
+    assert last.peak_bytes == 79 * GIB  # the step saw it, whatever phase it was in
+
+
+def test_every_gpu_of_the_run_has_the_step_whose_line_one_node_read() -> None:
+    story = Story((), gpus=2, run="r")
+    story.hello("other", gpus=1)
+    story.wait(50, lambda one: one.used(60.0).used(20.0, gpu="1").used(10.0, node="other"))
+    story.event(wire.Step(step=1, step_seconds=50, rollout_seconds=20, phase_seconds=PHASES))
+    other = story.engine.fleet.gpu(Subject("gpu", "other", "0"))
+    assert [one.peak_bytes for one in gpu_of(story, "1").steps] == [20 * GIB]
+    assert other is not None
+    assert [one.peak_bytes for one in other.steps] == [10 * GIB]
+
+
+def test_a_step_is_usual_once_the_run_is_warm() -> None:
+    assert [one.usual for one in train(Story((), run="r"), 5)] == [False, False, False, True, True]
+
+
+def test_torchs_peaks_its_slack_and_its_retries_are_of_the_step() -> None:
+    story = Story((), run="r")
+
+    def probe(reserved_gib: int, allocated_gib: int, retries: int) -> None:
+        reading = wire.TorchSample(
+            pid=7,
+            gpu="0",
+            reserved_bytes=reserved_gib * GIB,
+            allocated_bytes=allocated_gib * GIB,
+            alloc_retries_total=retries,
+        )
+        story.sample(wire.GpuSample(gpu="0", used_bytes=50 * GIB), torch=(reading,))
+
+    probe(30, 20, 5)
+    probe(40, 36, 7)
+    story.event(wire.Step(step=1))
+    probe(20, 20, 7)
+    story.event(wire.Step(step=2))
+    first, second = gpu_of(story).steps
+    assert (first.reserved_peak_bytes, first.allocated_peak_bytes, first.slack_bytes) == (40 * GIB, 36 * GIB, 4 * GIB)
+    assert (first.retries, second.retries) == (2, 0)
+    assert second.reserved_peak_bytes == 20 * GIB
+
+
+def test_slack_is_not_believed_while_torch_counts_more_than_the_device_has_in_use() -> None:
+    story = Story((), run="r")
+    reading = wire.TorchSample(pid=7, gpu="0", reserved_bytes=70 * GIB, allocated_bytes=30 * GIB)
+    story.sample(wire.GpuSample(gpu="0", used_bytes=50 * GIB), torch=(reading,))
+    story.event(wire.Step(step=1))
+    assert gpu_of(story).steps[-1].slack_bytes is None
+
+
+def test_what_is_left_after_sleep_is_the_steps_residue() -> None:
+    story = Story((), run="r")
+    story.event(wire.EngineSleep(still_used_bytes=4 * GIB, gpu="0"))
+    story.event(wire.Step(step=1))
+    story.event(wire.Step(step=2))
+    assert [one.residue_bytes for one in gpu_of(story).steps] == [4 * GIB, None]
+
+
+def test_a_line_that_tells_the_devices_memory_is_a_reading_of_it() -> None:
+    story = Story((), run="r")
+    story.now = 10.0
+    story.event(wire.TorchMemory(reserved_bytes=GIB, device_used_bytes=77 * GIB, device_total_bytes=80 * GIB, gpu="0"))
+    story.now = 11.0
+    story.event(wire.Step(step=1, step_seconds=5))
+    assert gpu_of(story).steps[-1].peak_bytes == 77 * GIB
+
+
+def test_the_lifetime_peak_belongs_to_the_gpu_of_rank_0() -> None:
+    story = Story((), gpus=2, run="r")
+    story.event(wire.TorchMemory(reserved_bytes=GIB, gpu="1"))
+    story.event(wire.Step(step=1, torch_reserved_peak_bytes=50 * GIB))
+    assert [gpu_of(story, gpu).steps[-1].lifetime_peak_bytes for gpu in "01"] == [None, 50 * GIB]
+
+
+def test_another_run_on_the_gpu_begins_anew() -> None:
+    story = Story(())
+    for run in ("first", "second"):
+        story.event(wire.Step(step=7), run=run)
+        story.engine.fleet.nodes["n"].runs.clear()
+    assert len(gpu_of(story).steps) == 1
+
+
+def test_an_envelope_keeps_what_lies_between_two_moments() -> None:
+    envelope = Envelope()
+    for second in range(20):
+        envelope.add(float(second), float(second))
+    assert envelope.between(3.0, 7.5) == (3.0, 7.0)
+    assert envelope.between(100.0, 200.0) is None
+    envelope.drop_before(10.0)
+    assert envelope.between(0.0, 100.0) == (10.0, 19.0)
+
+
+def test_a_long_step_is_kept_more_coarsely_and_its_peak_survives() -> None:
+    envelope = Envelope()
+    for second in range(4 * SLICES_MAX):
+        envelope.add(float(second), 80.0 if second == 1234 else 10.0)
+    assert len(envelope) <= SLICES_MAX
+    assert envelope.between(1200.0, 1300.0) == (10.0, 80.0)
+
+
+@pytest.mark.parametrize("at", [4.5, 2.0])
+def test_a_late_reading_lands_where_it_belongs(at: float) -> None:
+    envelope = Envelope()
+    for second in (0.0, 1.0, 4.0, 5.0):
+        envelope.add(second, 1.0)
+    envelope.add(at, 9.0)
+    found = envelope.between(at - 0.5, at)
+    assert found is not None
+    assert found.high == 9.0
+
+
+def test_blocks_of_five_minutes_close_with_the_first_reading_of_the_next() -> None:
+    blocks = BlockWindow()
+    closed = [blocks.add(at, at) for at in range(0, 1260, 60)]
+    assert [index * 60 for index, one in enumerate(closed) if one] == [300, 600, 900, 1200]
+    assert blocks.closed()[:2] == [(0, 240, 0), (300, 540, 300)]
+    assert blocks.closed(600.0) == [(0, 540, 0), (600, 1140, 600)]
