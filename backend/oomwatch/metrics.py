@@ -107,11 +107,11 @@ class _Fleet(Collector):
     def _server(self) -> Iterator[Metric]:
         service = self._service
         yield _counter("oomwatch_messages_unknown", "Messages of a type newer than this server; skipped.", (),
-                       [((), service.unknown_total)])  # fmt: skip
+                       [((), service.reception.unknown_total)])  # fmt: skip
         yield _counter("oomwatch_messages_malformed", "Frames that broke the protocol; skipped.", (),
-                       [((), service.malformed_total)])  # fmt: skip
+                       [((), service.reception.malformed_total)])  # fmt: skip
         yield _counter("oomwatch_failures", "Defects of the server itself; each is in its log.", (),
-                       [((), service.failures_total)])  # fmt: skip
+                       [((), service.defects.total)])  # fmt: skip
         yield _counter("oomwatch_notifications", "Messages to notification channels, by what became of them.",
                        ("channel", "outcome"), _outcomes(self._channels()))  # fmt: skip
         yield _gauge("oomwatch_rules_reload_failed", "1 while the rule file has mistakes and older rules are in force.",

@@ -159,7 +159,7 @@ class House:
 
     def connect(self, greeting: wire.Hello | None = None, *, stored_seq: int = 0) -> tuple[Session, Agent]:
         agent = Agent()
-        return self.service.admit(greeting or hello(sent_at=self.now), agent, stored_seq), agent
+        return self.service.reception.admit(greeting or hello(sent_at=self.now), agent, stored_seq), agent
 
     def _clock(self) -> float:
         return self.now + self.set_by

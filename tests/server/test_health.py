@@ -36,7 +36,7 @@ def test_a_task_that_dies_by_a_defect_shows(tmp_path: Path, caplog: pytest.LogCa
             assert problems_of(parts) == [
                 "the task rule watch has ended by a defect; see the log, and restart the server"
             ]
-            assert parts.service.failures_total == 1
+            assert parts.service.defects.total == 1
 
     in_a_server(tmp_path, story)
     assert "ZeroDivisionError" in caplog.text
@@ -48,7 +48,7 @@ def test_a_defect_in_the_housekeeping_is_counted_and_logged(tmp_path: Path, capl
 
     async def story(parts: Parts) -> None:
         await helpings(parts, defect)
-        assert parts.service.failures_total == 1
+        assert parts.service.defects.total == 1
 
     in_a_server(tmp_path, story)
     assert "TypeError: a defect" in caplog.text
@@ -60,6 +60,6 @@ def test_a_database_that_cannot_be_tidied_up_now_is_no_defect(tmp_path: Path) ->
 
     async def story(parts: Parts) -> None:
         await helpings(parts, locked)
-        assert parts.service.failures_total == 0
+        assert parts.service.defects.total == 0
 
     in_a_server(tmp_path, story)

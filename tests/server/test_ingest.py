@@ -114,7 +114,7 @@ def test_a_malformed_frame_is_counted_and_the_next_one_is_taken(server: RunningS
         agent.connection.send(b"\x00\xff\xfe")
         agent.say(sample(3, 40, time.time()))
         agent.hear_ack_of(3)
-        assert server.parts.service.malformed_total == 2
+        assert server.parts.service.reception.malformed_total == 2
 
 
 def test_a_hundred_malformed_frames_end_the_connection(server: RunningServer) -> None:
@@ -131,7 +131,7 @@ def test_a_message_of_a_newer_type_is_acknowledged(server: RunningServer) -> Non
         agent.connection.send('{"type":"hologram","seq":1,"at":5}')
         agent.connection.send('{"type":"event","seq":2,"at":5,"body":{"kind":"hologram","size":3}}')
         agent.hear_ack_of(2)
-        assert server.parts.service.unknown_total == 2
+        assert server.parts.service.reception.unknown_total == 2
 
 
 def test_a_frame_of_more_than_eight_megabytes_is_not_read(server: RunningServer) -> None:

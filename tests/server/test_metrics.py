@@ -26,7 +26,7 @@ def values(house: House) -> dict[str, float]:
 def test_a_gpu_and_its_host_are_exported_in_base_units() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 40))
+    house.service.reception.take(session, sample(1, 40))
     found = values(house)
     assert found['oomwatch_gpu_memory_used_bytes{gpu="0",node="gpu-07"}'] == 40 * GIB
     assert found['oomwatch_gpu_memory_usable_bytes{gpu="0",node="gpu-07"}'] == 80 * GIB
@@ -41,7 +41,9 @@ def test_a_gpu_and_its_host_are_exported_in_base_units() -> None:
 def test_what_was_not_read_is_not_exported() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, wire.Sample(seq=1, at=START, gpus=(wire.GpuSample(gpu="0", status="no_data"),)))
+    house.service.reception.take(
+        session, wire.Sample(seq=1, at=START, gpus=(wire.GpuSample(gpu="0", status="no_data"),))
+    )
     names = {name.split("{")[0] for name in values(house)}
     assert "oomwatch_gpu_memory_usable_bytes" in names
     assert not names & {
@@ -57,7 +59,7 @@ def test_what_was_not_read_is_not_exported() -> None:
 def test_an_old_reading_is_not_exported_as_a_current_one() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 40))
+    house.service.reception.take(session, sample(1, 40))
     house.now += 60
     found = values(house)
     assert not any(name.startswith("oomwatch_gpu_memory_used_bytes") for name in found)
@@ -67,7 +69,7 @@ def test_an_old_reading_is_not_exported_as_a_current_one() -> None:
 def test_a_node_that_stopped_on_purpose_is_neither_up_nor_down() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, wire.Bye(seq=1, at=START))
+    house.service.reception.take(session, wire.Bye(seq=1, at=START))
     assert not any(name.startswith("oomwatch_agent_up") for name in values(house))
 
 
@@ -78,7 +80,7 @@ def test_the_tighter_of_machine_and_container_is_the_hosts_memory() -> None:
         wire.Hello(protocol=1, agent_version="0", node="n", session="s", sent_at=START, interval_seconds=1, facts=facts)
     )
     host = wire.HostSample(memory_used_bytes=100 * GIB, cgroup_used_bytes=60 * GIB)
-    house.service.take(session, wire.Sample(seq=1, at=START, host=host))
+    house.service.reception.take(session, wire.Sample(seq=1, at=START, host=host))
     assert values(house)['oomwatch_host_memory_limit_bytes{node="n"}'] == 64 * GIB
 
 
@@ -89,7 +91,7 @@ def test_a_run_is_exported_by_its_last_step() -> None:
     torch = wire.TorchMemory(reserved_bytes=50 * GIB, allocated_bytes=40 * GIB, gpu="0")
     bodies: list[wire.EventBody] = [step, torch, wire.Reshard(marker="resume_kv_cache")]
     for seq, body in enumerate(bodies, start=1):
-        house.service.take(session, wire.Event(seq=seq, at=START, body=body))
+        house.service.reception.take(session, wire.Event(seq=seq, at=START, body=body))
     found = values(house)
     assert found['oomwatch_step{run="qwen7b"}'] == 7
     assert found['oomwatch_step_seconds{run="qwen7b"}'] == 90
@@ -103,14 +105,14 @@ def test_what_a_probe_says_is_exported_for_each_role_and_the_log_no_longer() -> 
     house = House()
     session, _ = house.connect(hello(run="qwen7b"))
     logged = wire.TorchMemory(reserved_bytes=50 * GIB, gpu="0")
-    house.service.take(session, wire.Event(seq=1, at=START, body=logged))
+    house.service.reception.take(session, wire.Event(seq=1, at=START, body=logged))
     torch = (
         wire.TorchSample(pid=1, gpu="0", role="actor", reserved_bytes=30 * GIB, alloc_retries_total=2),
         wire.TorchSample(pid=2, gpu="0", role="actor", reserved_bytes=10 * GIB),
         wire.TorchSample(pid=3, gpu="0", role="rollout", reserved_bytes=20 * GIB, allocated_bytes=5 * GIB),
         wire.TorchSample(pid=4, reserved_bytes=GIB),  # of no GPU that is known
     )
-    house.service.take(session, msgspec.structs.replace(sample(2, 70), torch=torch))
+    house.service.reception.take(session, msgspec.structs.replace(sample(2, 70), torch=torch))
     found = {name: value for name, value in values(house).items() if name.startswith("oomwatch_torch")}
     labels = 'gpu="0",node="gpu-07",role="{}",run="qwen7b"'
     actor, rollout = labels.format("actor"), labels.format("rollout")
@@ -130,7 +132,7 @@ def test_a_rollout_engine_is_exported_while_it_is_heard() -> None:
     engine = wire.EngineSample(
         engine="vllm", address="127.0.0.1:8000", run="r", kv_used_ratio=0.97, requests_waiting=3, preemptions_total=12
     )
-    house.service.take(session, msgspec.structs.replace(sample(1, 40), engines=(engine,)))
+    house.service.reception.take(session, msgspec.structs.replace(sample(1, 40), engines=(engine,)))
     labels = '{address="127.0.0.1:8000",engine="vllm",node="gpu-07",run="r"}'
     found = values(house)
     assert found[f"oomwatch_kv_cache_used_ratio{labels}"] == 0.97
@@ -145,7 +147,7 @@ def test_every_rule_is_exported_and_counts_what_fires() -> None:
     house = House()
     assert values(house)['oomwatch_alerts_firing{alert="full",severity="warning"}'] == 0
     session, _ = house.connect(hello(gpus=2))
-    house.service.take(session, sample(1, 79, gpus=2))
+    house.service.reception.take(session, sample(1, 79, gpus=2))
     assert values(house)['oomwatch_alerts_firing{alert="full",severity="warning"}'] == 2
 
 

@@ -29,14 +29,14 @@ class Broken(Struct, frozen=True):
 def test_a_message_is_judged_when_it_arrives() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     assert [episode.rule.alert for episode in house.service.engine.episodes()] == ["full"]
 
 
 def test_nobody_is_told_before_the_transition_is_stored() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     assert house.log == []
     house.flush()
     assert house.log == ["stored firing", "shown firing", "sent firing"]
@@ -45,7 +45,7 @@ def test_nobody_is_told_before_the_transition_is_stored() -> None:
 def test_a_transition_is_told_in_words_of_every_language() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.flush()
     (told,) = house.channels.offered
     assert set(told.texts) == set(wire.LANGUAGES)
@@ -55,7 +55,7 @@ def test_a_transition_is_told_in_words_of_every_language() -> None:
 def test_an_alert_of_a_simulated_node_says_so() -> None:
     house = House()
     session, _ = house.connect(hello(simulated=True))
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.flush()
     assert house.channels.offered[0].simulated
 
@@ -64,7 +64,7 @@ def test_where_the_database_fails_people_are_told_all_the_same_and_nothing_is_lo
     house = House()
     session, agent = house.connect()
     house.shelf.is_full = True
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.flush()
     assert house.log == ["shown firing", "sent firing"]
     assert _problem(house) == "the disk is full"
@@ -86,7 +86,7 @@ def test_a_message_is_acknowledged_when_it_is_stored_and_not_before() -> None:
     house = House()
     session, agent = house.connect()
     for seq in (1, 2, 3):
-        house.service.take(session, sample(seq, 10))
+        house.service.reception.take(session, sample(seq, 10))
     assert agent.acknowledged == []
     house.flush()
     assert agent.acknowledged == [3]
@@ -96,7 +96,7 @@ def test_a_message_is_acknowledged_when_it_is_stored_and_not_before() -> None:
 def test_a_transition_that_could_not_be_stored_is_tried_again_without_further_news() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.shelf.is_full = True
     house.flush()
     house.shelf.is_full = False
@@ -110,7 +110,7 @@ def test_a_flush_beside_the_running_task_tells_nobody_twice() -> None:
 
     async def story() -> None:
         running = asyncio.create_task(house.journal.run())
-        house.service.take(session, sample(1, 79))
+        house.service.reception.take(session, sample(1, 79))
         await asyncio.sleep(0)  # the task wakes up and begins to write
         await asyncio.gather(house.journal.flush(), house.journal.flush())
         running.cancel()
@@ -122,7 +122,7 @@ def test_a_flush_beside_the_running_task_tells_nobody_twice() -> None:
 def test_a_message_waits_for_the_transitions_that_were_judged_before_it() -> None:
     house = House()
     session, agent = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.shelf.takes_no_transitions = True
     house.flush()
     assert house.shelf.messages == []
@@ -135,11 +135,11 @@ def test_a_message_waits_for_the_transitions_that_were_judged_before_it() -> Non
 def test_a_message_that_comes_twice_is_judged_and_stored_once() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.wait(12)
     again, _ = house.connect(hello(sent_at=house.now))
     assert again is session
-    house.service.take(again, sample(1, 79, at=house.now))
+    house.service.reception.take(again, sample(1, 79, at=house.now))
     house.flush()
     assert [transition.state for transition in house.channels.offered] == ["firing"]
     assert len([one for one in house.shelf.messages if isinstance(one, wire.Sample)]) == 1
@@ -148,18 +148,18 @@ def test_a_message_that_comes_twice_is_judged_and_stored_once() -> None:
 def test_a_message_of_a_newer_type_is_counted_and_acknowledged_in_its_turn() -> None:
     house = House()
     session, agent = house.connect()
-    house.service.take(session, sample(1, 10))
-    house.service.skip(session, wire.Unknown(type="hologram", seq=2))
+    house.service.reception.take(session, sample(1, 10))
+    house.service.reception.skip(session, wire.Unknown(type="hologram", seq=2))
     house.flush()
     assert agent.acknowledged[-1] == 2
-    assert house.service.unknown_total == session.unknown_total == 1
+    assert house.service.reception.unknown_total == session.unknown_total == 1
     assert len(house.shelf.messages) == 2
 
 
 def test_the_times_of_an_agent_whose_clock_is_ahead_are_put_right() -> None:
     house = House()
     session, _ = house.connect(hello(sent_at=START + 3600))
-    house.service.take(session, sample(1, 79, at=START + 3600))
+    house.service.reception.take(session, sample(1, 79, at=START + 3600))
     house.flush()
     assert house.shelf.messages[-1] == sample(1, 79, at=START)
     assert [transition.state for transition in house.channels.offered] == ["firing"]
@@ -175,7 +175,7 @@ def test_a_delay_of_a_second_is_no_skew() -> None:
 def test_an_event_without_a_run_is_kept_under_the_run_that_its_agent_was_given() -> None:
     house = House()
     session, _ = house.connect(hello(run="qwen7b"))
-    house.service.take(session, wire.Event(seq=1, at=START, body=wire.Step(step=1, step_seconds=60)))
+    house.service.reception.take(session, wire.Event(seq=1, at=START, body=wire.Step(step=1, step_seconds=60)))
     house.flush()
     kept = house.shelf.messages[-1]
     assert isinstance(kept, wire.Event)
@@ -187,7 +187,7 @@ def test_what_finds_no_room_in_memory_is_asked_for_again_and_judged_once() -> No
     session, agent = house.connect()
     house.shelf.is_full = True
     for seq in (1, 2, 3, 4):
-        house.service.take(session, sample(seq, 79, at=START + seq))
+        house.service.reception.take(session, sample(seq, 79, at=START + seq))
     house.flush()
     house.shelf.is_full = False
     house.flush()
@@ -197,7 +197,7 @@ def test_what_finds_no_room_in_memory_is_asked_for_again_and_judged_once() -> No
     again, successor = house.connect(hello(sent_at=house.now))
     assert again.stored_seq == 2
     for seq in (3, 4):
-        house.service.take(again, sample(seq, 79, at=START + seq))
+        house.service.reception.take(again, sample(seq, 79, at=START + seq))
     house.flush()
     assert successor.acknowledged == [4]
     stored = [one.seq for one in house.shelf.messages if isinstance(one, wire.Sample)]
@@ -208,11 +208,11 @@ def test_what_finds_no_room_in_memory_is_asked_for_again_and_judged_once() -> No
 def test_a_rule_with_a_defect_is_counted_logged_once_and_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
     house = House(RuleSet(rules=(*FULL_AT_ONCE.rules, Rule(alert="broken", severity="info", when=(Broken(),)))))  # type: ignore[arg-type]
     session, _ = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     other, _ = house.connect(hello("gpu-08"))
-    house.service.take(other, sample(1, 79))
+    house.service.reception.take(other, sample(1, 79))
     house.flush()
-    assert house.service.failures_total == 2  # the hello and the sample of gpu-07
+    assert house.service.defects.total == 2  # the hello and the sample of gpu-07
     assert [transition.labels["node"] for transition in house.channels.offered] == ["gpu-07", "gpu-08"]
     assert [record.getMessage() for record in caplog.records] == [
         "the rule broken/info cannot be judged of gpu gpu-07 0; every other rule goes on"
@@ -222,11 +222,11 @@ def test_a_rule_with_a_defect_is_counted_logged_once_and_stops_no_other(caplog: 
 def test_people_are_told_even_where_the_page_cannot_be() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.browsers.is_broken = True
     house.flush()
     assert [transition.state for transition in house.channels.offered] == ["firing"]
-    assert house.service.failures_total == 1
+    assert house.service.defects.total == 1
 
 
 # ---------------------------------------------------------------- what browsers are shown
@@ -235,7 +235,7 @@ def test_people_are_told_even_where_the_page_cannot_be() -> None:
 def test_a_new_node_is_shown_before_its_first_reading() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 40))
+    house.service.reception.take(session, sample(1, 40))
     house.service.beat()
     kinds = [type(message) for message in house.browsers.shown]
     assert kinds == [wire.NodeChanged, wire.Tick]
@@ -247,7 +247,7 @@ def test_a_new_node_is_shown_before_its_first_reading() -> None:
 def test_a_node_that_was_not_heard_is_not_in_the_tick() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 40))
+    house.service.reception.take(session, sample(1, 40))
     house.wait(2)
     first, second = house.browsers.of(wire.Tick)
     assert [len(first.nodes), len(second.nodes)] == [1, 0]
@@ -257,7 +257,7 @@ def test_a_node_falls_silent_and_comes_back() -> None:
     house = House()
     session, _ = house.connect()
     house.wait(8)
-    house.service.take(session, sample(1, 40, at=house.now))
+    house.service.reception.take(session, sample(1, 40, at=house.now))
     house.wait(1)
     assert [message.node.state for message in house.browsers.of(wire.NodeChanged)] == ["live", "silent", "live"]
 
@@ -265,7 +265,7 @@ def test_a_node_falls_silent_and_comes_back() -> None:
 def test_a_node_whose_agent_says_goodbye_is_stopped_and_not_silent() -> None:
     house = House()
     session, agent = house.connect()
-    house.service.take(session, wire.Bye(seq=1, at=START))
+    house.service.reception.take(session, wire.Bye(seq=1, at=START))
     house.wait(20)
     assert [message.node.state for message in house.browsers.of(wire.NodeChanged)] == ["stopped"]
     assert agent.acknowledged == [1]
@@ -276,7 +276,7 @@ def test_a_run_shows_each_new_step_once() -> None:
     session, _ = house.connect()
     for seq, step in ((1, 1), (2, 2), (3, 2)):  # the same line read twice is one step
         body = wire.Step(step=step, step_seconds=60.0)
-        house.service.take(session, wire.Event(seq=seq, at=START + step, run="qwen7b", body=body))
+        house.service.reception.take(session, wire.Event(seq=seq, at=START + step, run="qwen7b", body=body))
     house.wait(1)
     (changed,) = house.browsers.of(wire.RunChanged)
     assert [point.step.step for point in changed.run.steps] == [1, 2]
@@ -285,7 +285,7 @@ def test_a_run_shows_each_new_step_once() -> None:
 def test_a_snapshot_between_two_seconds_repeats_no_step() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, wire.Event(seq=1, at=START, run="qwen7b", body=wire.Step(step=1)))
+    house.service.reception.take(session, wire.Event(seq=1, at=START, run="qwen7b", body=wire.Step(step=1)))
     snapshot = house.service.snapshot()
     shown_before = len(house.browsers.of(wire.RunChanged))
     house.wait(1)
@@ -296,11 +296,11 @@ def test_a_snapshot_between_two_seconds_repeats_no_step() -> None:
 def test_a_pending_alert_is_shown_and_taken_back_and_notifies_nobody() -> None:
     house = House(FULL_AFTER_A_WHILE)
     session, _ = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.wait(1)
     for seq in range(2, 20):
         house.now += 1
-        house.service.take(session, sample(seq, 10, at=house.now))
+        house.service.reception.take(session, sample(seq, 10, at=house.now))
         house.service.beat()
     states = [message.alert.state for message in house.browsers.of(wire.AlertChanged)]
     assert states == ["pending", "resolved"]
@@ -313,7 +313,7 @@ def test_a_number_that_moves_is_told_again_every_five_seconds_at_most() -> None:
     session, _ = house.connect()
     for second in range(1, 13):
         house.now += 1
-        house.service.take(session, sample(second, 68 + second, at=house.now))
+        house.service.reception.take(session, sample(second, 68 + second, at=house.now))
         house.flush()
         house.service.beat()
     told = [message.alert for message in house.browsers.of(wire.AlertChanged)]
@@ -324,7 +324,7 @@ def test_a_number_that_moves_is_told_again_every_five_seconds_at_most() -> None:
 def test_an_alert_whose_data_stops_stays_and_is_marked_stale() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.wait(60)
     (alert,) = house.service.open_alerts()
     assert alert.stale
@@ -334,10 +334,10 @@ def test_an_alert_whose_data_stops_stays_and_is_marked_stale() -> None:
 def test_an_alert_has_its_numbers_as_of_now_where_it_is_asked_for() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 70))
+    house.service.reception.take(session, sample(1, 70))
     house.flush()
     house.now += 1
-    house.service.take(session, sample(2, 78, at=house.now))
+    house.service.reception.take(session, sample(2, 78, at=house.now))
     (alert,) = house.service.open_alerts()
     assert alert.facts["used_bytes"] == 78 * GIB
     assert alert.fired_at == START
@@ -346,7 +346,7 @@ def test_an_alert_has_its_numbers_as_of_now_where_it_is_asked_for() -> None:
 def test_an_alert_on_its_way_to_the_database_is_not_shown_as_firing() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.service.beat()
     assert house.service.open_alerts() == []
     assert house.browsers.of(wire.AlertChanged) == []
@@ -357,7 +357,7 @@ def test_an_alert_on_its_way_to_the_database_is_not_shown_as_firing() -> None:
 def test_other_rules_end_the_alerts_of_those_that_are_gone_in_their_own_words() -> None:
     house = House()
     session, _ = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.flush()
     house.service.replace_rules(msgspec.structs.replace(FULL_AT_ONCE, rules=()))
     house.service.report_rules(None)
@@ -373,8 +373,8 @@ def test_a_worker_nodes_messages_bear_the_name_that_the_drivers_node_told() -> N
     driver, _ = house.connect()
     worker, _ = house.connect(hello("gpu-08", session="s2"))
     named = wire.RunNamed(provisional="job 1")
-    house.service.take(driver, wire.Event(seq=1, at=START, run="demo/qwen", body=named))
-    house.service.take(worker, wire.Event(seq=1, at=START, run="job 1", body=wire.Step(step=1)))
+    house.service.reception.take(driver, wire.Event(seq=1, at=START, run="demo/qwen", body=named))
+    house.service.reception.take(worker, wire.Event(seq=1, at=START, run="job 1", body=wire.Step(step=1)))
     house.flush()
     stored = [message.run for message in house.shelf.messages if isinstance(message, wire.Event)]
     assert stored == ["demo/qwen", "demo/qwen"]

@@ -7,7 +7,7 @@ from tests.server.house import START, House, hello, sample
 
 from oomwatch import wire
 from oomwatch.rulefile import parse_rules
-from oomwatch.service.service import steady_clock
+from oomwatch.service.timepiece import steady_clock
 from oomwatch.trace import TraceWriter, read_trace, replay
 
 SILENT = parse_rules(
@@ -32,9 +32,9 @@ def said(house: House) -> list[tuple[str, str]]:
 def test_no_message_is_from_the_future(at: float) -> None:
     house = House()
     session, agent = house.connect()
-    house.service.take(session, sample(1, 79, at=at))
-    house.service.take(session, wire.Event(seq=2, at=at, run="r", body=wire.Step(step=1)))
-    house.service.take(session, wire.Bye(seq=3, at=at))
+    house.service.reception.take(session, sample(1, 79, at=at))
+    house.service.reception.take(session, wire.Event(seq=2, at=at, run="r", body=wire.Step(step=1)))
+    house.service.reception.take(session, wire.Bye(seq=3, at=at))
     house.flush()
     kept = [one.at for one in house.shelf.messages if not isinstance(one, wire.Hello)]
     assert kept == [START] * 3
@@ -45,11 +45,11 @@ def test_no_message_is_from_the_future(at: float) -> None:
 
 def test_after_a_message_from_the_far_future_the_next_ones_count(tmp_path: Path) -> None:
     house = House()
-    house.service._recorder = writer = TraceWriter(tmp_path / "trace.jsonl")
+    house.service._judge.recorder = writer = TraceWriter(tmp_path / "trace.jsonl")
     session, _ = house.connect()
-    house.service.take(session, sample(1, 10, at=FAR))
+    house.service.reception.take(session, sample(1, 10, at=FAR))
     house.wait(1)
-    house.service.take(session, sample(2, 79, at=house.now))
+    house.service.reception.take(session, sample(2, 79, at=house.now))
     house.wait(1)
     writer.close()
     assert said(house) == [("full", "firing")]
@@ -63,8 +63,8 @@ def test_every_hello_measures_the_agents_clock_anew() -> None:
     house = House()
     session, _ = house.connect()
     house.pass_time(10)
-    house.service.take(session, hello(sent_at=house.now - 3600))  # the agent's clock was set back
-    house.service.take(session, sample(1, 79, at=house.now - 3600))
+    house.service.reception.take(session, hello(sent_at=house.now - 3600))  # the agent's clock was set back
+    house.service.reception.take(session, sample(1, 79, at=house.now - 3600))
     house.flush()
     assert session.skew_seconds == -3600
     assert house.shelf.messages[-1] == sample(1, 79, at=house.now)
@@ -77,7 +77,7 @@ def test_every_hello_measures_the_agents_clock_anew() -> None:
 def test_a_clock_that_is_set_makes_nobody_silent_and_hides_no_silence(by: float) -> None:
     house = House(SILENT)
     session, _ = house.connect()
-    house.service.take(session, sample(1, 10, at=house.now))
+    house.service.reception.take(session, sample(1, 10, at=house.now))
     house.wait(5)
     house.set_by = by
     house.wait(24)
@@ -92,7 +92,7 @@ def test_agents_times_fit_a_clock_that_was_set(by: float) -> None:
     session, _ = house.connect()
     house.wait(1)
     house.set_by = by
-    house.service.take(session, sample(1, 79, at=house.now))  # by the agent's clock, which nobody has set
+    house.service.reception.take(session, sample(1, 79, at=house.now))  # by the agent's clock, which nobody has set
     house.flush()
     assert house.shelf.messages[-1] == sample(1, 79, at=house.now + by)
     assert session.skew_seconds == -by
@@ -127,7 +127,7 @@ def test_an_old_connection_still_gives_way_after_the_clock_was_set_back() -> Non
 def test_the_time_in_which_the_server_stood_still_is_nobodys_silence() -> None:
     house = House(SILENT)
     session, _ = house.connect()
-    house.service.take(session, sample(1, 10, at=house.now))
+    house.service.reception.take(session, sample(1, 10, at=house.now))
     house.wait(5)
     house.now += 300
     house.wait(24)
@@ -143,7 +143,7 @@ def test_after_a_pause_what_queued_up_is_taken_in_before_time_is_judged() -> Non
     house.now += 10
     house.service.beat()
     assert house.service.engine.episodes() == []
-    house.service.take(session, sample(1, 10, at=house.now - 5))
+    house.service.reception.take(session, sample(1, 10, at=house.now - 5))
     house.wait(20)
     assert said(house) == []
 
@@ -153,7 +153,7 @@ def test_a_node_that_is_heard_first_after_a_pause_is_not_heard_from_the_future()
     house = House(SILENT)
     session, _ = house.connect()
     house.now += 8 * 3600
-    house.service.take(session, sample(1, 10, at=house.now))
+    house.service.reception.take(session, sample(1, 10, at=house.now))
     house.wait(1)
     assert house.service.engine.fleet.nodes["gpu-07"].heard_at <= house.now
     house.wait(33)
@@ -171,9 +171,9 @@ def test_a_server_that_is_always_late_judges_all_the_same() -> None:
 
 def test_a_recording_of_pauses_and_of_a_clock_that_was_set_replays_to_the_same(tmp_path: Path) -> None:
     house = House(SILENT)
-    house.service._recorder = writer = TraceWriter(tmp_path / "trace.jsonl")
+    house.service._judge.recorder = writer = TraceWriter(tmp_path / "trace.jsonl")
     session, _ = house.connect()
-    house.service.take(session, sample(1, 10, at=house.now))
+    house.service.reception.take(session, sample(1, 10, at=house.now))
     house.wait(20)
     house.now += 500
     house.wait(3)

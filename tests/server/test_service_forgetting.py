@@ -14,9 +14,9 @@ def house_whose_agent_is_gone(*, simulated: bool = False) -> House:
     """A full GPU of gpu-07, told of, and its agent disconnected."""
     house = House()
     session, agent = house.connect(hello(simulated=simulated))
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.flush()
-    house.service.leave(session, agent)
+    house.service.reception.leave(session, agent)
     return house
 
 
@@ -54,9 +54,9 @@ def test_a_forgotten_node_that_comes_back_is_shown_as_new() -> None:
 def test_what_was_not_heard_for_a_day_is_forgotten_within_the_hour_and_the_page_is_told() -> None:
     house = House()
     session, agent = house.connect(hello(run="r"))
-    house.service.take(session, wire.Event(seq=1, at=START, run="r", body=wire.TorchMemory(reserved_bytes=1)))
+    house.service.reception.take(session, wire.Event(seq=1, at=START, run="r", body=wire.TorchMemory(reserved_bytes=1)))
     house.wait(1)
-    house.service.leave(session, agent)
+    house.service.reception.leave(session, agent)
     house.pass_time(FORGET_SECONDS - 60)
     house.wait(1)
     assert house.browsers.of(wire.Forgotten) == []
@@ -68,10 +68,10 @@ def test_what_was_not_heard_for_a_day_is_forgotten_within_the_hour_and_the_page_
 
 def test_a_recording_of_a_node_that_was_removed_replays_to_the_same(tmp_path: Path) -> None:
     house = House()
-    house.service._recorder = writer = TraceWriter(tmp_path / "trace.jsonl")
+    house.service._judge.recorder = writer = TraceWriter(tmp_path / "trace.jsonl")
     session, agent = house.connect()
-    house.service.take(session, sample(1, 79))
-    house.service.leave(session, agent)
+    house.service.reception.take(session, sample(1, 79))
+    house.service.reception.leave(session, agent)
     house.wait(1)
     house.service.retire("gpu-07")
     house.wait(1)

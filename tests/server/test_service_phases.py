@@ -19,7 +19,7 @@ def house_with(*told: tuple[float, wire.EventBody]) -> House:
     session, _ = house.connect()
     for seq, (seconds, body) in enumerate(told, start=1):
         house.pass_until(START + seconds)
-        house.service.take(session, wire.Event(seq=seq, at=START + seconds, run="r", body=body))
+        house.service.reception.take(session, wire.Event(seq=seq, at=START + seconds, run="r", body=body))
     return house
 
 
@@ -54,11 +54,11 @@ def test_a_mark_that_begins_or_ends_a_phase_is_shown_and_one_within_it_is_not() 
     assert [spans(message.run) for message in first] == [[(100, None, "rollout", "mark")]]
     (session,) = house.service.roster
     house.pass_until(START + 110)
-    house.service.take(session, wire.Event(seq=2, at=START + 110, run="r", body=wire.EngineWake()))
+    house.service.reception.take(session, wire.Event(seq=2, at=START + 110, run="r", body=wire.EngineWake()))
     house.wait(1)
     assert len(house.browsers.of(wire.RunChanged)) == 1
     house.pass_until(START + 130)
-    house.service.take(session, wire.Event(seq=3, at=START + 130, run="r", body=wire.EngineSleep()))
+    house.service.reception.take(session, wire.Event(seq=3, at=START + 130, run="r", body=wire.EngineSleep()))
     house.wait(1)
     assert spans(house.browsers.of(wire.RunChanged)[-1].run) == [(100, 130, "rollout", "mark")]
 
@@ -106,13 +106,13 @@ def test_a_configuration_is_shown_when_it_arrives() -> None:
 def test_the_gpus_of_a_node_with_two_runs_are_told_apart_by_their_processes() -> None:
     house = House()
     session, _ = house.connect(hello(gpus=3, run="one"))
-    house.service.take(session, wire.Event(seq=1, at=START, run="two", body=step(1)))
+    house.service.reception.take(session, wire.Event(seq=1, at=START, run="two", body=step(1)))
     house.wait(1)
     cards = tuple(
         wire.GpuSample(gpu=str(index), used_bytes=GIB, processes=(wire.GpuProcess(pid=9, run=run),))
         for index, run in enumerate(("one", "two", None))
     )
-    house.service.take(session, wire.Sample(seq=2, at=START + 1, gpus=cards))
+    house.service.reception.take(session, wire.Sample(seq=2, at=START + 1, gpus=cards))
     house.wait(1)
     node = house.browsers.of(wire.NodeChanged)[-1].node
     assert node.gpu_runs == ("one", "two", None)
@@ -125,7 +125,7 @@ def test_no_process_is_told_apart_from_processes_that_were_not_read() -> None:
         wire.GpuSample(gpu="0", used_bytes=GIB, processes=()),
         wire.GpuSample(gpu="1", used_bytes=GIB),
     )
-    house.service.take(session, wire.Sample(seq=1, at=START, gpus=cards, host=wire.HostSample(processes=())))
+    house.service.reception.take(session, wire.Sample(seq=1, at=START, gpus=cards, host=wire.HostSample(processes=())))
     (node,) = house.service.snapshot().nodes
     assert node.sample is not None
     assert node.sample.host is not None
@@ -136,14 +136,14 @@ def test_no_process_is_told_apart_from_processes_that_were_not_read() -> None:
 def test_a_tick_has_what_the_probes_say_of_each_gpu_and_nothing_where_there_is_none() -> None:
     house = House()
     session, _ = house.connect(hello(gpus=2))
-    house.service.take(session, sample(1, 40, START + 1, gpus=2))
+    house.service.reception.take(session, sample(1, 40, START + 1, gpus=2))
     house.wait(1)
     torch = (
         wire.TorchSample(pid=1, gpu="1", reserved_bytes=30 * GIB),
         wire.TorchSample(pid=2, gpu="1", reserved_bytes=10 * GIB),
     )
     probed = msgspec.structs.replace(sample(2, 40, START + 2, gpus=2), torch=torch)
-    house.service.take(session, probed)
+    house.service.reception.take(session, probed)
     house.wait(1)
     before, after = (tick.nodes[0].torch_reserved_mib for tick in house.browsers.of(wire.Tick) if tick.nodes)
     assert (before, after) == (None, (None, 40 * 1024))
@@ -156,10 +156,10 @@ def test_an_engine_that_was_not_heard_for_a_minute_is_no_longer_shown() -> None:
     house = House()
     session, _ = house.connect()
     engine = wire.EngineSample(engine="vllm", address="127.0.0.1:8000", kv_used_ratio=0.5)
-    house.service.take(session, msgspec.structs.replace(sample(1, 40), engines=(engine,)))
+    house.service.reception.take(session, msgspec.structs.replace(sample(1, 40), engines=(engine,)))
     for seconds, shown in ((60, (engine,)), (61, ())):
         house.pass_until(START + seconds)
-        house.service.take(session, sample(1 + seconds, 40, START + seconds))
+        house.service.reception.take(session, sample(1 + seconds, 40, START + seconds))
         (node,) = house.service.snapshot().nodes
         assert node.sample is not None
         assert node.sample.engines == shown

@@ -43,7 +43,7 @@ def alert_of_before(store: Store, rules: RuleSet = FULL_AT_ONCE) -> wire.Transit
     """A full GPU, noticed before the server was stopped."""
     house = House(rules)
     session, _ = house.connect()
-    house.service.take(session, sample(1, 79))
+    house.service.reception.take(session, sample(1, 79))
     house.flush()
     (firing,) = house.channels.offered
     store.append([firing])
@@ -62,7 +62,7 @@ def test_an_open_alert_goes_on_under_its_id_and_nobody_is_told_again(store: Stor
     firing = alert_of_before(store)
     house = started_again(store, START + 5)
     session, _ = house.connect(hello(sent_at=house.now), stored_seq=1)
-    house.service.take(session, sample(2, 79, at=house.now))
+    house.service.reception.take(session, sample(2, 79, at=house.now))
     house.flush()
     assert house.channels.offered == []
     assert [(alert.id, alert.started_at) for alert in house.service.open_alerts()] == [(firing.id, START)]
@@ -74,7 +74,7 @@ def test_an_alert_whose_cause_went_away_meanwhile_ends(store: Store) -> None:
     session, _ = house.connect(hello(sent_at=house.now), stored_seq=1)
     for second in range(1, 15):
         house.now += 1
-        house.service.take(session, sample(second + 1, 10, at=house.now))
+        house.service.reception.take(session, sample(second + 1, 10, at=house.now))
         house.service.beat()
     house.flush()
     assert [(one.id, one.state, one.reason) for one in house.channels.offered] == [(firing.id, "resolved", "recovered")]
@@ -139,7 +139,7 @@ def test_what_was_stored_while_the_clock_was_ahead_hides_nothing_that_is_read_no
     assert all(alert.started_at <= house.now for alert in house.service.open_alerts())
     session, _ = house.connect(hello(sent_at=house.now), stored_seq=2)
     for seq in range(3, 18):
-        house.service.take(session, sample(seq, 10, at=house.now))
+        house.service.reception.take(session, sample(seq, 10, at=house.now))
         house.wait(1)
     assert node.gpus["0"].used_bytes == 10 * GIB
     assert {one.state for one in house.channels.offered} == {"resolved"}
@@ -178,7 +178,7 @@ def test_the_phases_of_before_are_those_that_were_told(store: Store) -> None:
         assert isinstance(body, wire.EngineWake | wire.EngineSleep | wire.Step)
         house.pass_until(START + seconds)
         said.append(wire.Event(seq=seq, at=START + seconds, run="r", body=body))
-        house.service.take(session, said[-1])
+        house.service.reception.take(session, said[-1])
     remember(store, hello(run="r"), *said)
     again = started_again(store, START + 170)
     ((before,), (after,)) = (one.service.snapshot().runs for one in (house, again))

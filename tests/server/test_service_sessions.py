@@ -11,7 +11,7 @@ def test_a_second_agent_of_the_same_name_is_turned_away_while_the_first_lives() 
     house = House()
     session, _ = house.connect()
     house.pass_time(4)
-    house.service.take(session, sample(1, 10, at=house.now))
+    house.service.reception.take(session, sample(1, 10, at=house.now))
     house.pass_time(4)
     with pytest.raises(RefusalError, match='calls itself "gpu-07"') as refused:
         house.connect(hello(session="s2"))
@@ -40,18 +40,18 @@ def test_the_end_of_a_replaced_connection_does_not_disconnect_its_successor() ->
     house = House()
     session, old = house.connect()
     _, new = house.connect()
-    house.service.leave(session, old)
+    house.service.reception.leave(session, old)
     assert session.peer is new
 
 
 def test_a_new_start_of_an_agent_counts_from_one_again() -> None:
     house = House()
     session, agent = house.connect()
-    house.service.take(session, sample(7, 10))
+    house.service.reception.take(session, sample(7, 10))
     house.flush()
-    house.service.leave(session, agent)
+    house.service.reception.leave(session, agent)
     restarted, successor = house.connect(hello(session="s2"))
-    house.service.take(restarted, sample(1, 10))
+    house.service.reception.take(restarted, sample(1, 10))
     house.flush()
     assert successor.acknowledged == [1]
 
@@ -60,7 +60,7 @@ def test_a_session_of_an_earlier_life_of_the_server_goes_on_where_it_was_stored(
     house = House()
     session, agent = house.connect(stored_seq=41)
     for seq in (40, 41, 42):
-        house.service.take(session, sample(seq, 10))
+        house.service.reception.take(session, sample(seq, 10))
     house.flush()
     assert [one.seq for one in house.shelf.messages if isinstance(one, wire.Sample)] == [42]
     assert agent.acknowledged == [42]
@@ -68,7 +68,7 @@ def test_a_session_of_an_earlier_life_of_the_server_goes_on_where_it_was_stored(
 
 def test_a_server_that_goes_down_takes_no_agents() -> None:
     house = House()
-    house.service.is_stopping = True
+    house.service.reception.is_closed = True
     with pytest.raises(RefusalError) as refused:
         house.connect()
     assert refused.value.refused.reason is wire.RefusedReason.SHUTTING_DOWN

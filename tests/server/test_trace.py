@@ -13,11 +13,11 @@ from oomwatch.trace import Line, TraceError, TraceWriter, read_trace, replay
 def test_a_recording_replays_to_what_the_live_server_said(tmp_path: Path) -> None:
     house = House()
     writer = TraceWriter(tmp_path / "trace.jsonl")
-    house.service._recorder = writer
+    house.service._judge.recorder = writer
     session, _ = house.connect()
     for second in range(40):
         house.now += 1
-        house.service.take(session, sample(second + 1, 79 if second < 10 else 10, at=house.now))
+        house.service.reception.take(session, sample(second + 1, 79 if second < 10 else 10, at=house.now))
         house.service.beat()
         house.flush()
     writer.close()

@@ -153,7 +153,7 @@ def _rule_watch(parts: Parts, path: Path, seen: Stamp) -> RuleWatch:
         parts.herald.replace(rules.notify)  # first: it may refuse
         parts.service.replace_rules(rules.rules)
 
-    return RuleWatch(path, apply, parts.service.report_rules, parts.service.count_failure, seen=seen)
+    return RuleWatch(path, apply, parts.service.report_rules, parts.service.defects.count, seen=seen)
 
 
 async def _beat(service: Service) -> None:
@@ -181,7 +181,7 @@ async def in_background(work: Mapping[str, Coroutine[Any, Any, None]], parts: Pa
 
 def _tell_of_death(task: "asyncio.Task[None]", parts: Parts) -> None:
     if not task.cancelled() and task.exception() is not None:
-        parts.service.count_failure()
+        parts.service.defects.count()
         parts.dead_tasks.append(task.get_name())
         logger.critical("the task %s has ended by a defect", task.get_name(), exc_info=task.exception())
 

@@ -35,7 +35,7 @@ def problems_of(parts: Parts) -> list[str]:
     late_seconds = parts.service.seconds_since_beat()
     if late_seconds > STUCK_SECONDS:
         problems.append(f"the rules were last judged {late_seconds:.0f} s ago")
-    if parts.service.is_stopping:
+    if parts.service.reception.is_closed:
         problems.append("the server is going down")
     return problems
 

@@ -84,7 +84,7 @@ class Connection:
         if self._sender is not None:
             self._sender.cancel()
         if self._session is not None:
-            self._service.leave(self._session, self)
+            self._service.reception.leave(self._session, self)
             logger.info("agent of node %s is gone", self._session.node)
 
     async def _hello(self) -> wire.Hello:
@@ -117,7 +117,7 @@ class Connection:
         stored_seq = 0
         if self._service.roster.known(hello) is None:
             stored_seq = await self._progress(hello)
-        return self._service.admit(hello, self, stored_seq)
+        return self._service.reception.admit(hello, self, stored_seq)
 
     async def _progress(self, hello: wire.Hello) -> int:
         try:
@@ -137,16 +137,16 @@ class Connection:
                 await self._count_malformed(session, error)
                 continue
             if isinstance(message, wire.Unknown):
-                service.skip(session, message)
+                service.reception.skip(session, message)
             elif isinstance(message, wire.Hello) and (message.node, message.session) != (session.node, session.session):
                 await self._refuse(_malformed("a later hello names another node or session").refused)
             else:
                 if isinstance(message, wire.Bye):
                     self._bye_seq = message.seq
-                service.take(session, message)
+                service.reception.take(session, message)
 
     async def _count_malformed(self, session: Session, error: Exception) -> None:
-        self._service.count_malformed(session)
+        self._service.reception.count_malformed(session)
         if session.malformed_total == 1:
             logger.warning("a frame of node %s is malformed, and is skipped: %s", session.node, error)
         self._malformed_here += 1

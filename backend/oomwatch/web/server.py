@@ -122,7 +122,7 @@ class Server(uvicorn.Server):
 async def say_goodbye(parts: Parts) -> None:
     """Store what has arrived, acknowledge it, and send the agents away."""
     service = parts.service
-    service.is_stopping = True
+    service.reception.is_closed = True
     with contextlib.suppress(asyncio.TimeoutError):
         await asyncio.wait_for(parts.journal.flush(), STOP_SECONDS)
     refused = wire.Refused(reason=wire.RefusedReason.SHUTTING_DOWN, detail="the server is going down", retry=True)

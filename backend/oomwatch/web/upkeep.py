@@ -55,5 +55,5 @@ async def _checkpoint(parts: Parts) -> None:
 
 def _own_up(parts: Parts, error: Exception) -> None:
     """A defect of our own. The database goes on without housekeeping until the next round."""
-    parts.service.count_failure()
+    parts.service.defects.count()
     logger.error("housekeeping of the database failed by a defect", exc_info=error)

@@ -1,0 +1,83 @@
+"""Agents come in here: who is admitted, on whose clock their messages are, and what is kept of them."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from oomwatch import wire
+from oomwatch.core.fleet import Fleet
+from oomwatch.service.journal import Entry, Journal
+from oomwatch.service.sessions import Numbered, Peer, RefusalError, Roster, Session
+
+Observe = Callable[[wire.AgentMessage, str, float], None]
+
+
+class Reception:
+    """`now` reads the clock, `observe` judges a message of a node. `journal` is set once there is one."""
+
+    def __init__(self, roster: Roster, fleet: Fleet, now: Callable[[], float], observe: Observe) -> None:
+        self.journal: Journal
+        self.is_closed = False  # the server is going down
+        self.unknown_total = 0
+        self.malformed_total = 0
+        self._roster = roster
+        self._fleet = fleet
+        self._now = now
+        self._observe = observe
+
+    def admit(self, hello: wire.Hello, peer: Peer, stored_seq: int) -> Session:
+        """Take an agent in by its first hello. Raises RefusalError.
+
+        `stored_seq` is what the database says of a session that is not in memory.
+        """
+        if self.is_closed:
+            raise RefusalError(wire.RefusedReason.SHUTTING_DOWN, "the server is going down", retry=True)
+        now = self._now()
+        session = self._roster.admit(hello, peer, stored_seq, now)
+        self._take_hello(session, hello, now)
+        return session
+
+    def leave(self, session: Session, peer: Peer) -> None:
+        """The connection has ended. Whether that is an alarm, silence will tell."""
+        self._roster.leave(session, peer)
+
+    def take(self, session: Session, message: wire.AgentMessage) -> None:
+        """A message of an admitted agent. One that was processed before is only kept, where that is still to do."""
+        now = self._now()
+        session.heard_at = now
+        session.messages_total += 1
+        if isinstance(message, wire.Hello):
+            session.greet(message, now)
+            self._take_hello(session, message, now)
+            return
+        message = self._with_run(session.on_our_clock(message, now), session.node)
+        if message.seq > session.processed_seq:
+            session.processed_seq = message.seq
+            self._observe(message, session.node, now)
+        self.journal.keep(Entry(session, message.seq, now, message))
+
+    def _with_run(self, message: Numbered, node: str) -> Numbered:
+        """Runs by their names; an event that names none belongs to the run that its agent was given. In history too."""
+        message = self._fleet.names.apply(message)
+        record = self._fleet.nodes.get(node)
+        if not isinstance(message, wire.Event) or message.run is not None or record is None or record.hello.run is None:
+            return message
+        return msgspec.structs.replace(message, run=record.hello.run)
+
+    def _take_hello(self, session: Session, hello: wire.Hello, now: float) -> None:
+        self._observe(hello, hello.node, now)
+        self.journal.keep(Entry(session, 0, now, hello))
+
+    def skip(self, session: Session, unknown: wire.Unknown) -> None:
+        """A message of a type that is newer than this server."""
+        session.heard_at = self._now()
+        session.unknown_total += 1
+        self.unknown_total += 1
+        if unknown.seq is not None:
+            session.processed_seq = max(session.processed_seq, unknown.seq)
+            self.journal.skip(session, unknown.seq)
+
+    def count_malformed(self, session: Session) -> None:
+        session.heard_at = self._now()
+        session.malformed_total += 1
+        self.malformed_total += 1

@@ -1,0 +1,38 @@
+"""What the service needs of the world around it, and the world gives."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from oomwatch import wire
+
+
+class Audience(Protocol):
+    """The browsers."""
+
+    def publish(self, messages: Iterable[wire.LiveMessage]) -> None: ...
+
+
+class Herald(Protocol):
+    """Whoever is to hear of transitions once they are stored: the notification channels."""
+
+    def offer(self, transitions: Sequence[wire.Transition]) -> None: ...
+
+
+class Recorder(Protocol):
+    """Writes down what the engine is given, before it is given."""
+
+    def observe(self, message: wire.AgentMessage, node: str, now: float) -> None: ...
+
+    def recall(self, message: wire.AgentMessage, node: str, now: float) -> None: ...
+
+    def restore(self, firing: Sequence[wire.Transition], now: float) -> None: ...
+
+    def advance(self, now: float) -> None: ...
+
+    def excuse_silence(self, seconds: float) -> None: ...
+
+    def clock_jumped(self, seconds: float) -> None: ...
+
+    def retire(self, node: str, now: float) -> None: ...
+
+    def forget(self, before: float) -> None: ...
