@@ -50,8 +50,9 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # Pure modules of the standard library: they give the same for the same, whatever the machine or the moment.
 PURE = {
-    "abc", "array", "bisect", "collections", "dataclasses", "enum", "fnmatch", "fractions", "functools", "hashlib", "heapq",
-    "itertools", "json", "math", "operator", "re", "statistics", "string", "struct", "textwrap", "types", "typing",
+    "abc", "array", "bisect", "collections", "dataclasses", "enum", "fnmatch", "fractions", "functools", "hashlib",
+    "heapq", "itertools", "json", "math", "operator", "re", "statistics", "string", "struct", "textwrap", "types",
+    "typing",
 }  # fmt: skip
 PURE_PACKAGES = {"msgspec"}
 

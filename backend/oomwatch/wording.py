@@ -43,7 +43,8 @@ def rule_view(rule: Rule) -> wire.Rule:
 
 
 def _rule_of(transition: wire.Transition, rules: RuleSet) -> Rule | None:
-    matching = (rule for rule in rules.rules if rule.alert == transition.alert and rule.severity == transition.severity)
+    severity = transition.lowered_from or transition.severity
+    matching = (rule for rule in rules.rules if rule.alert == transition.alert and rule.severity == severity)
     rule = next(matching, None)
     return rules.effective(rule, transition.labels) if rule else None
 

@@ -214,8 +214,9 @@ class Engine:
         resolved: list[wire.Transition] = []
         for transition in firing:
             subject = _subject_of(transition)
-            rule = by_key.get(f"{transition.alert}/{transition.severity}")
-            orphan = Rule(alert=transition.alert, severity=transition.severity, when=())
+            severity = transition.lowered_from or transition.severity
+            rule = by_key.get(f"{transition.alert}/{severity}")
+            orphan = Rule(alert=transition.alert, severity=severity, when=())
             self._lifecycle.restore(rule or orphan, subject, transition, now)
             ended = None if rule else self._lifecycle.end(Key(orphan.key, subject), now, "rule removed")
             resolved += [ended] if ended else []

@@ -7,6 +7,9 @@ that meets and leaves a condition twice a step:
 - Within it, the time during which the condition holds is added up. When the sum reaches `for`, the alert fires.
 - While nothing is known, both sums stand still: missing data neither fires an alert nor resolves one.
 
+An alert that fires and says of itself that it is steady is lowered to information, and raised again when it no longer
+is: it stays the same alert.
+
 The hold time is the rule's `keep_firing_for`, or longer where a rhythm is known: one and a half of the run's steps, or
 of the longest gap between two recent spells.
 """
@@ -49,6 +52,7 @@ class Episode:
         self.state_before: str = "unknown"
         self.condition = 0  # index of the condition that was active last
         self.id = alert_id(rule.key, subject, now)
+        self.lowered = False  # it says what is steady: for information, until there is a new peak
 
     def judge(self, verdict: Verdict, now: float) -> None:
         """Add the time since the last verdict to the sum that it belongs to, and take the new verdict in."""
@@ -66,12 +70,18 @@ class Episode:
         return self.state_before == "unknown"
 
     def transition(
-        self, state: wire.AlertState, now: float, reason: wire.TransitionReason | None = None
+        self,
+        state: wire.AlertState,
+        now: float,
+        reason: wire.TransitionReason | None = None,
+        change: wire.TransitionChange = "state",
     ) -> wire.Transition:
         return wire.Transition(
             id=self.id,
             alert=self.rule.alert,
-            severity=self.rule.severity,
+            severity="info" if self.lowered else self.rule.severity,
+            lowered_from=self.rule.severity if self.lowered else None,
+            change=change,
             state=state,
             at=now,
             started_at=self.started_at,
@@ -122,6 +132,9 @@ class Lifecycle:
         if episode.fired_at is None and verdict.state == "active" and episode.active_seconds >= rule.for_seconds:
             episode.fired_at = now
             return episode.transition("firing", now)
+        if episode.fired_at is not None and verdict.state == "active" and verdict.steady is (not episode.lowered):
+            episode.lowered = not episode.lowered
+            return episode.transition("firing", now, change="severity")
         if verdict.state == "inactive" and episode.quiet_seconds >= self._hold_seconds(key, rule, rhythm_seconds):
             return self.end(key, now, "recovered")
         return None
@@ -165,6 +178,7 @@ class Lifecycle:
         episode.id = firing.id
         episode.fired_at = firing.at
         episode.judged_at = now
+        episode.lowered = firing.lowered_from is not None
         episode.verdict = Verdict("active", firing.value, firing.limit, firing.unit, firing.facts)
         self._open(Key(rule.key, subject), episode)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.hostmemory import tightest
+from oomwatch.core.peaks import usual_of
 from oomwatch.core.records import GpuRecord, News, NodeRecord, RunRecord, Scope, Subject
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.window import Window
@@ -17,6 +18,13 @@ from oomwatch.core.window import Window
 # A reading counts for three intervals, and for five seconds at least: one lost sample is no loss of sight.
 STALE_INTERVALS = 3
 STALE_SECONDS_MIN = 5.0
+
+
+class Peaks(NamedTuple):
+    """The peaks of a signal, oldest first: of training steps, or of blocks of five minutes where no steps are told."""
+
+    values: list[float]
+    of_steps: bool
 
 
 class Signal(NamedTuple):
@@ -32,6 +40,7 @@ class Signal(NamedTuple):
     window: Callable[[Fleet, Subject], Window | None] | None = None  # for conditions that look back over time
     ceiling: Callable[[Fleet, Subject, float], float | None] | None = None  # what the signal cannot exceed, if known
     step_value: Callable[[wire.Step], float | None] | None = None  # for conditions that look back over steps
+    peaks: Callable[[Fleet, Subject], Peaks] | None = None  # for conditions that ask whether it still gets worse
 
     def check_bound(self, name: str, bound: float) -> None:
         """Raises ValueError for a bound that the signal can never cross: 85 for a share, a negative size."""
@@ -59,6 +68,15 @@ def _gpu_used_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
         return None
     used_bytes, usable_bytes = found[1].used_bytes, found[0].usable_bytes
     return None if used_bytes is None or usable_bytes <= 0 else used_bytes / usable_bytes
+
+
+def _gpu_peaks(fleet: Fleet, subject: Subject) -> Peaks:
+    gpu = fleet.gpu(subject)
+    if gpu is None or gpu.usable_bytes <= 0:
+        return Peaks([], of_steps=False)
+    of_steps = [one.peak_bytes for one in usual_of(gpu.steps) if one.peak_bytes is not None]
+    peaks = of_steps or [block.peak_bytes for block in gpu.blocks.closed()]
+    return Peaks([peak / gpu.usable_bytes for peak in peaks], of_steps=bool(of_steps))
 
 
 def _gpu_used_bytes(fleet: Fleet, subject: Subject, now: float) -> float | None:
@@ -221,6 +239,7 @@ SIGNALS: dict[str, Signal] = {
         ("readings",),
         ("used_bytes", "usable_bytes"),
         _used_and_usable,
+        peaks=_gpu_peaks,
     ),
     "gpu_used_bytes": Signal(
         ("gpu",), "bytes", "device memory in use", _gpu_used_bytes, ("readings",), ("usable_bytes",), _usable

@@ -16,6 +16,7 @@ class Verdict(NamedTuple):
     limit: float | None = None
     unit: str | None = None
     facts: dict[str, wire.Fact] = {}  # noqa: RUF012 - a NamedTuple's default, never changed
+    steady: bool | None = None  # it is so, but has not got worse for long: no danger. None: too little is known
 
 
 UNKNOWN = Verdict("unknown")
