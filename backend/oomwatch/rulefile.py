@@ -7,7 +7,7 @@ notify:     whom to tell, and how
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from yaml import MappingNode, Node, ScalarNode, SequenceNode
@@ -52,6 +52,7 @@ class _RuleEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     for_: Duration = field(default=Duration(0), name="for")
     keep_firing_for: Duration = Duration(0)
     enabled: bool = True
+    predicts: Literal["device", "host", "disk", "nothing"] | None = None
 
 
 class _Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -143,6 +144,7 @@ class _Parser:
             keep_firing_for_seconds=float(entry.keep_firing_for),
             texts=texts,
             enabled=entry.enabled,
+            foretells=entry.predicts,
         )
 
     def _attempt(self, node: Node, kind: Any) -> Any:

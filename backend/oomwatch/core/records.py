@@ -20,6 +20,7 @@ from oomwatch.core.steps import StepHistory, StepRecord
 from oomwatch.core.window import PeakWindow, Window
 
 Scope = Literal["gpu", "node", "run"]
+Channel = Literal["device", "host", "disk"]  # what can run full, and so what a warning can be about
 # What can make a condition true: a sample's readings, its figures of torch, that a block of readings is complete, an
 # event, that a step is over, or that time has passed.
 News = Literal["readings", "torch", "blocks", "events", "steps", "time"]

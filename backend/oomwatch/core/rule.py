@@ -2,12 +2,13 @@
 
 from fnmatch import fnmatchcase
 from functools import cached_property
+from typing import Literal
 
 from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.conditions import Condition
-from oomwatch.core.records import News, Scope
+from oomwatch.core.records import Channel, News, Scope
 
 
 class RuleText(Struct, frozen=True, kw_only=True):
@@ -31,6 +32,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     keep_firing_for_seconds: float = 0.0
     texts: dict[str, RuleText] = {}
     enabled: bool = True
+    foretells: Channel | Literal["nothing"] | None = None  # None: what its conditions predict
 
     @cached_property
     def key(self) -> str:
@@ -40,6 +42,13 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def scopes(self) -> tuple[Scope, ...]:
         return tuple(dict.fromkeys(scope for condition in self.when for scope in condition.scopes))
+
+    @cached_property
+    def predicts(self) -> Channel | None:
+        """What will run full if the rule is right: its warnings are held against that afterwards (core/outcome.py)."""
+        if self.foretells is not None:
+            return None if self.foretells == "nothing" else self.foretells
+        return next((one.predicts for one in self.when if one.predicts is not None), None)
 
     @cached_property
     def conditions(self) -> dict[Scope, tuple[tuple[int, Condition], ...]]:

@@ -11,7 +11,7 @@ from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.hostmemory import tightest
 from oomwatch.core.peaks import usual_of
-from oomwatch.core.records import GpuRecord, News, NodeRecord, RunRecord, Scope, Subject
+from oomwatch.core.records import Channel, GpuRecord, News, NodeRecord, RunRecord, Scope, Subject
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.window import Window
 
@@ -41,6 +41,7 @@ class Signal(NamedTuple):
     ceiling: Callable[[Fleet, Subject, float], float | None] | None = None  # what the signal cannot exceed, if known
     step_value: Callable[[wire.Step], float | None] | None = None  # for conditions that look back over steps
     peaks: Callable[[Fleet, Subject], Peaks] | None = None  # for conditions that ask whether it still gets worse
+    predicts: Channel | None = None  # what a high value says will run full
 
     def check_bound(self, name: str, bound: float) -> None:
         """Raises ValueError for a bound that the signal can never cross: 85 for a share, a negative size."""
@@ -240,9 +241,17 @@ SIGNALS: dict[str, Signal] = {
         ("used_bytes", "usable_bytes"),
         _used_and_usable,
         peaks=_gpu_peaks,
+        predicts="device",
     ),
     "gpu_used_bytes": Signal(
-        ("gpu",), "bytes", "device memory in use", _gpu_used_bytes, ("readings",), ("usable_bytes",), _usable
+        ("gpu",),
+        "bytes",
+        "device memory in use",
+        _gpu_used_bytes,
+        ("readings",),
+        ("usable_bytes",),
+        _usable,
+        predicts="device",
     ),
     "gpu_temperature_celsius": Signal(("gpu",), "celsius", "temperature of the GPU", _gpu_temperature, ("readings",)),
     "gpu_lost": Signal(
@@ -262,6 +271,7 @@ SIGNALS: dict[str, Signal] = {
         ("torch", "events"),
         window=_torch_window,
         ceiling=_device_ratio,
+        predicts="device",
     ),
     "host_memory_ratio": Signal(
         ("node",),
@@ -271,6 +281,7 @@ SIGNALS: dict[str, Signal] = {
         ("readings",),
         ("used_bytes", "limit_bytes", "limited_by", "process", "pid", "process_bytes"),
         _host_memory_facts,
+        predicts="host",
     ),
     "host_shm_ratio": Signal(
         ("node",),
@@ -280,6 +291,7 @@ SIGNALS: dict[str, Signal] = {
         ("readings",),
         ("used_bytes", "limit_bytes"),
         _host_shm_facts,
+        predicts="host",
     ),
     "agent_silent_seconds": Signal(
         ("node",),

@@ -5,7 +5,7 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import NOTABLE, GpuRecord, News, NodeRecord, Notable, RunRecord, Scope, Subject
+from oomwatch.core.records import NOTABLE, Channel, GpuRecord, News, NodeRecord, Notable, RunRecord, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration
 
@@ -36,6 +36,10 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
         """Whatever the named events carry."""
         fields = [field.name for body in _BODIES.values() for field in msgspec.structs.fields(body)]
         return ("event", "process", "pid", "actor", *dict.fromkeys(fields))
+
+    @property
+    def predicts(self) -> Channel | None:
+        return None
 
     @property
     def hears(self) -> tuple[News, ...]:

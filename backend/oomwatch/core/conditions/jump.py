@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import News, Scope, Subject
+from oomwatch.core.records import Channel, News, Scope, Subject
 from oomwatch.core.signals import signal
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
@@ -49,6 +49,10 @@ class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forb
             "response_length_mean_tokens",
             "usual_response_length_mean_tokens",
         )
+
+    @property
+    def predicts(self) -> Channel | None:
+        return signal(self.metric).predicts
 
     @property
     def hears(self) -> tuple[News, ...]:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import News, Scope, Subject
+from oomwatch.core.records import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity
 
@@ -34,6 +34,10 @@ class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forb
     @property
     def fact_names(self) -> tuple[str, ...]:
         return ("cycles", "marker", "window_seconds")
+
+    @property
+    def predicts(self) -> Channel | None:
+        return None
 
     @property
     def hears(self) -> tuple[News, ...]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from oomwatch import wire
 from oomwatch.core import trend
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import WINDOW_SECONDS_MAX, News, Scope, Subject
+from oomwatch.core.records import WINDOW_SECONDS_MAX, Channel, News, Scope, Subject
 from oomwatch.core.signals import Signal, signal
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.core.window import Point
@@ -58,6 +58,10 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
     @property
     def fact_names(self) -> tuple[str, ...]:
         return ("earlier_peak_ratio", "risen_ratio", "over_seconds")
+
+    @property
+    def predicts(self) -> Channel | None:
+        return signal(self.metric).predicts
 
     @property
     def hears(self) -> tuple[News, ...]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from oomwatch.core.blocks import BLOCKS_KEPT, FIVE_SECONDS
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpusteps import STEPS_KEPT
-from oomwatch.core.records import News, Scope, Subject
+from oomwatch.core.records import Channel, News, Scope, Subject
 from oomwatch.core.signals import Signal, signal
 from oomwatch.core.steady import is_steady
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
@@ -55,6 +55,10 @@ class Threshold(
     @property
     def fact_names(self) -> tuple[str, ...]:
         return self._signal.facts
+
+    @property
+    def predicts(self) -> Channel | None:
+        return signal(self.metric).predicts
 
     @property
     def hears(self) -> tuple[News, ...]:
