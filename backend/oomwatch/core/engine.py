@@ -12,7 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import floor
 from typing import NamedTuple
 
+from msgspec import structs
+
 from oomwatch import wire
+from oomwatch.core.diagnosis import Diagnose, diagnose
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.lifecycle import Episode, Key, Lifecycle
 from oomwatch.core.records import News, Scope, Subject
@@ -46,8 +49,9 @@ class Failure(NamedTuple):
 class Engine:
     """Owns the fleet and the episodes. Nothing else changes either."""
 
-    def __init__(self, rules: RuleSet) -> None:
+    def __init__(self, rules: RuleSet, *, diagnose: Diagnose = diagnose) -> None:
         self.fleet = Fleet()
+        self._diagnose = diagnose
         self.failures: deque[Failure] = deque(maxlen=FAILURES_KEPT)  # whoever has seen to them clears them
         self._lifecycle = Lifecycle()
         self._grid_at: float | None = None
@@ -181,8 +185,22 @@ class Engine:
             rule, subject, labels, verdict, now, rhythm_seconds=self.fleet.rhythm_seconds(subject)
         )
         if verdict.state == "active":
-            self._lifecycle.open[subject][rule.key].condition = condition
+            episode = self._lifecycle.open[subject][rule.key]
+            episode.condition = condition
+            if transition is not None and transition.lowered_from is None:
+                return self._with_causes(transition, episode, verdict, now)
         return transition
+
+    def _with_causes(
+        self, transition: wire.Transition, episode: Episode, verdict: Verdict, now: float
+    ) -> wire.Transition:
+        """An alert that is raised says why. A defect in finding the causes must not lose the alert."""
+        try:
+            condition = episode.rule.when[episode.condition]
+            episode.causes = self._diagnose(self.fleet, episode.subject, condition, verdict, now)
+        except Exception as error:
+            self.failures.append(Failure(episode.rule.key, episode.subject, error))
+        return structs.replace(transition, causes=episode.causes)
 
     def _verdict(self, rule: Rule, subject: Subject, now: float, episode: Episode | None) -> tuple[Verdict, int]:
         """The first active verdict of the rule's conditions; else that of the condition which was active last."""

@@ -52,6 +52,8 @@ class Episode:
         self.state_before: str = "unknown"
         self.condition = 0  # index of the condition that was active last
         self.id = alert_id(rule.key, subject, now)
+        self.causes: tuple[wire.Cause, ...] = ()  # as judged when it fired, or was raised again
+        self.remedies: tuple[wire.Remedy, ...] = ()  # as they were told before a restart
         self.lowered = False  # it says what is steady: for information, until there is a new peak
 
     def judge(self, verdict: Verdict, now: float) -> None:
@@ -91,6 +93,8 @@ class Episode:
             unit=self.verdict.unit,
             facts=self.verdict.facts,
             reason=reason,
+            causes=self.causes,
+            remedies=self.remedies,
         )
 
 
@@ -179,6 +183,7 @@ class Lifecycle:
         episode.fired_at = firing.at
         episode.judged_at = now
         episode.lowered = firing.lowered_from is not None
+        episode.causes, episode.remedies = firing.causes, firing.remedies
         episode.verdict = Verdict("active", firing.value, firing.limit, firing.unit, firing.facts)
         self._open(Key(rule.key, subject), episode)
 

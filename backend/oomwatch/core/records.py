@@ -14,6 +14,7 @@ from oomwatch.core.blocks import BlockWindow
 from oomwatch.core.coverage import Sights
 from oomwatch.core.gpusteps import GpuSteps
 from oomwatch.core.memo import Memo
+from oomwatch.core.parts import Parts, of_gpu, of_host
 from oomwatch.core.peaks import GpuStep
 from oomwatch.core.phases import Span, Timeline
 from oomwatch.core.steps import StepHistory, StepRecord
@@ -79,6 +80,7 @@ class GpuRecord:
         self.at = 0.0
         self.status: wire.GpuStatus = "ok"
         self.processes: tuple[wire.GpuProcess, ...] | None = None  # None: never read
+        self.parts = Parts()
         self.run: str | None = None
         self.used_peaks = PeakWindow(PEAK_SLICE_SECONDS, PEAK_KEEP_SECONDS)
         self.torch_reserved = Window(WINDOW_SECONDS_MAX)
@@ -149,6 +151,7 @@ class GpuRecord:
         if sample.processes is not None:
             self.processes = sample.processes
             self.run = next((process.run for process in sample.processes if process.run), self.run)
+            self.parts.observe(at, of_gpu(sample.processes, self.run))
         if sample.status != "ok" or sample.used_bytes is None:
             return False
         self.used_peaks.add(at, sample.used_bytes)
@@ -172,6 +175,7 @@ class NodeRecord:
         self.host: wire.HostSample | None = None
         self.host_at = 0.0
         self.host_processes: tuple[wire.HostProcess, ...] | None = None
+        self.parts = Parts()  # of the host
         self.torch: tuple[wire.TorchSample, ...] = ()
         self.torch_at = 0.0
         self.engines: tuple[wire.EngineSample, ...] = ()
@@ -215,6 +219,7 @@ class NodeRecord:
             self.host, self.host_at = sample.host, sample.at
             if sample.host.processes is not None:
                 self.host_processes = sample.host.processes
+                self.parts.observe(sample.at, of_host(sample.host.processes, sample.host.shm_used_bytes))
         if sample.at >= self.torch_at:
             self.torch, self.torch_at = sample.torch, sample.at
         if sample.engines:

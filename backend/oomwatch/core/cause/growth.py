@@ -1,0 +1,178 @@
+"""Causes that grow from step to step. What every phase holds more is split into what could hold it.
+
+rise of the floors = tensors kept (torch allocated rises) + slack (reserved, not allocated) + strangers
+                     + what is left: the engine, outside of the trainer's counters
+"""
+
+from typing import NamedTuple
+
+from oomwatch import wire
+from oomwatch.core.cause.finding import NONE, Finding, evidence, share
+from oomwatch.core.evidence import Facts
+from oomwatch.core.parts import named
+
+GIB = float(2**30)
+RISE_RATIO_MIN = 0.01  # of the card: less is no growth worth a name
+RESIDUE_RATIO_MIN = 0.25  # of what it was
+LENGTH_RATIO_MIN = 0.1  # of what it was
+SURE, LIKELY, OPEN = 0.9, 0.6, 0.4
+STRANGER_BYTES_MIN = 2 * GIB  # a context and libraries take up to this much
+SLACK_RATIO_LARGE = 0.15  # of the card
+IMBALANCE_RATIO = 0.1  # of the card
+
+
+class Split(NamedTuple):
+    """Shares of the floors' rise; None: there is no telling."""
+
+    total_bytes: float
+    kept: float | None  # tensors
+    slack: float
+    strangers: float
+    engine: float | None
+
+
+def split(facts: Facts) -> Split:
+    """Who holds what all phases have gained."""
+    total = max(facts.floor_rise_bytes, facts.residue_rise_bytes)
+    parts = named(facts.parts)
+    grown = {kind: part.rise_bytes for kind, part in parts.items()}
+    strangers, slack = share(grown.get("stranger", 0.0), total), share(facts.slack_rise_bytes, total)
+    rest = max(0.0, 1.0 - strangers - slack)
+    ours = grown.get("trainer", 0.0) + grown.get("engine", 0.0)
+    if facts.allocated_rise_bytes is not None:
+        kept = min(rest, share(facts.allocated_rise_bytes - facts.active_rise_bytes, total))
+        return Split(total, kept, slack, strangers, rest - kept)
+    if ours > RISE_RATIO_MIN * (facts.capacity_bytes or 0.0) and grown.get("engine") is not None:
+        engine = rest * share(grown["engine"], ours)
+        return Split(total, rest - engine, slack, strangers, engine)
+    return Split(total, None, slack, strangers, None)
+
+
+def grows(facts: Facts) -> bool:
+    """Whether memory that is compared from step to step rises at all."""
+    risen = max(facts.peak_rise_bytes, facts.floor_rise_bytes, facts.residue_rise_bytes)
+    return risen > RISE_RATIO_MIN * (facts.capacity_bytes or float("inf"))
+
+
+def _floors_grow(facts: Facts, parts: Split) -> bool:
+    return parts.total_bytes > RISE_RATIO_MIN * (facts.capacity_bytes or float("inf"))
+
+
+def leak(facts: Facts) -> Finding:
+    """Every phase holds more at its lowest, whatever the lengths, and torch's allocated memory rises with it."""
+    parts = split(facts)
+    if not _floors_grow(facts, parts) or facts.floor_rise_bytes <= 0:
+        return NONE
+    seen = [evidence("floors_rise", floor_rise_bytes=facts.floor_rise_bytes, steps=facts.steps)]
+    if parts.kept is None:
+        residue = share(facts.residue_rise_bytes, parts.total_bytes)
+        return Finding((LIKELY - residue * (LIKELY - OPEN)) * (1 - parts.slack - parts.strangers), tuple(seen))
+    if facts.allocated_rise_bytes:
+        seen.append(evidence("allocated_rises", allocated_rise_bytes=facts.allocated_rise_bytes))
+    trainer = named(facts.parts).get("trainer")
+    if trainer is not None and trainer.rise_bytes > 0:
+        seen.append(_part_grows(trainer.largest, trainer.rise_bytes, trainer.used_bytes))
+    return Finding(SURE * parts.kept, tuple(seen))
+
+
+def sleep_residue(facts: Facts) -> Finding:
+    """What stays in use after the engine slept grows, and it is not the trainer's tensors."""
+    parts = split(facts)
+    before = facts.residue_before_bytes or 0.0
+    told = facts.residue_rise_bytes > max(GIB, RESIDUE_RATIO_MIN * before)
+    if not _floors_grow(facts, parts) or (facts.settings.free_cache_engine is False and not told):
+        return NONE
+    seen = []
+    if told:
+        seen.append(
+            evidence(
+                "residue_rises", residue_before_bytes=facts.residue_before_bytes, residue_bytes=facts.residue_bytes
+            )
+        )
+    engine = named(facts.parts).get("engine")
+    if engine is not None and engine.rise_bytes > 0:
+        seen.append(_part_grows(engine.largest, engine.rise_bytes, engine.used_bytes))
+    if parts.engine is not None and facts.allocated_rise_bytes is not None:
+        seen.append(evidence("allocated_flat", floor_rise_bytes=facts.floor_rise_bytes or facts.residue_rise_bytes))
+    if not seen:
+        return NONE
+    likely = parts.engine if parts.engine is not None else 0.7 * (1 - parts.slack - parts.strangers)
+    return Finding(SURE * likely * (1.0 if told else 0.8), tuple(seen))
+
+
+def fragmentation(facts: Facts) -> Finding:
+    """Memory that torch reserved and cannot use grows, or was there when a request failed."""
+    seen, score = [], 0.0
+    oom = facts.oom
+    if oom is not None and oom.slack_bytes and oom.tried_bytes and oom.slack_bytes >= oom.tried_bytes:
+        seen.append(evidence("oom_slack", slack_bytes=oom.slack_bytes, tried_bytes=oom.tried_bytes))
+        score = LIKELY + (SURE - LIKELY) * share(oom.slack_bytes, 0.1 * (facts.capacity_bytes or 80 * GIB))
+    parts = split(facts)
+    if facts.slack_rise_bytes > RISE_RATIO_MIN * (facts.capacity_bytes or float("inf")):
+        seen.append(evidence("slack_rises", slack_rise_bytes=facts.slack_rise_bytes, slack_bytes=facts.slack_bytes))
+        grown = max(parts.total_bytes, facts.peak_rise_bytes, facts.slack_rise_bytes)
+        score = max(score, SURE * share(facts.slack_rise_bytes, grown))
+    elif (facts.slack_bytes or 0.0) > SLACK_RATIO_LARGE * (facts.capacity_bytes or float("inf")):
+        seen.append(evidence("slack_large", slack_bytes=facts.slack_bytes))
+        score = max(score, OPEN)
+    if facts.retry_steps and (seen or facts.watched == "retries"):
+        seen.append(evidence("retries", retry_steps=facts.retry_steps))
+        score = max(score + 0.1, OPEN)
+    return Finding(min(1.0, score), tuple(seen)) if seen else NONE
+
+
+def length_growth(facts: Facts) -> Finding:
+    """Responses get longer, and what the phases take for their own work grows with them; their floors do not."""
+    before = facts.length_before_tokens or 0.0
+    if facts.length_rise_tokens <= LENGTH_RATIO_MIN * before or before <= 0:
+        return NONE
+    seen = [evidence("length_rises", length_rise_tokens=round(facts.length_rise_tokens), steps=facts.steps)]
+    if not grows(facts):
+        return Finding(0.1, tuple(seen))
+    active = share(facts.active_rise_bytes, facts.peak_rise_bytes) if facts.phases else facts.length_fit
+    if facts.length_fit > 0:
+        seen.append(evidence("peak_follows_length", length_fit_ratio=round(facts.length_fit, 2)))
+    return Finding(SURE * active * (0.5 + 0.5 * facts.length_fit), tuple(seen))
+
+
+def longest_batch(facts: Facts) -> Finding:
+    """None was as long as the run allows, and one that is would not fit."""
+    cap, longest, top = facts.settings.response_cap_tokens, facts.length_tokens, facts.top_phase
+    if not cap or not longest or longest >= cap or top is None or not facts.capacity_bytes:
+        return NONE
+    active = top.peak_bytes - top.floor_bytes
+    at_cap = top.peak_bytes + active * (cap / longest - 1)
+    if at_cap <= facts.capacity_bytes or facts.length_fit <= 0 or top.phase == "rollout":
+        return NONE
+    seen = evidence("below_cap", length_tokens=round(longest), cap_tokens=cap)
+    return Finding(OPEN * (1.0 if not grows(facts) else 0.5), (seen,), top.phase)
+
+
+def imbalance(facts: Facts) -> Finding:
+    """This rank holds much more than the others of its run in the same step."""
+    own, peers, capacity = facts.peak_bytes, facts.peers_peak_bytes, facts.capacity_bytes
+    if own is None or peers is None or not capacity:
+        return NONE
+    more = own - peers - max(facts.peak_rise_bytes, facts.floor_rise_bytes)  # what it gained lately has another cause
+    if more < IMBALANCE_RATIO * capacity:
+        return NONE
+    seen = evidence("peers", peak_bytes=own, peers_peak_bytes=peers)
+    return Finding(min(SURE, 0.5 + share(more, capacity)), (seen,))
+
+
+def other_process(facts: Facts) -> Finding:
+    """A process of somebody else is on the card, and without it there would be room."""
+    stranger = named(facts.parts).get("stranger")
+    if stranger is None or stranger.used_bytes < STRANGER_BYTES_MIN:
+        return NONE
+    seen = [evidence("stranger", process=stranger.largest or "?", used_bytes=stranger.used_bytes)]
+    risen = share(stranger.rise_bytes, max(split(facts).total_bytes, facts.peak_rise_bytes, stranger.rise_bytes))
+    if stranger.rise_bytes > RISE_RATIO_MIN * (facts.capacity_bytes or float("inf")):
+        seen.append(_part_grows(stranger.largest, stranger.rise_bytes, stranger.used_bytes))
+        return Finding(SURE * risen, tuple(seen))
+    enough = share(stranger.used_bytes, facts.needed_bytes or stranger.used_bytes)
+    return Finding(SURE * enough * (0.5 if grows(facts) else 1.0), tuple(seen))
+
+
+def _part_grows(process: str, rise_bytes: float, used_bytes: float) -> wire.Evidence:
+    return evidence("part_rises", process=process or "?", rise_bytes=rise_bytes, used_bytes=used_bytes)

@@ -1,0 +1,379 @@
+"""What is known of a subject at the moment it is judged, as plain numbers: what the causes are told apart by.
+
+`gather` walks the fleet once, when an alert fires; everything after it (core/cause/, advice/) is arithmetic on `Facts`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations, pairwise
+from statistics import median
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from oomwatch import wire
+from oomwatch.core import trend
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.hostmemory import tightest
+from oomwatch.core.parts import Part
+from oomwatch.core.peaks import GpuStep, usual_of
+from oomwatch.core.records import GpuRecord, NodeRecord, RunRecord, Subject
+from oomwatch.core.settings import Settings, settings_of
+from oomwatch.core.verdict import Verdict
+
+Topic = Literal["device", "host", "disk", "speed", "switch"]
+
+STEPS = 30  # the window of warnings.md's method
+TREND_MIN = 5  # values; fewer can only rise all the way
+TREND_P = 0.02  # the alert has been raised on stricter grounds: this only says which part of the memory it was
+FULL_RATIO = 0.95  # of the card: above it a longer batch or a fragment is enough
+HORIZON_STEPS = 50  # what is asked of a change: to hold for so many steps more
+ENGINES_FRESH_SECONDS = 60.0
+
+
+class PhaseFacts(NamedTuple):
+    """Device memory in one phase, over the last steps. A rise that is not significant is 0."""
+
+    phase: str
+    peak_bytes: float  # of the last steps, the highest
+    floor_bytes: float  # of the last step
+    peak_rise_bytes: float = 0.0
+    floor_rise_bytes: float = 0.0
+
+
+class OomFacts(NamedTuple):
+    """A failure that was reported, as far as its message told."""
+
+    on: Literal["device", "host"]
+    phase: str | None = None
+    tried_bytes: float | None = None
+    free_bytes: float | None = None
+    slack_bytes: float | None = None  # reserved but unallocated
+    error: str = ""
+    process: str = ""
+
+    @property
+    def is_wake_up(self) -> bool:
+        """vLLM's own allocator failed, which is asked for memory when the engine wakes up and at no other time."""
+        return "cumem" in self.error.lower()
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """None: not known. Rises are over the last STEPS steps, and 0 where there is no significant one."""
+
+    topic: Topic
+    watched: str = ""  # what the rule watches: its metric, the event, or its kind
+    phase: str | None = None  # the one that the rule names
+    verdict: Mapping[str, wire.Fact] = {}  # the numbers of the judgement
+    oom: OomFacts | None = None
+    settings: Settings = Settings()
+
+    # device memory
+    capacity_bytes: float | None = None
+    peak_bytes: float | None = None
+    phases: tuple[PhaseFacts, ...] = ()
+    peak_rise_bytes: float = 0.0
+    floor_rise_bytes: float = 0.0  # what all phases have more at their lowest
+    active_rise_bytes: float = 0.0  # peak minus floor: what a phase allocates for its own work
+    needed_bytes: float | None = None  # what has to be freed to be safe
+    steps: int = 0
+
+    # torch and the engine
+    allocated_rise_bytes: float | None = None
+    reserved_peak_bytes: float | None = None
+    slack_bytes: float | None = None
+    slack_rise_bytes: float = 0.0
+    retry_steps: int = 0  # of the last steps, those in which the allocator had to flush
+    residue_bytes: float | None = None
+    residue_before_bytes: float | None = None
+    residue_rise_bytes: float = 0.0
+    parts: tuple[Part, ...] = ()  # processes on the card
+
+    # what drives it
+    length_tokens: float | None = None  # longest response of the last steps
+    length_rise_tokens: float = 0.0
+    length_before_tokens: float | None = None
+    length_fit: float = 0.0  # correlation of the active memory with the length, 0 to 1
+    clip_ratio: float | None = None
+    peers_peak_bytes: float | None = None  # median of the run's other GPUs in the same step
+
+    # host
+    host_used_bytes: float | None = None
+    host_limit_bytes: float | None = None
+    limited_by: str = "machine"
+    host_parts: tuple[Part, ...] = ()
+    shm_used_bytes: float | None = None
+    shm_total_bytes: float | None = None
+    disk_used_bytes: float | None = None
+    disk_total_bytes: float | None = None
+
+    # speed
+    kv_used_ratio: float | None = None
+    requests_waiting: int | None = None
+    reward_seconds: float | None = None
+    reward_before_seconds: float | None = None
+
+    @property
+    def told_phase(self) -> str | None:
+        """The phase that the failure or the rule names."""
+        if self.oom is not None and (self.oom.phase or self.oom.is_wake_up):
+            return self.oom.phase or "update_weights"
+        return self.phase
+
+    @property
+    def top_phase(self) -> PhaseFacts | None:
+        """The phase that matters: the one that is named, else the one with the highest peak."""
+        known = next((one for one in self.phases if one.phase == self.told_phase), None)
+        return known or max(self.phases, key=lambda one: one.peak_bytes, default=None)
+
+    @property
+    def named_phase(self) -> str | None:
+        """The phase that matters by its name alone, also where no reading of it is known."""
+        return self.told_phase or (self.top_phase.phase if self.top_phase else None)
+
+
+def gather(fleet: Fleet, subject: Subject, topic: Topic, watched: str, verdict: Verdict, now: float) -> Facts:
+    """Everything that is known of what a rule has just judged `active`."""
+    run = fleet.runs.get(fleet.run_of(subject) or "")
+    node = fleet.nodes.get(subject.name) if subject.scope != "run" else None
+    gpu = _gpu_of(fleet, subject, run, node)
+    node = node or (fleet.nodes.get(gpu.subject.name) if gpu else None)
+    oom = _oom(verdict, run)
+    phase = verdict.facts.get("phase")
+    known: dict[str, object] = {"phase": str(phase)} if phase else {}
+    if gpu is not None:
+        known |= _device(gpu, run, verdict, oom) | {"peers_peak_bytes": _peers(fleet, gpu, run)}
+    if node is not None:
+        known |= _host(node) | _engines(node, now)
+    if run is not None:
+        known |= _pace(run)
+    return Facts(
+        topic=topic,
+        watched=watched,
+        verdict=verdict.facts,
+        oom=oom,
+        settings=settings_of(run.config if run else {}),
+        **known,  # type: ignore[arg-type]
+    )
+
+
+def _gpu_of(fleet: Fleet, subject: Subject, run: RunRecord | None, node: NodeRecord | None) -> GpuRecord | None:
+    """The GPU that is judged; of a node or a run, the fullest, which stands for all."""
+    if subject.scope == "gpu":
+        return fleet.gpu(subject)
+    gpus: Iterable[GpuRecord] = node.gpus.values() if node else fleet.gpus_of_run(run) if run else ()
+    return max(gpus, key=lambda gpu: _highest(gpu) / gpu.usable_bytes if gpu.usable_bytes else 0.0, default=None)
+
+
+def _highest(gpu: GpuRecord) -> float:
+    last = gpu.steps[-1].peak_bytes if gpu.steps else None
+    return last if last is not None else float(gpu.used_bytes or 0)
+
+
+def _oom(verdict: Verdict, run: RunRecord | None) -> OomFacts | None:
+    facts = verdict.facts
+    event = facts.get("event")
+    if event not in ("device_oom", "host_oom"):
+        return None
+    phase = facts.get("phase") or (run.timeline.current() if run else None)
+    return OomFacts(
+        on="device" if event == "device_oom" else "host",
+        phase=str(phase) if phase else None,
+        tried_bytes=_number(facts.get("tried_bytes")),
+        free_bytes=_number(facts.get("free_bytes")),
+        slack_bytes=_number(facts.get("reserved_unallocated_bytes")),
+        error=str(facts.get("error", "")),
+        process=str(facts.get("process", "")),
+    )
+
+
+def _number(fact: wire.Fact | None) -> float | None:
+    return float(fact) if isinstance(fact, int | float) else None
+
+
+# ---------------------------------------------------------------- device
+
+
+def _device(gpu: GpuRecord, run: RunRecord | None, verdict: Verdict, oom: OomFacts | None) -> dict[str, object]:
+    segment = [one for one in gpu.steps if one.segment == gpu.steps[-1].segment] if gpu.steps else []
+    steps = usual_of(gpu.steps)[-STEPS:]
+    known = _levels(gpu, steps or segment[-1:]) | _torch(steps, run) | _residue(segment) | _lengths(steps)
+    known["parts"] = tuple(gpu.parts)
+    known["steps"] = len(steps)
+    capacity = float(gpu.usable_bytes)
+    needed = _needed(capacity, known["peak_bytes"], known["peak_rise_bytes"], len(steps), verdict, oom)  # type: ignore[arg-type]
+    return known | {"capacity_bytes": capacity, "needed_bytes": needed}
+
+
+def _levels(gpu: GpuRecord, steps: Sequence[GpuStep]) -> dict[str, object]:
+    """Peaks and floors: of the steps' phases, of whole steps, or of blocks of time where no step is known."""
+    peaks, floors = _known(one.peak_bytes for one in steps), _known(one.floor_bytes for one in steps)
+    if not peaks:
+        blocks = gpu.blocks.closed(300.0)
+        peaks, floors = [one.peak_bytes for one in blocks], [one.floor_bytes for one in blocks]
+    if not peaks:
+        peaks = floors = _known([gpu.used_bytes])
+    names = dict.fromkeys(phase.phase for one in steps for phase in one.phases)
+    phases = tuple(_phase(name, steps) for name in names)
+    return {
+        "phases": phases,
+        "peak_bytes": max(peaks[-3:], default=None),
+        "peak_rise_bytes": max([rise(peaks), *(one.peak_rise_bytes for one in phases)]),
+        # A leak is in every phase: the phase that gained least tells how much all have gained.
+        "floor_rise_bytes": min((one.floor_rise_bytes for one in phases), default=rise(floors)),
+        "active_rise_bytes": max((one.peak_rise_bytes - one.floor_rise_bytes for one in phases), default=0.0),
+    }
+
+
+def _phase(name: str, steps: Sequence[GpuStep]) -> PhaseFacts:
+    peaks, floors = _known(one.peak_of(name) for one in steps), _known(one.floor_of(name) for one in steps)
+    return PhaseFacts(name, max(peaks[-3:]), floors[-1], rise(peaks), rise(floors))
+
+
+def _torch(steps: Sequence[GpuStep], run: RunRecord | None) -> dict[str, object]:
+    """torch's figures: of a probe or of memory lines, else of the step line, whose maximum can only rise."""
+    allocated = _known(one.allocated_peak_bytes for one in steps)
+    if len(allocated) < TREND_MIN and run is not None:
+        records = [record for record in run.steps.segment() if record.usual][-STEPS:]
+        allocated = _known(record.step.torch_allocated_peak_bytes for record in records)
+    slack = _known(one.slack_bytes for one in steps)
+    reserved = _known(one.reserved_peak_bytes for one in steps)
+    return {
+        "allocated_rise_bytes": rise(allocated) if len(allocated) >= TREND_MIN else None,
+        "reserved_peak_bytes": reserved[-1] if reserved else None,
+        "slack_bytes": slack[-1] if slack else None,
+        "slack_rise_bytes": rise(slack),
+        "retry_steps": sum(1 for one in steps[-3:] if one.retries),
+    }
+
+
+def _residue(steps: Sequence[GpuStep]) -> dict[str, object]:
+    """Of all steps since the start: what a sleeping engine keeps can kill within the first ones."""
+    residues = _known(one.residue_bytes for one in steps)[-STEPS:]
+    if not residues:
+        return {}
+    return {
+        "residue_bytes": residues[-1],
+        "residue_before_bytes": residues[0],
+        "residue_rise_bytes": rise(residues),
+    }
+
+
+def _lengths(steps: Sequence[GpuStep]) -> dict[str, object]:
+    longest = _known(one.length_max_tokens for one in steps) or _known(one.length_mean_tokens for one in steps)
+    means = _known(one.length_mean_tokens for one in steps) or longest
+    if not longest:
+        return {}
+    pairs = [(one.length_mean_tokens or one.length_max_tokens, active) for one in steps if (active := _active(one))]
+    known = [(length, active) for length, active in pairs if length is not None]
+    clips = _known(one.clip_ratio for one in steps)
+    return {
+        "length_tokens": max(longest[-3:]),
+        "length_before_tokens": median(means[:3]),
+        "length_rise_tokens": rise(means),
+        "length_fit": correlation(known),
+        "clip_ratio": clips[-1] if clips else None,
+    }
+
+
+def _active(step: GpuStep) -> float | None:
+    """What the phase that allocates most, but for the rollout, takes for its work."""
+    spans = [one.peak_bytes - one.floor_bytes for one in step.phases if one.phase != "rollout"]
+    return max(spans, default=None)
+
+
+def _needed(
+    capacity: float, peak: float | None, rise_bytes: float, steps: int, verdict: Verdict, oom: OomFacts | None
+) -> float | None:
+    """How much less must be used: to get below the rule's limit, or to fit what is coming."""
+    if oom is not None and oom.tried_bytes is not None:
+        return max(0.0, oom.tried_bytes - (oom.free_bytes or 0.0)) + (1 - FULL_RATIO) * capacity
+    if peak is None:
+        return None
+    limit = verdict.limit if verdict.unit == "ratio" and verdict.limit and 0 < verdict.limit <= 1 else None
+    coming = rise_bytes / max(1, steps - 1) * HORIZON_STEPS
+    worst = [_number(verdict.facts.get(name)) for name in ("worst_bytes", "worst_case_bytes", "expected_bytes")]
+    expected = max(peak + coming, *(value or 0.0 for value in worst))
+    safe = capacity * (limit if limit is not None and not coming else FULL_RATIO)
+    return max(0.0, expected - safe)
+
+
+def _peers(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None) -> float | None:
+    """The usual peak of the run's other GPUs in the last step."""
+    if run is None or not gpu.steps:
+        return None
+    last = gpu.steps[-1]
+    others = (one.steps[-1] for one in fleet.gpus_of_run(run) if one is not gpu and one.steps)
+    peaks = _known(step.peak_bytes for step in others if step.step == last.step)
+    return median(peaks) if peaks else None
+
+
+# ---------------------------------------------------------------- host, engines, pace
+
+
+def _host(node: NodeRecord) -> dict[str, object]:
+    facts, host = node.hello.facts.host, node.host
+    if facts is None or host is None:
+        return {}
+    use = tightest(host, facts)
+    return {
+        "host_used_bytes": use.used_bytes if use else None,
+        "host_limit_bytes": use.limit_bytes if use else None,
+        "limited_by": use.limited_by if use else "machine",
+        "host_parts": tuple(node.parts),
+        "shm_used_bytes": host.shm_used_bytes,
+        "shm_total_bytes": facts.shm_total_bytes,
+        "disk_used_bytes": host.disk_used_bytes,
+        "disk_total_bytes": facts.disk_total_bytes,
+    }
+
+
+def _engines(node: NodeRecord, now: float) -> dict[str, object]:
+    if now - node.engines_at > ENGINES_FRESH_SECONDS:
+        return {}
+    used = _known(one.kv_used_ratio for one in node.engines)
+    waiting = [one.requests_waiting for one in node.engines if one.requests_waiting is not None]
+    return {"kv_used_ratio": max(used, default=None), "requests_waiting": sum(waiting) if waiting else None}
+
+
+def _pace(run: RunRecord) -> dict[str, object]:
+    took = [
+        record.step.phase_seconds["reward"] for record in run.steps.segment() if "reward" in record.step.phase_seconds
+    ]
+    if len(took) < TREND_MIN:
+        return {}
+    return {"reward_seconds": took[-1], "reward_before_seconds": median(took[:-1])}
+
+
+# ---------------------------------------------------------------- short series
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [float(value) for value in values if value is not None]
+
+
+def rise(values: Sequence[float]) -> float:
+    """By how much a series rose from its first value to its last; 0 where that could be chance.
+
+    Of three or four values only a rise all the way counts: what kills within the first steps shows no trend.
+    """
+    if len(values) < 3:  # noqa: PLR2004
+        return 0.0
+    if len(values) < TREND_MIN:
+        return values[-1] - values[0] if all(later > before for before, later in pairwise(values)) else 0.0
+    if trend.rising_p(values) >= TREND_P:
+        return 0.0
+    return max(0.0, trend.slope(values) * (len(values) - 1))
+
+
+def correlation(pairs: Sequence[tuple[float, float]]) -> float:
+    """Kendall's rank correlation of pairs, 0 where negative or where there are too few."""
+    if len(pairs) < TREND_MIN:
+        return 0.0
+    signs = [_sign(b[0] - a[0]) * _sign(b[1] - a[1]) for a, b in combinations(pairs, 2)]
+    ties = sum(1 for a, b in combinations(pairs, 2) if a[0] == b[0] or a[1] == b[1])
+    untied = len(signs) - ties
+    return max(0.0, sum(signs) / untied) if untied else 0.0
+
+
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)

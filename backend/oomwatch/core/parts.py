@@ -1,0 +1,113 @@
+"""Which kinds of process hold the memory of a GPU or of a host, and which kind grows.
+
+A process that trains swings with every step, so kinds are compared by their floors: the least that a kind held in each
+minute, the first third of what is remembered against the last.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from math import floor
+from typing import NamedTuple
+
+from oomwatch import wire
+
+BLOCK_SECONDS = 60.0
+BLOCKS_KEPT = 40
+BLOCKS_MIN = 4  # before that, nothing is called growth
+
+# What programs call themselves: Ray titles its workers ray::CLASS, vLLM and SGLang theirs VLLM::PART and sglang::PART.
+_DRIVER = re.compile(r"TaskRunner|main_task|main_ppo")
+_ENGINE = re.compile(r"vllm|EngineCore|sglang|AsyncLLM", re.IGNORECASE)
+_WORKER = re.compile(r"WorkerDict|ActorRollout|CriticWorker|RewardModelWorker|TrainingWorker|ray::\w*Worker")
+_STORE = re.compile(r"raylet|plasma")
+
+
+_KINDS = (("driver", _DRIVER), ("engine", _ENGINE), ("worker", _WORKER), ("object_store", _STORE))
+
+
+def kind_of_name(name: str) -> str:
+    """ "driver", "engine", "worker", "object_store" or "other", by what a process of the host calls itself."""
+    return next((kind for kind, pattern in _KINDS if pattern.search(name)), "other")
+
+
+def kind_on_gpu(process: wire.GpuProcess, run: str | None) -> str:
+    """ "engine", "trainer", "stranger" (of another run) or "unknown" (of which nothing ties it to this run)."""
+    name = process.name or ""
+    if process.run is not None and run is not None and process.run != run:
+        return "stranger"
+    if process.role == "rollout" or _ENGINE.search(name):
+        return "engine"
+    if process.run is not None or process.role is not None or _WORKER.search(name) or _DRIVER.search(name):
+        return "trainer"
+    return "unknown"
+
+
+class Part(NamedTuple):
+    """What one kind of process holds now, and how much its floor rose while it was watched."""
+
+    kind: str
+    used_bytes: float
+    rise_bytes: float
+    largest: str = ""  # name of the largest process of this kind
+
+
+class Parts:
+    """The latest size of each kind, and its floor minute by minute."""
+
+    def __init__(self) -> None:
+        self._floors: dict[str, deque[float]] = {}
+        self._now: dict[str, float] = {}
+        self._largest: dict[str, tuple[float, str]] = {}
+        self._block: float | None = None
+
+    def observe(self, at: float, sizes: Iterable[tuple[str, float, str]]) -> None:
+        """Take (kind, bytes, name) of all processes in. A kind that is not among them holds nothing."""
+        sums: dict[str, float] = dict.fromkeys(self._now, 0.0)
+        largest: dict[str, tuple[float, str]] = {}
+        for kind, size, name in sizes:
+            sums[kind] = sums.get(kind, 0.0) + size
+            largest[kind] = max(largest.get(kind, (0.0, "")), (size, name))
+        block = floor(at / BLOCK_SECONDS)
+        is_new = block != self._block
+        watched = max((len(floors) for floors in self._floors.values()), default=0)
+        for kind, size in sums.items():
+            self._add(kind, size, is_new=is_new, before=watched if is_new else max(0, watched - 1))
+        self._block, self._now, self._largest = block, sums, largest
+
+    def _add(self, kind: str, size: float, *, is_new: bool, before: int) -> None:
+        if kind not in self._floors:  # it held nothing in the blocks before
+            self._floors[kind] = deque([0.0] * before + [size], maxlen=BLOCKS_KEPT)
+        elif is_new:
+            self._floors[kind].append(size)
+        else:
+            self._floors[kind][-1] = min(self._floors[kind][-1], size)
+
+    def __iter__(self) -> Iterator[Part]:
+        """Every kind that is here, the largest first."""
+        here = sorted(self._now.items(), key=lambda item: -item[1])
+        return (Part(kind, size, self._rise(kind), self._largest[kind][1]) for kind, size in here if size > 0)
+
+    def _rise(self, kind: str) -> float:
+        floors = list(self._floors[kind])
+        if len(floors) < BLOCKS_MIN:
+            return 0.0
+        third = len(floors) // 3
+        return max(0.0, min(floors[-third:]) - min(floors[:third]))
+
+
+def of_gpu(processes: Iterable[wire.GpuProcess], run: str | None) -> list[tuple[str, float, str]]:
+    """What Parts.observe takes, of a GPU's process table. Where none is the run's, none is a stranger."""
+    sized = [(kind_on_gpu(one, run), float(one.used_bytes), one.name or "") for one in processes if one.used_bytes]
+    ours = any(kind in ("engine", "trainer") for kind, _, _ in sized)
+    return [("stranger" if kind == "unknown" and ours else kind, size, name) for kind, size, name in sized]
+
+
+def of_host(processes: Iterable[wire.HostProcess], shm_used_bytes: int | None) -> list[tuple[str, float, str]]:
+    """What Parts.observe takes, of a host's largest processes, and of /dev/shm, where Ray's store lies."""
+    sized = [(kind_of_name(one.name), float(one.rss_bytes), one.name) for one in processes]
+    return [*sized, ("object_store", float(shm_used_bytes or 0), "/dev/shm")]  # noqa: S108 - only its name
+
+
+def named(parts: Iterable[Part]) -> Mapping[str, Part]:
+    return {part.kind: part for part in parts}

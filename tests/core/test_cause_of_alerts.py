@@ -1,0 +1,142 @@
+"""An alert that fires says why, from what the fleet was told."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.core.run_story import Shape, tell_steps
+from tests.core.story import GIB, Story, rules_of, shipped
+
+from oomwatch import wire
+from oomwatch.core.engine import Engine
+from oomwatch.core.parts import Parts, kind_of_name, kind_on_gpu, of_gpu
+
+HIGH = "    severity: warning\n    when: {kind: threshold, metric: gpu_used_ratio, above: 90%}\n    for: 5s\n"
+CONFIG = wire.Config(
+    values={
+        "actor_rollout_ref.rollout.gpu_memory_utilization": 0.4,
+        "actor_rollout_ref.rollout.free_cache_engine": True,
+        "data.max_prompt_length": 1024,
+        "data.max_response_length": 8192,
+    }
+)
+
+
+def fired(shape: Callable[[int], Shape], steps: int = 20) -> wire.Transition:
+    """The first alert of a run whose steps are as told."""
+    story = Story(rules_of(HIGH)).event(CONFIG)
+    tell_steps(story, steps, shape)
+    assert story.heard, "it never got high"
+    return story.heard[0]
+
+
+def test_a_growing_residue_is_told_from_a_leak_by_what_torch_has_allocated() -> None:
+    residue = fired(lambda n: Shape(base=30 + 1.2 * n, residue=8 + 1.2 * n, allocated=25.0))
+    assert residue.causes[0].cause == "sleep_residue"
+    assert [one.key for one in residue.causes[0].evidence] == ["residue_rises", "allocated_flat"]
+    leak = fired(lambda n: Shape(base=30 + 1.2 * n, residue=8 + 1.2 * n, allocated=25.0 + 1.2 * n))
+    assert leak.causes[0].cause == "leak"
+
+
+def test_peaks_that_follow_the_lengths_are_no_leak() -> None:
+    def longer(number: int) -> Shape:
+        work = 20 + 2.0 * number
+        peaks = {"rollout": 30.0, "old_log_prob": work / 2, "update_actor": work, "update_weights": 5.0}
+        return Shape(peaks=peaks, length=1000 + 100.0 * number, allocated=20 + work)
+
+    first = fired(longer, 26).causes[0]
+    assert (first.cause, first.phase) == ("length_growth", "update_actor")
+
+
+def test_a_steady_run_is_told_by_its_highest_phase() -> None:
+    peaks = {"rollout": 30.0, "old_log_prob": 20.0, "update_actor": 45.0, "update_weights": 5.0}
+    causes = fired(lambda _: Shape(peaks=peaks, allocated=70.0), 8).causes
+    assert {one.cause for one in causes[:2]} == {"actor_update", "entropy_logits"}
+    assert causes[0].phase == "update_actor"
+
+
+def test_the_failure_names_the_phase() -> None:
+    story = Story(shipped("out_of_memory")).event(CONFIG)
+    tell_steps(story, 6, lambda _: Shape())
+    story.event(wire.DeviceOom(error="OutOfMemoryError", gpu="0", phase="rollout", tried_bytes=GIB))
+    assert story.heard[-1].causes[0].cause == "rollout_kv_budget"
+
+
+@pytest.mark.parametrize("alert", ["agent_silent", "gpu_lost"])
+def test_what_is_not_of_memory_has_no_cause(alert: str) -> None:
+    story = Story(shipped(alert)).used(40)
+    story.sample(wire.GpuSample(gpu="0", status="lost")).wait(60)
+    assert [one.causes for one in story.heard] == [()]
+
+
+def test_the_causes_stay_with_the_alert_to_its_end() -> None:
+    story = Story(rules_of(HIGH)).event(CONFIG)
+    tell_steps(story, 20, lambda n: Shape(base=30 + 1.2 * n, residue=8 + 1.2 * n, allocated=25.0))
+    story.wait(3600, lambda s: s.used(20))
+    firing, *_, resolved = story.heard
+    assert resolved.state == "resolved"
+    assert resolved.causes == firing.causes != ()
+
+
+def test_a_defect_in_finding_the_causes_costs_the_causes_alone() -> None:
+    def broken(*_: object) -> tuple[wire.Cause, ...]:
+        raise ZeroDivisionError
+
+    story = Story(rules_of(HIGH))
+    story.engine = Engine(rules_of(HIGH), diagnose=broken)
+    story.hello("n")
+    story.wait(10, lambda s: s.used(78))
+    assert story.states == ["firing"]
+    assert [type(failure.error) for failure in story.engine.failures] == [ZeroDivisionError]
+
+
+def test_causes_are_as_they_were_after_a_restart() -> None:
+    before = fired(lambda n: Shape(base=30 + 1.2 * n, residue=8 + 1.2 * n, allocated=25.0))
+    story = Story(rules_of(HIGH))
+    story.engine.restore([before], before.at)
+    assert [one.causes for one in story.engine.episodes()] == [before.causes]
+
+
+# ---------------------------------------------------------------- who holds the memory
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("ray::TaskRunner.run", "driver"),
+        ("ray::WorkerDict.actor_rollout_update_actor", "worker"),
+        ("VLLM::EngineCore_DP0", "engine"),
+        ("sglang::scheduler_TP0", "engine"),
+        ("raylet", "object_store"),
+        ("python serve.py", "other"),
+    ],
+)
+def test_a_process_of_the_host_is_known_by_what_it_calls_itself(name: str, kind: str) -> None:
+    assert kind_of_name(name) == kind
+
+
+def test_a_process_that_nothing_ties_to_the_run_is_a_stranger_only_beside_the_runs_own() -> None:
+    unknown = wire.GpuProcess(pid=1, used_bytes=GIB, name="python serve.py")
+    ours = wire.GpuProcess(pid=2, used_bytes=GIB, name="ray::WorkerDict", run="r")
+    assert [kind for kind, _, _ in of_gpu([unknown], "r")] == ["unknown"]
+    assert [kind for kind, _, _ in of_gpu([unknown, ours], "r")] == ["stranger", "trainer"]
+    assert kind_on_gpu(wire.GpuProcess(pid=3, run="other"), "r") == "stranger"
+    assert kind_on_gpu(wire.GpuProcess(pid=4, role="rollout"), "r") == "engine"
+
+
+def test_a_kind_is_compared_by_its_floors_and_one_that_comes_later_held_nothing_before() -> None:
+    parts = Parts()
+    for second in range(0, 1200, 10):
+        swing = 20 * (second % 120 < 60)
+        late = [("stranger", 5.0, "late")] if second >= 600 else []
+        parts.observe(second, [("trainer", 30.0 + swing, "w"), ("engine", 10.0 + second / 100, "e"), *late])
+    rises = {part.kind: part.rise_bytes for part in parts}
+    assert rises["trainer"] == 0
+    assert rises["engine"] == pytest.approx(8, abs=1)
+    assert rises["stranger"] == 5
+    parts.observe(1200, [])
+    assert list(parts) == []
+
+
+def test_an_alert_may_have_no_cause_that_can_be_told() -> None:
+    story = Story(rules_of(HIGH)).wait(10, lambda s: s.used(78))
+    assert [one.causes for one in story.heard] == [()]
