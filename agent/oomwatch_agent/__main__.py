@@ -4,22 +4,29 @@ import asyncio
 import functools
 import logging
 import os
+import queue
 import secrets
 import signal
 import sys
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from oomwatch import __version__, wire
 from oomwatch.options import SettingError
+from oomwatch_agent.acts.watched import Watched
 from oomwatch_agent.assemble import decided, sources
 from oomwatch_agent.check import check
 from oomwatch_agent.link import LinkError
 from oomwatch_agent.outbox import Outbox
 from oomwatch_agent.pace import Pace
+from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.sampler import Sampler
-from oomwatch_agent.settings import AgentSettings, Invocation, load
+from oomwatch_agent.settings import AgentSettings, Invocation, load, permit
 from oomwatch_agent.uplink import Uplink
+
+if TYPE_CHECKING:
+    from oomwatch_agent.acts.desk import Desk
 
 FIRST_ANSWERS_SECONDS = 2.0
 GOODBYE_SECONDS = 3.0
@@ -65,9 +72,13 @@ class Agent:
     def __init__(self, settings: AgentSettings) -> None:
         self.settings = settings = decided(settings)
         answer_within = min(ANSWER_WITHIN_LONGEST_SECONDS, ANSWER_WITHIN_RATIO * settings.interval)
-        self.sampler = Sampler(sources(settings), run=settings.run, answer_within_seconds=answer_within)
+        self._asking = Asking(interval_seconds=settings.interval)
+        self.sampler = Sampler(sources(settings, self._asking), run=settings.run, answer_within_seconds=answer_within)
         self._session = secrets.token_hex(8)
         self._outbox = Outbox()
+        self._watched = Watched()
+        self._acted: queue.SimpleQueue[wire.Event] = queue.SimpleQueue()
+        self._desk: Desk | None = None
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
@@ -76,12 +87,15 @@ class Agent:
         pace = Pace(self.settings.node, self.settings.interval)
         # At once, and with time for the sources to open, so that the first hello has the facts.
         await self._read(slow=pace.take(time.time()), within_seconds=FIRST_ANSWERS_SECONDS)
-        uplink = Uplink(self.settings.server, self._outbox, self.hello, token=self.settings.token)
+        uplink = Uplink(
+            self.settings.server, self._outbox, self.hello, token=self.settings.token, on_act=self._take_act
+        )
         talking = asyncio.create_task(uplink.run())
         try:
             while await self._sleep(pace.seconds_to_next(time.time())):
                 await self._read(slow=pace.take(time.time()))
                 uplink.wake()
+            await self._end_acts()
             await self._say_goodbye(uplink)
         finally:
             talking.cancel()
@@ -106,9 +120,29 @@ class Agent:
         collect = functools.partial(self.sampler.collect, time.time(), slow=slow, within_seconds=within_seconds)
         collected = await asyncio.get_running_loop().run_in_executor(None, collect)
         now = time.monotonic()
+        self._watched.see(collected.sample)
+        self._add_acted(now)
         for event in collected.events:
             self._outbox.add(event, now)
         self._outbox.add(collected.sample, now)
+
+    def _take_act(self, request: wire.ActRequest) -> None:
+        if self._desk is None:
+            from oomwatch_agent.acts.desk import Desk  # noqa: PLC0415 - memory: it is seldom wanted
+
+            self._desk = Desk(permit(self.settings), self._watched, self._asking, self._acted.put)
+        self._desk.take(request)
+
+    def _add_acted(self, now: float) -> None:
+        while not self._acted.empty():
+            self._outbox.add(self._acted.get(), now)
+
+    async def _end_acts(self) -> None:
+        """What is going on comes to an end, which the server is told too."""
+        self._asking.close()
+        if self._desk is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._desk.close)
+        self._add_acted(time.monotonic())
 
     async def _sleep(self, seconds: float) -> bool:
         """False when the agent is asked to stop."""

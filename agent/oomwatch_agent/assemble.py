@@ -10,6 +10,7 @@ import msgspec
 from oomwatch import wire
 from oomwatch_agent.cards import makers
 from oomwatch_agent.own_patterns import OwnPatterns
+from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.settings import AgentSettings
 from oomwatch_agent.source import Reading, Source, SourceMissingError
 
@@ -32,8 +33,8 @@ def decided(settings: AgentSettings) -> AgentSettings:
     return settings
 
 
-def sources(settings: AgentSettings) -> list[Source]:
-    """The sources that the settings (`decided`) ask for."""
+def sources(settings: AgentSettings, asking: Asking | None = None) -> list[Source]:
+    """The sources that the settings (`decided`) ask for. `asking`: the way to ask something of probes."""
     if settings.simulate != "off":
         return [_simulation(settings, settings.simulate)]
     # Ray's own files before the driver's log, which repeats them with less in it (dedup.py keeps what comes first).
@@ -42,7 +43,7 @@ def sources(settings: AgentSettings) -> list[Source]:
         *_accelerators(),
         _host(),
         *_engines(settings),
-        *_probe(settings),
+        *_probe(settings, asking),
         *_ray(settings, own),
         *_logs(settings, own),
     ]
@@ -102,12 +103,12 @@ def _engines(settings: AgentSettings) -> list[Source]:
     return [EngineMetricsSource(settings.engine_metrics, settings.run)]
 
 
-def _probe(settings: AgentSettings) -> list[Source]:
+def _probe(settings: AgentSettings, asking: Asking | None) -> list[Source]:
     if settings.probe == "off":
         return []
     from oomwatch_agent.probe.source import ProbeSource  # noqa: PLC0415
 
-    return [ProbeSource(settings.probe)]
+    return [ProbeSource(settings.probe, asking=asking)]
 
 
 def _logs(settings: AgentSettings, own: OwnPatterns | None) -> list[Source]:

@@ -1,8 +1,10 @@
 """The agent's settings: from flags, environment, YAML file and defaults, read and checked once at the start."""
 
 import argparse
+import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -11,6 +13,7 @@ import msgspec
 from oomwatch import __version__, wire
 from oomwatch.options import Resolved, SettingError, add_options, option, resolve
 from oomwatch.units import Duration
+from oomwatch_agent.acts.permit import AUTO_FOLDER, Permit
 from oomwatch_agent.engines.fetch import endpoint
 from oomwatch_agent.own_patterns import OwnPattern, mistake_in
 from oomwatch_agent.scenario import SCENARIOS
@@ -21,8 +24,10 @@ _DEFAULT_PORT = 8642
 _SCHEMES = {"ws": "ws", "http": "ws", "wss": "wss", "https": "wss"}
 _INTERVAL_BOUNDS_SECONDS = (0.1, 3600.0)
 _MAX_SIMULATED_GPUS = 64
+_HOOK_BOUNDS_SECONDS = (1.0, 3600.0)
 
 LogFrom: TypeAlias = Literal["auto", "start", "now"]
+ActName: TypeAlias = Literal["memory_snapshot", "stacks", "hook"]  # wire.ACTS
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 
 _DESCRIPTION = """\
@@ -79,6 +84,17 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         str,
         option("socket that probes within the trainer send to: auto, off, or a path", metavar="auto|off|PATH"),
     ] = "auto"
+    allow_acts: Annotated[
+        tuple[ActName, ...],
+        option(
+            "what a server may have done here before a process dies: memory_snapshot, stacks, hook", metavar="ACT,..."
+        ),
+    ] = ()
+    hook: Annotated[Path | None, option("your own executable for the act hook; an absolute path", metavar="PATH")] = (
+        None
+    )
+    hook_limit: Annotated[Duration, option("time after which the hook is killed", metavar="SECONDS")] = Duration(60)
+    acts_dir: Annotated[str, option("folder for the files that acts write", metavar="auto|DIR")] = "auto"
     patterns: Annotated[
         tuple[OwnPattern, ...],
         option("your own log lines, in the settings file only: name, contains, match", only_in_file=True),
@@ -96,6 +112,14 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     log_level: Annotated[
         LogLevel, option("how much the agent says: debug, info, warning or error", metavar="LEVEL")
     ] = "info"
+
+
+def permit(settings: AgentSettings) -> Permit:
+    """What the settings allow a server to have done on this node."""
+    folder = AUTO_FOLDER.format(uid=os.geteuid()) if settings.acts_dir == "auto" else settings.acts_dir
+    return Permit(
+        acts=settings.allow_acts, folder=Path(folder), hook=settings.hook, hook_seconds=float(settings.hook_limit)
+    )
 
 
 class Invocation(NamedTuple):
@@ -186,9 +210,20 @@ def _mistakes(settings: AgentSettings) -> list[tuple[str, str]]:
         ("simulate_speed", 0.01 <= settings.simulate_speed <= 1000, "must be 0.01 to 1000"),  # noqa: PLR2004
         ("log", settings.log.count("-") <= 1, "standard input can be followed once only"),
         ("patterns", mistake_in(settings.patterns) is None, mistake_in(settings.patterns) or ""),
+        ("allow_acts", "hook" not in settings.allow_acts or settings.hook is not None, "hook needs --hook PATH"),
+        ("hook", settings.hook is None or _can_be_run(settings.hook), f"{settings.hook} {_NO_HOOK}"),
+        ("hook_limit", _HOOK_BOUNDS_SECONDS[0] <= settings.hook_limit <= _HOOK_BOUNDS_SECONDS[1], "must be 1s to 1h"),
+        ("acts_dir", settings.acts_dir == "auto" or Path(settings.acts_dir).is_absolute(), "must be an absolute path"),
         *[("engine_metrics", False, mistake) for mistake in _engine_mistakes(settings.engine_metrics)],
     ]
     return [(name, sentence) for name, fits, sentence in checks if not fits]
+
+
+_NO_HOOK = "is no absolute path of a file that can be executed"
+
+
+def _can_be_run(path: Path) -> bool:
+    return path.is_absolute() and path.is_file() and os.access(path, os.X_OK)
 
 
 def _engine_mistakes(wanted: Sequence[str]) -> Iterator[str]:

@@ -26,7 +26,8 @@ logger = logging.getLogger(__name__)
 class Uplink:
     """One agent's way to one server. `introduce` gives the hello as of now. `run` is the only task that talks.
 
-    `clock` never jumps: against it is seen that the wall clock, which `introduce` reads, was set.
+    `on_act` takes what the server asks to have done, and never waits. `clock` never jumps: against it is seen that the
+    wall clock, which `introduce` reads, was set.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Uplink:
         introduce: Callable[[], wire.Hello],
         *,
         token: str | None = None,
+        on_act: Callable[[wire.ActRequest], None] | None = None,
         jitter: random.Random | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
@@ -44,6 +46,7 @@ class Uplink:
         self._outbox = outbox
         self._introduce = introduce
         self._token = token
+        self._on_act = on_act
         self._backoff = Backoff(jitter or random.Random())  # noqa: S311 - spreads retries, guards nothing
         self._sleep = sleep
         self._clock = clock
@@ -159,6 +162,8 @@ class Uplink:
                 self._outbox.acknowledge(message.seq)
                 self._backoff.reset()  # not at the welcome: a server that falls right after it must not be hammered
                 self._stored.set()
+            elif isinstance(message, wire.ActRequest) and self._on_act is not None:
+                self._on_act(message)
             else:
                 self._count_unknown(message)
 

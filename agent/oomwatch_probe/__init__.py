@@ -8,8 +8,8 @@ in is little:
     Its thread starts when the program imports torch, and dies with it; OOMWATCH_PROBE=0 keeps all of it away.
 
 How to get it into a training is told in docs/howto/probe.md. Files: this one starts it, `sampling` is its thread,
-`torch_memory` reads, `identity` says who reads, `sender` sends. The syntax stays within Python 3.8: trainers' images
-are not always new.
+`torch_memory` reads, `identity` says who reads, `sender` sends; `asked` does what an agent asks of it, with `history`
+and `stacks`. The syntax stays within Python 3.8: trainers' images are not always new.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import oomwatch_probe
+from oomwatch_probe.asked import ask_name
 
 REFRESH_SECONDS = 30.0  # a Ray worker's title changes with what it does
 _MAX_TEXT = 200
@@ -33,6 +34,7 @@ class Identity:
 
     def __init__(self) -> None:
         self._started_at = time.time()
+        self.ask_name = ask_name(os.getpid(), self._started_at)
         self._looked_at: float | None = None
         self._known: dict[str, Any] = {}
         self._role: str | None = None

@@ -8,6 +8,7 @@ import sys
 from _thread import LockType
 
 from oomwatch_probe import allocate_lock, start_new_thread
+from oomwatch_probe.asked import Asked
 from oomwatch_probe.identity import Identity
 from oomwatch_probe.sender import listeners, message, send
 from oomwatch_probe.torch_memory import TorchMemory, initialised_cuda
@@ -28,6 +29,7 @@ class Sampling:
         self._stop = allocate_lock()
         self._identity = Identity()
         self._torch = TorchMemory()
+        self._asked = Asked()
 
     def start(self) -> None:
         """Start the thread unless it runs. Where another thread is just starting it, there is nothing to do."""
@@ -66,7 +68,8 @@ class Sampling:
         paths = listeners() if cuda is not None else []
         if cuda is not None and paths:
             devices = self._torch.read(cuda)
-            send(message(self._identity.now(self._errors + self._torch.errors), devices), paths)
+            answers = self._asked.look(self._identity.ask_name, paths, cuda)
+            send(message(self._identity.now(self._errors + self._torch.errors), devices, answers), paths)
 
     def _run(self, stop: LockType) -> None:
         try:

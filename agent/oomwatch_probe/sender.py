@@ -28,9 +28,10 @@ def listeners() -> list[str]:
     return [path for path, owner in places if _belongs_to(path, owner)]
 
 
-def message(identity: dict[str, Any], devices: list[dict[str, Any]]) -> bytes:
-    """One datagram: JSON of who this is and of each of its devices."""
-    return json.dumps(dict(identity, devices=devices), separators=(",", ":")).encode("ascii")
+def message(identity: dict[str, Any], devices: list[dict[str, Any]], answers: list[dict[str, Any]]) -> bytes:
+    """One datagram: JSON of who this is, of each of its devices, and of what it was asked to do, if anything."""
+    more = {"acts": answers} if answers else {}
+    return json.dumps(dict(identity, devices=devices, **more), separators=(",", ":")).encode("ascii")
 
 
 def send(content: bytes, paths: list[str]) -> int:

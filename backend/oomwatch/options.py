@@ -169,7 +169,14 @@ def _is_list(annotation: Any) -> bool:
     return typing.get_origin(_bare(annotation)) in (tuple, list)
 
 
+def _is_list_of_words(annotation: Any) -> bool:
+    """Whether it is a list of which each is one of a few words."""
+    return _is_list(annotation) and typing.get_origin(typing.get_args(_bare(annotation))[0]) is typing.Literal
+
+
 def _convert(raw: Any, annotation: Any, place: str) -> Any:
+    if _is_list_of_words(annotation) and isinstance(raw, list):
+        raw = [word for part in raw for word in str(part).split(",")]  # of a flag; no such word has a comma
     if _is_list(annotation) and isinstance(raw, str):
         raw = [part.strip() for part in raw.split(",") if part.strip()]
     try:

@@ -417,6 +417,17 @@ class RunNamed(_Body, frozen=True, kw_only=True, tag="run_named"):
     provisional: Name
 
 
+class ActDone(_Body, frozen=True, kw_only=True, tag="act_done"):
+    """An act that the server asked for is over, or is refused: `ok` says which, `detail` says it in words."""
+
+    id: Name  # of the request
+    act: Name
+    ok: bool
+    detail: Text | None = None
+    path: Text | None = None  # a file on the node, or the folder of several
+    seconds: Seconds | None = None
+
+
 EventBody: TypeAlias = (
     Step
     | TorchMemory
@@ -433,6 +444,7 @@ EventBody: TypeAlias = (
     | Config
     | Probe
     | RunNamed
+    | ActDone
 )
 
 
@@ -497,7 +509,25 @@ class Ack(_Message, frozen=True, kw_only=True, tag="ack"):
     seq: Seq
 
 
-ServerMessage: TypeAlias = Welcome | Refused | Ack
+# What an agent can be asked to do before a process dies. It does only what its own --allow-acts permits.
+ACTS = ("memory_snapshot", "stacks", "hook")
+ACTS_MAX = 16  # in one request
+
+
+class ActRequest(_Message, frozen=True, kw_only=True, tag="act"):
+    """A critical alert fired whose rule says `before_it_dies`: do this on your node, and tell of each act (act_done).
+
+    Which processes are meant the agent sees for itself: those on `gpu`, or of the alert's run where there is none.
+    """
+
+    id: Name  # the same alert is asked for once only
+    alert: "Alert"
+    acts: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=ACTS_MAX)]
+    gpu: Name | None = None
+    step_seconds: Seconds | None = None  # what a step of the run usually takes
+
+
+ServerMessage: TypeAlias = Welcome | Refused | Ack | ActRequest
 
 
 # ---------------------------------------------------------------- alerts
@@ -595,7 +625,7 @@ class Outcome(_Value, frozen=True, kw_only=True):
 class Act(_Value, frozen=True, kw_only=True):
     """Something that was done on a node because of an alert, before the process dies, and where its result lies."""
 
-    act: Name  # "memory_snapshot", "stacks" or "hook"
+    act: Name  # one of ACTS
     at: UnixSeconds
     node: Name
     ok: bool

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from oomwatch.options import SettingError
-from oomwatch_agent.settings import AgentSettings, load, server_url
+from oomwatch_agent.settings import AgentSettings, load, permit, server_url
 
 
 def _settings(*argv: str, **environ: str) -> AgentSettings:
@@ -102,6 +102,10 @@ def test_the_settings_in_force_are_shown_with_their_origin() -> None:
         (["--log", "-", "--log", "-"], "flag --log: standard input can be followed once only"),
         (["--engine-metrics", "on"], 'flag --engine-metrics: "on" is no address of an engine'),
         (["--engine-metrics", "off", "--engine-metrics", "auto"], 'flag --engine-metrics: "off" stands alone'),
+        (("--allow-acts", "reboot"), "flag --allow-acts: Invalid enum value 'reboot'"),
+        (("--allow-acts", "stacks,hook"), "flag --allow-acts: hook needs --hook PATH"),
+        (("--hook-limit", "2h"), "flag --hook-limit: must be 1s to 1h"),
+        (("--acts-dir", "acts"), "flag --acts-dir: must be an absolute path"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named_with_what_would_be_right(argv: Sequence[str], sentence: str) -> None:
@@ -118,6 +122,29 @@ def test_help_names_every_setting_and_ends_with_examples(capsys: pytest.CaptureF
         assert flag in text
     assert "OOMWATCH_SERVER; default: ws://127.0.0.1:8642" in text
     assert text.index("examples:") > text.index("--log-level")
+
+
+def test_acts_are_permitted_one_by_one_or_in_a_list_and_none_by_itself(tmp_path: Path) -> None:
+    assert permit(_settings()).acts == ()
+    both = ("memory_snapshot", "stacks")
+    assert _settings("--allow-acts", "memory_snapshot,stacks").allow_acts == both
+    assert _settings("--allow-acts", "memory_snapshot", "--allow-acts", "stacks").allow_acts == both
+    assert _settings(OOMWATCH_ALLOW_ACTS="memory_snapshot, stacks").allow_acts == both
+    file = tmp_path / "agent.yaml"
+    file.write_text("allow_acts: [memory_snapshot, stacks]\nacts_dir: /srv/acts\n")
+    allowed = permit(_settings("--config", str(file)))
+    assert (allowed.acts, allowed.folder) == (both, Path("/srv/acts"))
+
+
+def test_a_hook_is_a_file_that_can_be_executed(tmp_path: Path) -> None:
+    hook = tmp_path / "save-checkpoint"
+    hook.touch(mode=0o755)
+    allowed = permit(_settings("--allow-acts", "hook", "--hook", str(hook), "--hook-limit", "2m"))
+    assert (allowed.hook, allowed.hook_seconds) == (hook, 120.0)
+    hook.chmod(0o644)
+    for path in (hook, tmp_path / "gone", tmp_path, Path("save-checkpoint")):
+        with pytest.raises(SettingError, match=r"flag --hook: .* is no absolute path of a file that can be executed"):
+            _settings("--hook", str(path))
 
 
 def test_check_is_asked_for_by_a_flag() -> None:

@@ -83,11 +83,14 @@ class Ear:
     """An agent's source, and what it has heard."""
 
     def __init__(self, path: Path) -> None:
-        self.source = ProbeSource(str(path))
+        self.source = self._make(path)
         self.source.open()
         self.found: list[Found] = []
         self.torch: tuple[wire.TorchSample, ...] = ()
         self.told: wire.SourceFacts | None = None
+
+    def _make(self, path: Path) -> ProbeSource:
+        return ProbeSource(str(path))
 
     def listen(self) -> None:
         reading = self.source.read(slow=False)

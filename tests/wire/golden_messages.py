@@ -101,6 +101,14 @@ BODIES: dict[str, wire.EventBody] = {
     ),
     "probe": wire.Probe(door="verl.plugins", torch_version="2.13.0", world_size=8, rank=3, role="actor", gpus=("3",)),
     "gpu_lost": wire.GpuLost(xid=79, pci_bus_id="0000:3b:00", gpu="3"),
+    "act_done": wire.ActDone(
+        id="9f3c0a1b2c3d4e5f",
+        act="memory_snapshot",
+        ok=True,
+        detail="process 25520: 91 s of history, 38.4 MiB",
+        path="/srv/acts/20261130T095326Z-memory_forecast-9f3c0a1b2c3d4e5f/memory_snapshot-25520",
+        seconds=93.5,
+    ),
     "run_named": wire.RunNamed(provisional="session_2026-11-29_09-42-00_123456_395 job 01000000"),
 }
 SAMPLE = wire.Sample(
@@ -205,4 +213,20 @@ MESSAGES: dict[str, wire.AgentMessage | wire.ServerMessage] = {
     "welcome": wire.Welcome(protocol=1, server_version="0.1.0", sent_at=1796000000.1, resume_after_seq=16),
     "refused": wire.Refused(reason=wire.RefusedReason.NODE_TAKEN, detail="another agent is called gpu-07", retry=True),
     "ack": wire.Ack(seq=17),
+    "act": wire.ActRequest(
+        id="9f3c0a1b2c3d4e5f",
+        alert=wire.Alert(
+            id="9f3c0a1b2c3d4e5f",
+            alert="memory_forecast",
+            severity="critical",
+            state="firing",
+            labels={"node": "gpu-07", "gpu": "3", "run": RUN},
+            started_at=1796000000.0,
+            fired_at=1796000005.0,
+            texts={"en": wire.AlertText(summary="GPU 3 of gpu-07 will be full in 4 steps", description="")},
+        ),
+        acts=wire.ACTS,
+        gpu="3",
+        step_seconds=94.0,
+    ),
 }

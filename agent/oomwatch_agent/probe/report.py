@@ -35,6 +35,16 @@ class DeviceMemory(msgspec.Struct, frozen=True, kw_only=True):
     ooms_total: wire.Count | None = None
 
 
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a process is with what it was asked to do (probe/asking.py)."""
+
+    id: _Text
+    act: _Text
+    state: _Text  # "working", "done" or "failed"
+    detail: _Text = ""
+    files: Annotated[tuple[_Text, ...], Meta(max_length=8)] = ()  # in the folder that it was given
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Who sends it, and what it holds where."""
 
@@ -51,6 +61,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     run: _Run | None = None
     visible_devices: _Text | None = None  # CUDA_VISIBLE_DEVICES as the process has it
     errors: wire.Count = 0  # what went wrong within the probe since it started
+    acts: Annotated[tuple[Answer, ...], Meta(max_length=8)] = ()
 
     def gpu_names(self) -> tuple[str | None, ...]:
         """What each of the devices is called outside of the process, as far as the process can tell.

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from oomwatch import wire
+from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.probe.receiver import MAX_SENDERS, Datagram, ProbeSocket, listen, listen_at, usual_places
 from oomwatch_agent.probe.report import DeviceMemory, Report, decode
 from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
@@ -44,7 +45,9 @@ class ProbeSource:
         *,
         clock: Callable[[], float] = time.monotonic,
         processes: Processes | None = None,
+        asking: Asking | None = None,
     ) -> None:
+        self._asking = asking
         self._named = None if where == "auto" else Path(where)
         self._clock = clock
         self._processes = processes or Processes()
@@ -60,6 +63,8 @@ class ProbeSource:
             self._socket = listen_at(self._named) if self._named else listen(usual_places(uid), uid)
         except OSError as error:
             raise SourceMissingError(f"no probe is listened to ({error})") from error
+        if self._asking is not None:
+            self._asking.clear(self._socket.path.parent)
         self._facts = self._look()
         return self._facts
 
@@ -69,6 +74,8 @@ class ProbeSource:
         listening = self._listening(check=slow)
         found = tuple(found for datagram in listening.take() for found in self._take(datagram, now))
         self._forget(now)
+        if self._asking is not None:
+            self._asking.hear(listening.path.parent, {pid: guest.report for pid, guest in self._guests.items()})
         before, self._facts = self._facts, self._look()
         torch = tuple(sample for pid, guest in self._guests.items() for sample in _samples(pid, guest))
         identities = tuple(_identity(pid, guest) for pid, guest in self._guests.items()) if slow or found else ()

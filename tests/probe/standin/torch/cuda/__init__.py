@@ -3,6 +3,8 @@
 import os
 from typing import Any
 
+from torch.cuda import memory as memory
+
 touched: list[str] = []
 _initialized_in = 0
 devices: list[dict[str, Any]] = []
