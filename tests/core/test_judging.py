@@ -5,7 +5,7 @@ from tests.core.story import CARD_BYTES, Story, rules_of
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import News, Scope, Subject
+from oomwatch.core.records import Channel, News, Scope, Subject
 from oomwatch.core.rule import Override, Rule, RuleSet
 from oomwatch.core.verdict import INACTIVE, Verdict
 
@@ -19,6 +19,7 @@ class Listener(Struct, frozen=True):
     scopes: tuple[Scope, ...] = ("gpu",)
     hears: tuple[News, ...] = ("events",)
     fails: bool = False
+    predicts: Channel | None = None
 
     def judge(self, _fleet: Fleet, subject: Subject, now: float) -> Verdict:
         self.asked.append((now, subject))

@@ -14,7 +14,8 @@ from oomwatch import wire
 
 ROW = [
     *("id", "alert", "severity", "state", "labels", "started_at", "ended_at", "value", "summary", "description"),
-    *("advice", "fired_at", "limit", "unit", "stale", "simulated", "facts", "reason"),
+    *("advice", "fired_at", "limit", "unit", "stale", "simulated", "facts", "reason", "lowered_from", "causes"),
+    *("remedies", "outcome", "acts"),
 ]
 
 

@@ -19,6 +19,7 @@ class Broken(Struct, frozen=True):
 
     scopes: tuple[str, ...] = ("gpu",)
     hears: tuple[str, ...] = ("readings",)
+    predicts: None = None
 
     def judge(self, _fleet: Fleet, subject: Subject, _now: float) -> Verdict:
         if subject.name == "gpu-07":

@@ -8,7 +8,7 @@ replay and the tests all come through here.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from oomwatch import wire
 from oomwatch.core.diagnosis import Diagnose, diagnose
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.lifecycle import Episode, Key, Lifecycle
+from oomwatch.core.outcome import Outcomes
 from oomwatch.core.records import News, Scope, Subject
 from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.core.verdict import UNKNOWN, Verdict
@@ -54,11 +55,13 @@ class Engine:
         self._diagnose = diagnose
         self.failures: deque[Failure] = deque(maxlen=FAILURES_KEPT)  # whoever has seen to them clears them
         self._lifecycle = Lifecycle()
+        self._outcomes = Outcomes(self.fleet)
         self._grid_at: float | None = None
         self._take_rules(rules)
 
     def _take_rules(self, rules: RuleSet) -> None:
         self.rules = rules
+        self._predicts = {rule.key: rule.predicts for rule in rules.rules}
         self._by_scope = {scope: [rule for rule in rules.in_use() if scope in rule.scopes] for scope in SCOPES}
         self._hearing = {
             news: {scope: [rule for rule in self._by_scope[scope] if rules.hears(rule, news)] for scope in SCOPES}
@@ -72,9 +75,26 @@ class Engine:
         """Take a message of `node` in. Before its first hello a node is unknown, and what it says is dropped."""
         transitions: list[wire.Transition] = []
         subjects, news = self._take_in(message, node, now)
+        if isinstance(message, wire.Event):
+            transitions += self._became(self._outcomes.observe, message, subjects, now)
         for subject in subjects:
             transitions += self._judge(subject, news, now)
+        return self._noted(transitions)
+
+    def _noted(self, transitions: list[wire.Transition]) -> list[wire.Transition]:
+        """Have what becomes of these watched."""
+        for one in transitions:
+            channel = self._predicts.get(f"{one.alert}/{one.lowered_from or one.severity}")
+            self._outcomes.note(one, channel, _subject_of(one))
         return transitions
+
+    def _became(self, tell: Callable[..., list[wire.Transition]], *told: object) -> list[wire.Transition]:
+        """What became of earlier warnings. A defect in that must not take along what the rules found."""
+        try:
+            return tell(*told)
+        except Exception as error:
+            self.failures.append(Failure("the outcome of warnings", Subject("run", ""), error))
+            return []
 
     def _take_in(self, message: wire.AgentMessage, node: str, now: float) -> tuple[Sequence[Subject], tuple[News, ...]]:
         """The subjects that a message concerns, and what it brings."""
@@ -105,8 +125,9 @@ class Engine:
         transitions: list[wire.Transition] = []
         for at in self._grid_until(now):
             for subject in self._subjects_on_grid():
-                transitions += self._judge(subject, TIME, at)
-            transitions += self._end_runs(at) + self._end_unwatched(at)
+                transitions += self._noted(self._judge(subject, TIME, at))
+            transitions += self._noted(self._end_runs(at) + self._end_unwatched(at))
+            transitions += self._became(self._outcomes.advance, at)
         return transitions
 
     def _grid_until(self, now: float) -> Iterator[float]:
@@ -221,33 +242,42 @@ class Engine:
         self._take_rules(rules)
         scopes = {rule.key: rule.scopes for rule in rules.in_use()}
         gone = [key for key in self._lifecycle.open_keys() if key.subject.scope not in scopes.get(key.rule, ())]
-        return [ended for key in gone if (ended := self._lifecycle.end(key, now, "rule removed"))]
+        return self._noted([ended for key in gone if (ended := self._lifecycle.end(key, now, "rule removed"))])
 
-    def restore(self, firing: Iterable[wire.Transition], now: float) -> list[wire.Transition]:
+    def restore(self, told: Iterable[wire.Transition], now: float) -> list[wire.Transition]:
         """Continue the alerts that were open before a restart; those whose rule is gone are resolved.
 
-        Call it after the stored messages have been taken in with `recall`, so that subjects are known.
+        `told`: every transition of the alerts that are open, or whose outcome is not known yet, in their order. Call it
+        after the stored messages have been taken in with `recall`, so that subjects are known.
         """
-        by_key = {rule.key: rule for rule in self.rules.in_use()}
-        resolved: list[wire.Transition] = []
-        for transition in firing:
-            subject = _subject_of(transition)
-            severity = transition.lowered_from or transition.severity
-            rule = by_key.get(f"{transition.alert}/{severity}")
-            orphan = Rule(alert=transition.alert, severity=severity, when=())
-            self._lifecycle.restore(rule or orphan, subject, transition, now)
-            ended = None if rule else self._lifecycle.end(Key(orphan.key, subject), now, "rule removed")
-            resolved += [ended] if ended else []
-        return resolved
+        stories: dict[str, list[wire.Transition]] = {}
+        for transition in self._noted(list(told)):
+            if transition.change in ("state", "severity"):
+                stories.setdefault(transition.id, []).append(transition)
+        resolved = [self._continue(story, now) for story in stories.values() if story[-1].state == "firing"]
+        return self._noted([one for one in resolved if one is not None])
+
+    def _continue(self, story: Sequence[wire.Transition], now: float) -> wire.Transition | None:
+        """Open an alert as it was last told of; the transition that ends it where its rule is gone."""
+        last = story[-1]
+        fired_at = next(one.at for one in story if one.state == "firing")
+        subject, severity = _subject_of(last), last.lowered_from or last.severity
+        key = f"{last.alert}/{severity}"
+        rule = next((one for one in self.rules.in_use() if one.key == key), None)
+        orphan = Rule(alert=last.alert, severity=severity, when=())
+        self._lifecycle.restore(rule or orphan, subject, last, fired_at, now)
+        return None if rule else self._lifecycle.end(Key(orphan.key, subject), now, "rule removed")
 
     def recall(self, message: wire.AgentMessage, node: str, now: float) -> None:
         """Take a stored message in without judging: what it says was judged when it was new."""
-        self._take_in(message, node, now)
+        subjects, _ = self._take_in(message, node, now)
+        if isinstance(message, wire.Event):
+            self._outcomes.remember(message, subjects)
 
     def retire(self, node: str, now: float) -> list[wire.Transition]:
         """A person says that a node is gone for good: end its alerts and forget it."""
         keys = [key for key in self._lifecycle.open_keys() if key.subject.scope != "run" and key.subject.name == node]
-        ended = [ended for key in keys if (ended := self._lifecycle.end(key, now, "node removed"))]
+        ended = self._noted([ended for key in keys if (ended := self._lifecycle.end(key, now, "node removed"))])
         self.fleet.nodes.pop(node, None)
         return ended
 
@@ -259,13 +289,16 @@ class Engine:
         """The server's clock was set by so much (negative: back). What was measured by it moves along."""
         self.fleet.shift(seconds)
         self._lifecycle.clock_jumped(seconds)
+        self._outcomes.clock_jumped(seconds)
         if self._grid_at is not None:
             self._grid_at += floor(seconds / GRID_SECONDS) * GRID_SECONDS
 
     def forget(self, before: float) -> tuple[list[str], list[str]]:
         """Drop what was last heard before a time and has nothing open; the names of the nodes and of the runs."""
         self._lifecycle.forget(before)
-        return self.fleet.forget(before, self._lifecycle.open)
+        forgotten = self.fleet.forget(before, self._lifecycle.open)
+        self._outcomes.forget()
+        return forgotten
 
     # ------------------------------------------------------------ views
 

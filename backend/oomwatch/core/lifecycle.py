@@ -176,11 +176,11 @@ class Lifecycle:
             del self.open[key.subject]
         return episode.transition("resolved", now, reason) if episode.fired_at is not None else None
 
-    def restore(self, rule: Rule, subject: Subject, firing: wire.Transition, now: float) -> None:
-        """Continue an alert that was open before a restart, under its id."""
+    def restore(self, rule: Rule, subject: Subject, firing: wire.Transition, fired_at: float, now: float) -> None:
+        """Continue an alert that was open before a restart, under its id and as it was last told of."""
         episode = Episode(rule, subject, firing.labels, firing.started_at)
         episode.id = firing.id
-        episode.fired_at = firing.at
+        episode.fired_at = fired_at
         episode.judged_at = now
         episode.lowered = firing.lowered_from is not None
         episode.causes, episode.remedies = firing.causes, firing.remedies

@@ -44,6 +44,11 @@ class StepHistory:
     def __len__(self) -> int:
         return len(self._records)
 
+    @property
+    def restarts(self) -> int:
+        """How often the run was seen to begin again."""
+        return self._segment
+
     def add(self, at: float, step: wire.Step, *, pid: int | None, backlog: bool) -> StepRecord | None:
         """Take a step in; None where it is one that is known already, to which it may add figures."""
         last = self._records[-1] if self._records else None

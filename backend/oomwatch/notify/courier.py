@@ -10,7 +10,7 @@ from oomwatch import wire
 from oomwatch.notify.backoff import pause_seconds
 from oomwatch.notify.channels import Channel
 from oomwatch.notify.config import NotifyConfig
-from oomwatch.notify.grouping import Group, TransitionKey
+from oomwatch.notify.grouping import Group, TransitionKey, is_news, severity_of
 from oomwatch.notify.outcome import Failed, Outcome, TryAgain
 from oomwatch.notify.pool import Pool
 
@@ -70,8 +70,12 @@ class Courier:
 
     def _wants(self, transition: wire.Transition) -> bool:
         config = self._channel.config
-        grave = wire.SEVERITIES.index(transition.severity) >= wire.SEVERITIES.index(config.severity)
-        return grave and (transition.state == "firing" or (transition.state == "resolved" and config.send_resolved))
+        grave = wire.SEVERITIES.index(severity_of(transition)) >= wire.SEVERITIES.index(config.severity)
+        return (
+            grave
+            and is_news(transition)
+            and (transition.state == "firing" or (transition.state == "resolved" and config.send_resolved))
+        )
 
     def status(self) -> ChannelStatus:
         return msgspec.structs.replace(

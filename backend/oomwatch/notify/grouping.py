@@ -37,10 +37,20 @@ def key_of(transition: wire.Transition) -> TransitionKey:
     return (transition.id, transition.state, transition.at)
 
 
+def is_news(transition: wire.Transition) -> bool:
+    """Whether people are to hear of it: of what adds to an alert, or lowers it, they are sent nothing."""
+    return transition.change == "state" or (transition.change == "severity" and transition.lowered_from is None)
+
+
+def severity_of(transition: wire.Transition) -> wire.Severity:
+    """The one that people were told: that of its rule, though it was lowered since."""
+    return transition.lowered_from or transition.severity
+
+
 def topic_of(transition: wire.Transition) -> Topic:
     run = transition.labels.get("run")
     node = None if run is not None else transition.labels.get("node")
-    return Topic(transition.alert, transition.severity, run, node, transition.simulated)
+    return Topic(transition.alert, severity_of(transition), run, node, transition.simulated)
 
 
 def group(transitions: Iterable[wire.Transition], *, merge_resolved: bool = True) -> list[Group]:

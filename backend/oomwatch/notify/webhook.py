@@ -17,7 +17,7 @@ from oomwatch import options, wire
 from oomwatch.catalogue import say
 from oomwatch.notify import http, words
 from oomwatch.notify.config import WebhookChannel
-from oomwatch.notify.grouping import Group
+from oomwatch.notify.grouping import Group, severity_of
 from oomwatch.notify.outcome import Outcome
 from oomwatch.notify.secret import Secret, find_secret
 from oomwatch.notify.words import Frame
@@ -89,7 +89,7 @@ def _group_labels(group: Group) -> dict[str, str]:
 
 
 def _labels(transition: wire.Transition) -> dict[str, str]:
-    return {**transition.labels, "alertname": transition.alert, "severity": transition.severity}
+    return {**transition.labels, "alertname": transition.alert, "severity": severity_of(transition)}
 
 
 def _annotations(transition: wire.Transition, frame: Frame) -> dict[str, str]:

@@ -7,7 +7,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.core.lifecycle import Episode
-from oomwatch.service.views import alert_view
+from oomwatch.service.story import alert_view, with_lasting, with_transition
 
 RETELL_SECONDS = 5.0  # a number that moves is told again so often
 NOTICEABLE_RATIO = 0.01  # ... if it has moved by so much of itself
@@ -35,22 +35,25 @@ class Board:
     def open(self) -> Iterator[wire.Alert]:
         return iter(self._open.values())
 
-    def remember_ended(self, alerts: Iterable[wire.Alert]) -> None:
-        """Alerts of an earlier life of the server, oldest first."""
+    def remember(self, alerts: Iterable[wire.Alert], now: float) -> None:
+        """Alerts of an earlier life of the server, open and ended ones, oldest first."""
         for alert in alerts:
-            self._end(alert)
+            self._keep(alert, now)
 
-    def take(self, transition: wire.Transition, now: float) -> wire.Alert:
-        """A transition, in words, that is being told."""
-        before = self._open.get(transition.id)
-        fired_at = before.fired_at if before else None
-        if transition.state == "resolved":
-            alert = alert_view(transition, fired_at=fired_at, ended_at=transition.at)
-            self._end(alert)
-            return alert
-        alert = alert_view(transition, fired_at=transition.at if transition.state == "firing" else None)
-        self._put(alert, now)
+    def take(self, transition: wire.Transition, now: float) -> wire.Alert | None:
+        """A transition, in words, that is being told. None: it adds to an alert that ended too long ago to be here."""
+        before = self._open.get(transition.id) or self._ended.get(transition.id)
+        if before is None and transition.change != "state":
+            return None
+        alert = with_transition(before, transition)
+        self._keep(alert, now)
         return alert
+
+    def _keep(self, alert: wire.Alert, now: float) -> None:
+        if alert.state == "resolved":
+            self._end(alert)
+        else:
+            self._put(alert, now)
 
     def refresh(self, episodes: Collection[Episode], now: float, *, except_for: frozenset[str]) -> list[wire.Alert]:
         """What changed without a transition: pending alerts that came or went, numbers, staleness.
@@ -80,7 +83,8 @@ class Board:
         """An open alert as it is now."""
         state: wire.AlertState = "pending" if episode.fired_at is None else "firing"
         said = self._words(episode.transition(state, now))
-        return alert_view(said, fired_at=episode.fired_at, stale=episode.is_stale)
+        alert = alert_view(said, fired_at=episode.fired_at, stale=episode.is_stale)
+        return with_lasting(alert, self._open.get(episode.id))
 
     def clock_jumped(self, seconds: float) -> None:
         """The server's clock was set by so much: when to tell again moves along."""

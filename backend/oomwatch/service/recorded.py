@@ -31,10 +31,10 @@ class RecordedEngine:
             self.recorder.advance(now)
         return self.engine.advance(now)
 
-    def restore(self, firing: Sequence[wire.Transition], now: float) -> list[wire.Transition]:
+    def restore(self, told: Sequence[wire.Transition], now: float) -> list[wire.Transition]:
         if self.recorder is not None:
-            self.recorder.restore(firing, now)
-        return self.engine.restore(firing, now)
+            self.recorder.restore(told, now)
+        return self.engine.restore(told, now)
 
     def replace_rules(self, rules: RuleSet, now: float) -> list[wire.Transition]:
         return self.engine.replace_rules(rules, now)

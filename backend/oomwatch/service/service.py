@@ -167,11 +167,14 @@ class Service:
         for node, message in messages:
             self._judge.recall(message, node, heard_at.get(node, self.started_at))
 
-    def restore(self, firing: Sequence[wire.Transition], ended: Iterable[wire.Alert]) -> None:
-        """Go on with the alerts that were open before a restart. `ended`: those that were over, oldest first."""
+    def restore(self, told: Sequence[wire.Transition], alerts: Iterable[wire.Alert]) -> None:
+        """Go on with the alerts that were open before a restart, or without an outcome yet.
+
+        `told`: all their transitions (core.engine.Engine.restore). `alerts`: what people were shown, oldest first.
+        """
         now = self._time.now()
-        self.board.remember_ended(ended)
-        self._announce(self._judge.restore(firing, now))
+        self.board.remember(alerts, now)
+        self._announce(self._judge.restore(told, now))
         self.board.refresh(self.engine.episodes(), now, except_for=self.journal.in_flight)
 
     # ------------------------------------------------------------ telling
@@ -196,7 +199,8 @@ class Service:
         now = self._time.now()
         with self.defects.going_on("showing alerts"):
             self._publish_changes(now)
-            self._audience.publish([wire.AlertChanged(alert=self.board.take(one, now)) for one in transitions])
+            alerts = [self.board.take(one, now) for one in transitions]
+            self._audience.publish([wire.AlertChanged(alert=alert) for alert in alerts if alert is not None])
         self._herald.offer(transitions)
 
     # ------------------------------------------------------------ showing

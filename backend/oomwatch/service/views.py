@@ -1,4 +1,4 @@
-"""What nodes and alerts look like to people: pure functions from the core's records to wire's views."""
+"""What nodes look like to people: pure functions from the core's records to wire's views."""
 
 from oomwatch import wire
 from oomwatch.core import allocator
@@ -127,27 +127,3 @@ def _mib(amount_bytes: int | None) -> int | None:
 
 def _percent(ratio: float | None) -> int | None:
     return None if ratio is None else round(ratio * PERCENT)
-
-
-def alert_view(
-    said: wire.Transition, *, fired_at: float | None, ended_at: float | None = None, stale: bool = False
-) -> wire.Alert:
-    """An alert as its latest transition, in words, tells it."""
-    return wire.Alert(
-        id=said.id,
-        alert=said.alert,
-        severity=said.severity,
-        state=said.state,
-        labels=said.labels,
-        started_at=said.started_at,
-        texts=said.texts,
-        fired_at=fired_at,
-        ended_at=ended_at,
-        value=said.value,
-        limit=said.limit,
-        unit=said.unit,
-        facts=said.facts,
-        stale=stale,
-        simulated=said.simulated,
-        reason=said.reason,
-    )

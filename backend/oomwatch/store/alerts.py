@@ -4,32 +4,48 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 import msgspec
-from sqlalchemy import Connection, Select, and_, delete, func, insert, or_, select
+from sqlalchemy import Column, Connection, Select, and_, delete, func, insert, or_, select
 
 from oomwatch import wire
+from oomwatch.service.story import alert_of
 from oomwatch.store.rows import matching, pieces
 from oomwatch.store.schema import deliveries, transitions
 
-TransitionKey = tuple[str, str, float]  # id, state, at
+TransitionKey = tuple[str, str, float]  # id, state, at: tells one that people are notified of from every other
+NEWS = ("state", "severity")  # the changes that there may be a message of; the others add to what was told
 _decoder = msgspec.json.Decoder(wire.Transition)
 
 
 def append(connection: Connection, new: Sequence[wire.Transition]) -> None:
     """Store transitions that are not there yet, in their order."""
-    known = set(_sequence_numbers(connection, {transition.id for transition in new}))
-    unseen = {key(transition): transition for transition in new if key(transition) not in known}
+    known = {row[:4] for row in _keys(connection, {transition.id for transition in new})}
+    unseen = {_key(transition): transition for transition in new if _key(transition) not in known}
     if unseen:
         connection.execute(insert(transitions), [_row(transition) for transition in unseen.values()])
 
 
-def key(transition: wire.Transition) -> TransitionKey:
-    """What tells one transition from another."""
-    return transition.id, transition.state, transition.at
+def _key(transition: wire.Transition) -> tuple[str, str, float, str]:
+    return transition.id, transition.state, transition.at, transition.change
 
 
 def open_alerts(connection: Connection) -> list[wire.Transition]:
     """The latest transition of each alert that fires, in the order in which they came."""
     return _read(connection, _latest().where(transitions.c.state == "firing").order_by(transitions.c.seq))
+
+
+def unfinished(connection: Connection, since: float) -> list[wire.Transition]:
+    """Every transition of the alerts that fire, and of those that ended since then and have no outcome yet."""
+    last = _latest(transitions.c.id).where(
+        or_(
+            transitions.c.state == "firing",
+            and_(transitions.c.state == "resolved", transitions.c.at >= since, transitions.c.change != "outcome"),
+        )
+    )
+    found: list[wire.Transition] = []
+    for some in pieces(list(connection.scalars(last.order_by(transitions.c.seq)))):
+        query = select(transitions.c.document).where(transitions.c.id.in_(some))
+        found += _read(connection, query.order_by(transitions.c.seq))
+    return found
 
 
 def alerts(
@@ -53,7 +69,7 @@ def alerts(
 def alert_by_id(connection: Connection, alert_id: str) -> wire.Alert | None:
     """One alert, or None."""
     found = transitions_of(connection, alert_id)
-    return _alert(found) if found else None
+    return alert_of(found)
 
 
 def transitions_of(connection: Connection, alert_id: str) -> list[wire.Transition]:
@@ -66,14 +82,16 @@ def undelivered(connection: Connection, channel: str, since: float) -> list[wire
     """Transitions from `since` on that a channel has not delivered, oldest first."""
     done = and_(deliveries.c.transition == transitions.c.seq, deliveries.c.channel == channel)
     query = select(transitions.c.document).outerjoin(deliveries, done)
-    query = query.where(deliveries.c.transition.is_(None), transitions.c.at >= since)
+    is_news = transitions.c.change.in_(NEWS)
+    query = query.where(deliveries.c.transition.is_(None), transitions.c.at >= since, is_news)
     return _read(connection, query.order_by(transitions.c.seq))
 
 
 def mark_delivered(connection: Connection, channel: str, keys: Iterable[TransitionKey]) -> None:
     """Remember what a channel delivered. A transition that was pruned meanwhile is passed over."""
     keys = list(keys)
-    numbers = _sequence_numbers(connection, {alert_id for alert_id, _, _ in keys})
+    found = _keys(connection, {alert_id for alert_id, _, _ in keys})
+    numbers = {(alert_id, state, at): seq for alert_id, state, at, change, seq in found if change in NEWS}
     wanted = {numbers[one] for one in keys if one in numbers}
     for some in pieces(sorted(wanted)):
         known = connection.scalars(
@@ -101,27 +119,29 @@ def _row(transition: wire.Transition) -> dict[str, object]:
         "state": transition.state,
         "at": transition.at,
         "started_at": transition.started_at,
+        "change": transition.change,
         "node": transition.labels.get("node"),
         "run": transition.labels.get("run"),
         "document": wire.encode(transition).decode(),
     }
 
 
-def _latest() -> "Select[str]":
+def _latest(column: "Column[str]" = transitions.c.document) -> "Select[str]":
     last = select(func.max(transitions.c.seq)).group_by(transitions.c.id)
-    return select(transitions.c.document).where(transitions.c.seq.in_(last))
+    return select(column).where(transitions.c.seq.in_(last))
 
 
 def _read(connection: Connection, query: "Select[str]") -> list[wire.Transition]:
     return [_decoder.decode(document) for document in connection.scalars(query)]
 
 
-def _sequence_numbers(connection: Connection, ids: Iterable[str]) -> dict[TransitionKey, int]:
-    found: dict[TransitionKey, int] = {}
+def _keys(connection: Connection, ids: Iterable[str]) -> list[tuple[str, str, float, str, int]]:
+    """Id, state, time, change and sequence number of every transition of these alerts."""
+    found: list[tuple[str, str, float, str, int]] = []
     for some in pieces(sorted(ids)):
-        query = select(transitions.c.id, transitions.c.state, transitions.c.at, transitions.c.seq)
-        for alert_id, state, at, seq in connection.execute(query.where(transitions.c.id.in_(some))):
-            found[alert_id, state, at] = seq
+        row = (transitions.c.id, transitions.c.state, transitions.c.at, transitions.c.change, transitions.c.seq)
+        query = select(*row).where(transitions.c.id.in_(some)).order_by(transitions.c.seq)
+        found += [tuple(one) for one in connection.execute(query)]
     return found
 
 
@@ -132,26 +152,7 @@ def _whole(connection: Connection, ids: Sequence[str]) -> list[wire.Alert]:
         query = select(transitions.c.document).where(transitions.c.id.in_(some))
         found = _read(connection, query.order_by(transitions.c.id, transitions.c.seq))
         for alert_id, together in groupby(found, key=lambda transition: transition.id):
-            built[alert_id] = _alert(list(together))
+            alert = alert_of(together)
+            if alert is not None:
+                built[alert_id] = alert
     return [built[alert_id] for alert_id in ids]
-
-
-def _alert(story: Sequence[wire.Transition]) -> wire.Alert:
-    last = story[-1]
-    return wire.Alert(
-        id=last.id,
-        alert=last.alert,
-        severity=last.severity,
-        state=last.state,
-        labels=last.labels,
-        started_at=last.started_at,
-        texts=last.texts,
-        fired_at=next((one.at for one in story if one.state == "firing"), None),
-        ended_at=last.at if last.state == "resolved" else None,
-        value=last.value,
-        limit=last.limit,
-        unit=last.unit,
-        facts=last.facts,
-        simulated=last.simulated,
-        reason=last.reason,
-    )

@@ -39,7 +39,8 @@ transitions = Table(
     Column("node", Text),
     Column("run", Text),
     Column("document", Text, nullable=False),
-    UniqueConstraint("id", "state", "at", name="uq_transitions"),
+    Column("change", String(20), nullable=False, server_default="state"),
+    UniqueConstraint("id", "state", "at", "change", name="uq_transitions"),
     Index("ix_transitions_id", "id", "seq"),
     Index("ix_transitions_at", "at"),
 )

@@ -55,7 +55,7 @@ class Store:
     # ------------------------------------------------------------ alerts
 
     def append(self, transitions: Sequence[wire.Transition]) -> None:
-        """Store transitions, in their order. One with a known (id, state, at) is passed over: a retry is harmless."""
+        """Store transitions, in their order. One with a known (id, state, at, change) is passed over: retry at will."""
         with self._database.writing() as connection:
             alerts.append(connection, transitions)
 
@@ -63,6 +63,11 @@ class Store:
         """The latest transition of each alert that fires."""
         with self._database.reading() as connection:
             return alerts.open_alerts(connection)
+
+    def unfinished(self, since: float) -> list[wire.Transition]:
+        """Every transition of the alerts that fire, and of those that ended since then and have no outcome yet."""
+        with self._database.reading() as connection:
+            return alerts.unfinished(connection, since)
 
     def alerts(
         self,

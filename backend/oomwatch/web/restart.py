@@ -21,6 +21,8 @@ EVENTS_SECONDS = WINDOW_SECONDS_MAX
 LASTING = frozenset({"step", "config", "run_named"})
 ENDED_SECONDS = 86_400.0
 ENDED_SHOWN = 100
+OPEN_MAX = 100_000
+UNJUDGED_SECONDS = 14_400.0  # what became of a warning is known after twenty steps, or never
 
 logger = logging.getLogger(__name__)
 
@@ -33,10 +35,11 @@ def restore(service: Service, store: Store) -> None:
     """
     now = service.started_at
     known = [node._replace(last_seen=min(now, node.last_seen)) for node in store.nodes()]
-    firing = [_not_later(alert, now) for alert in store.open_alerts()]
-    service.recall(_messages(store, known, now), heard_at(known, firing, now))
+    told = [_not_later(one, now) for one in store.unfinished(now - UNJUDGED_SECONDS)]
+    service.recall(_messages(store, known, now), heard_at(known, told, now))
     ended = store.alerts(state="resolved", since=now - ENDED_SECONDS, limit=ENDED_SHOWN)
-    service.restore(firing, sorted(ended, key=lambda alert: alert.ended_at or 0.0))
+    firing = store.alerts(state="firing", limit=OPEN_MAX)
+    service.restore(told, [*sorted(ended, key=lambda alert: alert.ended_at or 0.0), *reversed(firing)])
     if known:
         logger.info("remembered %d nodes and %d open alerts", len(known), len(firing))
 

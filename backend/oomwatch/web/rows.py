@@ -27,6 +27,11 @@ class AlertRow(msgspec.Struct, frozen=True, kw_only=True):
     simulated: bool
     facts: dict[str, wire.Fact]
     reason: wire.TransitionReason | None
+    lowered_from: wire.Severity | None
+    causes: tuple[wire.Cause, ...]
+    remedies: tuple[wire.Remedy, ...]
+    outcome: wire.Outcome | None
+    acts: tuple[wire.Act, ...]
 
 
 class AlertStory(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +92,11 @@ def alert_row(alert: wire.Alert, language: wire.Language) -> AlertRow:
         simulated=alert.simulated,
         facts=alert.facts,
         reason=alert.reason,
+        lowered_from=alert.lowered_from,
+        causes=alert.causes,
+        remedies=alert.remedies,
+        outcome=alert.outcome,
+        acts=alert.acts,
     )
 
 

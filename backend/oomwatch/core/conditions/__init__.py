@@ -2,8 +2,8 @@
 
 A condition is a frozen struct whose fields are its parameters in alerts.yaml. It offers `scopes` (the kinds of subject
 it can judge), `hears` (what news can make it true: it is judged on no other, unless an alert of it is open),
-`fact_names` (what its texts may mention), `predicts` (which memory will be full if it comes true: `device`, `host`,
-`disk` or, with None, nothing that could be checked afterwards, see core/outcome.py) and `judge(fleet, subject, now) -> Verdict`.
+`fact_names` (what its texts may mention), `predicts` (which memory is full if it is right, or None: its warnings are
+held against that afterwards, core/outcome.py) and `judge(fleet, subject, now) -> Verdict`.
 """
 
 from typing import TypeAlias

@@ -1,0 +1,73 @@
+"""PURE: what the transitions of an alert add up to. The store, the page and the messages all tell it by this."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from oomwatch import wire
+
+# What later transitions of an alert do not say again.
+LASTING = ("outcome", "causes", "remedies", "acts")
+
+
+def alert_of(story: Iterable[wire.Transition]) -> wire.Alert | None:
+    """The alert that these transitions tell of, oldest first; None where there are none."""
+    alert: wire.Alert | None = None
+    for transition in story:
+        alert = with_transition(alert, transition)
+    return alert
+
+
+def with_transition(before: wire.Alert | None, transition: wire.Transition) -> wire.Alert:
+    """An alert, which may be new, once this was told of it."""
+    if before is not None and transition.change in ("outcome", "acts"):
+        return msgspec.structs.replace(before, **_lasting(before, transition))
+    fired_at = before.fired_at if before is not None else None
+    if fired_at is None and transition.state == "firing":
+        fired_at = transition.at
+    alert = alert_view(
+        transition, fired_at=fired_at, ended_at=transition.at if transition.state == "resolved" else None
+    )
+    return alert if before is None else msgspec.structs.replace(alert, **_lasting(before, transition))
+
+
+def with_lasting(alert: wire.Alert, before: wire.Alert | None) -> wire.Alert:
+    """The alert with what was told of it earlier and it does not say itself."""
+    if before is None:
+        return alert
+    missing = {name: getattr(before, name) for name in LASTING if not getattr(alert, name)}
+    return msgspec.structs.replace(alert, **missing)
+
+
+def _lasting(before: wire.Alert, transition: wire.Transition) -> dict[str, object]:
+    told = {name: getattr(transition, name) or getattr(before, name) for name in LASTING}
+    return told | {"acts": tuple(dict.fromkeys((*before.acts, *transition.acts)))}
+
+
+def alert_view(
+    said: wire.Transition, *, fired_at: float | None, ended_at: float | None = None, stale: bool = False
+) -> wire.Alert:
+    """An alert as one transition, in words, tells it."""
+    return wire.Alert(
+        id=said.id,
+        alert=said.alert,
+        severity=said.severity,
+        state=said.state,
+        labels=said.labels,
+        started_at=said.started_at,
+        texts=said.texts,
+        fired_at=fired_at,
+        ended_at=ended_at,
+        value=said.value,
+        limit=said.limit,
+        unit=said.unit,
+        facts=said.facts,
+        stale=stale,
+        simulated=said.simulated,
+        reason=said.reason,
+        lowered_from=said.lowered_from,
+        causes=said.causes,
+        remedies=said.remedies,
+        outcome=said.outcome,
+        acts=said.acts,
+    )
