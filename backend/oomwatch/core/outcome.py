@@ -244,8 +244,8 @@ class Outcomes:
 
 
 def _with(told: wire.Transition, outcome: wire.Outcome, now: float) -> wire.Transition:
-    """The alert as it was last told of, with its outcome. What it said of causes stands where it was said."""
-    return msgspec.structs.replace(told, change="outcome", at=now, outcome=outcome, causes=(), remedies=())
+    """The alert as it was last told of, with its outcome."""
+    return msgspec.structs.replace(told, change="outcome", at=now, outcome=outcome)
 
 
 def _at_the_end(changed: bool, due_at: float | None, ended_at: float) -> Judgement:
