@@ -35,6 +35,13 @@ def test_the_shipped_file_has_the_four_rules_and_what_they_cannot_see() -> None:
         "out_of_memory/critical",
         "agent_silent/critical",
         "gpu_lost/critical",
+        "longest_batch_too_big/warning",
+        "sleep_residue_grows/critical",
+        "allocator_retries/critical",
+        "memory_fragmented/warning",
+        "rank_imbalance/warning",
+        "response_length_drift/info",
+        "memory_regression/warning",
     ]
 
 
@@ -118,6 +125,14 @@ def test_a_file_of_the_wrong_shape_is_told_so(text: str, told: str) -> None:
         ("{kind: threshold, metric: gpu_used_bytes, above: .nan}", "is no quantity"),
         ("{kind: event, of: [fire]}", 'unknown kind of event "fire"; known are device_oom'),
         ("{kind: event, of: []}", "of must name at least one kind of event"),
+        ("{kind: worst_case, steps: 3}", "steps must be from 8 to 40"),
+        ("{kind: residue, by: 100MiB}", "by must be at least 1GiB"),
+        ("{kind: retries, in_steps: 4, of_steps: 3}", "in_steps must be at least 1 and at most of_steps"),
+        ("{kind: fragmentation, above: 15}", "above is a share of the card; write for example 15%"),
+        ("{kind: imbalance, steps: 0}", "steps must be from 1 to 30"),
+        ("{kind: lengths, by: 0}", "by must be more than 0"),
+        ("{kind: regression, of_card: 20}", "of_card is a share of the card"),
+        ("{kind: regression, faktor: 2}", 'unknown key "faktor"'),
         ("{metric: gpu_used_ratio}", '"kind" is missing; it is one of threshold, rising, jump, rate, event'),
         ("[]", "when has no condition"),
     ],

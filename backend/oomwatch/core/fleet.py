@@ -3,12 +3,13 @@
 The fleet is fed by the engine, one wire message at a time, and decides nothing.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from oomwatch import wire
 from oomwatch.core.allocator import believed_ratio, by_gpu
 from oomwatch.core.coverage import PROBE
 from oomwatch.core.names import RunNames
+from oomwatch.core.past import LEVEL_STEPS, Pasts, levels_of
 from oomwatch.core.records import (
     NOTABLE,
     PEAK_SLICE_SECONDS,
@@ -33,6 +34,7 @@ class Fleet:
         self.nodes: dict[str, NodeRecord] = {}
         self.runs: dict[str, RunRecord] = {}
         self.names = RunNames()
+        self.pasts = Pasts()
         self._nodes_at: dict[str, str | None] | None = None  # by address; None: several have it
 
     def gpu(self, subject: Subject) -> GpuRecord | None:
@@ -182,6 +184,7 @@ class Fleet:
         name = self.names.of(name)
         for node in self.nodes.values():
             node.rename_run(provisional, name)
+        self.pasts.rename(provisional, name)
         old = self.runs.pop(provisional, None) if provisional in self.names else None
         if old is not None:
             run = self.runs.setdefault(name, RunRecord(name, old.first_seen_at))
@@ -234,12 +237,31 @@ class Fleet:
         """A step is over on all the GPUs of the run, whichever node its line was read on; all that it concerns."""
         spans = run.timeline.last_step
         gpus = list(self.gpus_of_run(run))
+        if self.pasts.begins(run.name, record.segment, record.step.step):
+            self.pasts.turn_over(run.name, ended_well=not self._ran_out(run, gpus, record))
         owner = run.torch_subject or (gpus[0].subject if len(gpus) == 1 else None)
         for gpu in gpus:
             mine = gpu.subject == owner
             gpu.finish_step(run.name, record, spans, record.step.torch_reserved_peak_bytes if mine else None)
+        self._keep_levels(record, run, gpus)
         nodes = [node.subject for name in run.nodes if (node := self.nodes.get(name))]
         return [*(gpu.subject for gpu in gpus), *nodes]
+
+    def _keep_levels(self, record: StepRecord, run: RunRecord, gpus: Sequence[GpuRecord]) -> None:
+        """Every few steps, what the next start of the run will be held against."""
+        if record.usual and record.step.step % LEVEL_STEPS == 0:
+            levels = levels_of([gpu.steps for gpu in gpus if gpu.steps], run.config)
+            if levels is not None:
+                self.pasts.update(run.name, levels)
+
+    def _ran_out(self, run: RunRecord, gpus: Sequence[GpuRecord], record: StepRecord) -> bool:
+        """Whether a run that starts again with this step had ended out of memory."""
+        steps = [one.at for one in run.steps if one.segment < record.segment]
+        last_at = steps[-1] if steps else float("-inf")
+        nodes = [node for name in run.nodes if (node := self.nodes.get(name))]
+        places: list[RunRecord | NodeRecord | GpuRecord] = [run, *nodes, *gpus]
+        notable = [one for place in places for one in place.notable]
+        return any(one.at >= last_at and isinstance(one.body, wire.DeviceOom | wire.HostOom) for one in notable)
 
     def _observe_torch(self, at: float, memory: wire.TorchMemory, run: RunRecord, gpu: GpuRecord | None) -> None:
         run.torch_subject = gpu.subject if gpu else run.subject
@@ -296,4 +318,5 @@ class Fleet:
             del self.nodes[name]
         for name in runs:
             del self.runs[name]
+            self.pasts.forget(name)
         return nodes, runs

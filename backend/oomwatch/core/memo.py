@@ -22,3 +22,8 @@ class Memo:
         result = compute()
         self._known[key] = (stamp, result)
         return result
+
+    def last(self, key: Hashable) -> object | None:
+        """The result that was worked out last; while a new one is worked out, the one before it."""
+        known = self._known.get(key)
+        return known[1] if known is not None else None

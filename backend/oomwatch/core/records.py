@@ -279,6 +279,7 @@ class RunRecord:
         self.torch_subject: Subject | None = None  # where the trainer's rank 0 was last seen
         self.cycle_marks: dict[str, deque[CycleMark]] = {}
         self.cycle_totals: dict[str, dict[Printer, int]] = {}
+        self.memo = Memo()
         self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)  # of processes whose node is not known
 
     def shift(self, seconds: float) -> None:

@@ -15,12 +15,24 @@ EXACT_MAX = 12  # up to here the distribution is counted out; beyond, it is clos
 
 def rising_p(values: Sequence[float]) -> float:
     """How probable it is that a series without trend looks as much like rising as this one: one-sided p-value."""
-    n = len(values)
-    score = sum((later > earlier) - (later < earlier) for earlier, later in combinations(values, 2))
+    return score_p(len(values), score(values))
+
+
+def score(values: Sequence[float]) -> int:
+    """Pairs in order minus pairs out of order."""
+    return sum((later > earlier) - (later < earlier) for earlier, later in combinations(values, 2))
+
+
+def score_p(n: int, reached: int) -> float:
+    """The p-value of a score of n values."""
     if n <= EXACT_MAX:
-        return _exact_p(n, score)
-    deviation = sqrt(n * (n - 1) * (2 * n + 5) / 18)
-    return 0.5 * erfc((score - 1) / deviation / sqrt(2))
+        return _exact_p(n, reached)
+    return 0.5 * erfc((reached - 1) / score_deviation(n) / sqrt(2))
+
+
+def score_deviation(n: int) -> float:
+    """Standard deviation of the score of n values without trend."""
+    return sqrt(n * (n - 1) * (2 * n + 5) / 18)
 
 
 def slope(values: Sequence[float]) -> float:

@@ -9,9 +9,29 @@ held against that afterwards, core/outcome.py) and `judge(fleet, subject, now) -
 from typing import TypeAlias
 
 from oomwatch.core.conditions.event import EventSeen
+from oomwatch.core.conditions.fragmentation import Fragmentation
+from oomwatch.core.conditions.imbalance import Imbalance
 from oomwatch.core.conditions.jump import Jump
+from oomwatch.core.conditions.lengths import Lengths
 from oomwatch.core.conditions.rate import Rate
+from oomwatch.core.conditions.regression import Regression
+from oomwatch.core.conditions.residue import Residue
+from oomwatch.core.conditions.retries import Retries
 from oomwatch.core.conditions.rising import Rising
 from oomwatch.core.conditions.threshold import Threshold
+from oomwatch.core.conditions.worst_case import WorstCase
 
-Condition: TypeAlias = Threshold | Rising | Jump | Rate | EventSeen
+Condition: TypeAlias = (
+    Threshold
+    | Rising
+    | Jump
+    | Rate
+    | EventSeen
+    | WorstCase
+    | Residue
+    | Retries
+    | Fragmentation
+    | Imbalance
+    | Lengths
+    | Regression
+)

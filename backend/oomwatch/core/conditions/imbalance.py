@@ -1,0 +1,132 @@
+"""One rank has far more memory in use than the others that do the same."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from oomwatch import wire
+from oomwatch.core.drift import scatter
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.held import held_on
+from oomwatch.core.records import Channel, GpuRecord, News, RunRecord, Scope, Subject
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.units import Quantity
+
+PEERS_MIN = 3  # besides the GPU itself: of fewer no one can say which is the odd one
+FAR_SCATTERS = 4.0
+PIPELINE_KEYS = tuple(f"{role}.megatron.pipeline_model_parallel_size" for role in ("actor_rollout_ref.actor", "critic"))
+
+
+class Excess(NamedTuple):
+    peak_bytes: float
+    usual_bytes: float  # the median of all that do the same
+
+
+class Imbalance(Struct, frozen=True, kw_only=True, tag_field="kind", tag="imbalance", forbid_unknown_fields=True):
+    """{kind: imbalance, above: 15%, peak_above: 70%, steps: 3}
+
+    In so many steps in a row, a GPU's peak is above the median of the run's GPUs of the same role by that share of the
+    card and by four times their scatter, and it is above `peak_above` itself. The stages of a pipeline differ by
+    nature: runs with one are not judged.
+    """
+
+    above: Quantity = Quantity(0.15)
+    peak_above: Quantity = Quantity(0.70)
+    steps: int = 3
+
+    def __post_init__(self) -> None:
+        for name, bound in (("above", self.above), ("peak_above", self.peak_above)):
+            if not 0 < bound <= 1:
+                raise ValueError(f"{name} is a share of the card; write for example 15% or 0.15")
+        if not 1 <= self.steps <= 30:  # noqa: PLR2004 - of the 64 that are kept
+            raise ValueError("steps must be from 1 to 30")
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        return ("gpu",)
+
+    @property
+    def fact_names(self) -> tuple[str, ...]:
+        return ("peak_bytes", "median_bytes", "excess_bytes", "peers", "role", "rank", "capacity_bytes", "step")
+
+    @property
+    def predicts(self) -> Channel | None:
+        return "device"
+
+    @property
+    def hears(self) -> tuple[News, ...]:
+        return ("steps",)
+
+    def holds_for(self, peaks: Sequence[float], of_all: Sequence[Sequence[float]], capacity_bytes: float) -> bool:
+        """Whether the peaks of a GPU stick out of those `of_all` GPUs (itself among them), step by step."""
+        if len(peaks) < self.steps or len(of_all) < self.steps:
+            return False
+        return all(
+            self._sticks_out(peak, group, capacity_bytes)
+            for peak, group in zip(peaks[-self.steps :], of_all[-self.steps :], strict=True)
+        )
+
+    def _sticks_out(self, peak: float, group: Sequence[float], capacity_bytes: float) -> bool:
+        if len(group) <= PEERS_MIN or peak <= self.peak_above * capacity_bytes:
+            return False
+        excess = peak - median(group)
+        return excess > self.above * capacity_bytes and excess > FAR_SCATTERS * scatter(group)
+
+    def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
+        gpu = fleet.gpu(subject)
+        run = fleet.runs.get(fleet.run_of(subject) or "")
+        if gpu is None or run is None:
+            return UNKNOWN
+        return held_on(gpu, self, now, lambda: self._judged(fleet, gpu, run))
+
+    def _judged(self, fleet: Fleet, gpu: GpuRecord, run: RunRecord) -> Verdict:
+        moments = [step.at for step in list(gpu.steps)[-self.steps :] if step.usual]
+        mine = {step.at: step.peak_bytes for step in gpu.steps if step.peak_bytes is not None}
+        peaks = [peak for at in moments if (peak := mine.get(at)) is not None]
+        if len(peaks) < self.steps or peaks[-1] <= self.peak_above * gpu.usable_bytes or _is_pipeline(run):
+            return INACTIVE
+        by_role = run.memo.once(
+            ("peaks by role", self.steps), gpu.steps[-1].at, lambda: _peaks_by_role(fleet, run, moments)
+        )
+        of_all = by_role.get(_role(gpu), [])
+        if not self.holds_for(peaks, of_all, gpu.usable_bytes):
+            return INACTIVE
+        usual = median(of_all[-1])
+        facts: dict[str, wire.Fact] = {
+            "peak_bytes": peaks[-1],
+            "median_bytes": usual,
+            "excess_bytes": peaks[-1] - usual,
+            "peers": len(of_all[-1]) - 1,
+            "capacity_bytes": gpu.usable_bytes,
+            "step": gpu.steps[-1].step,
+        }
+        if role := _role(gpu):
+            facts["role"] = role
+        if (rank := next((one.rank for one in gpu.processes or () if one.rank is not None), None)) is not None:
+            facts["rank"] = rank
+        return Verdict("active", peaks[-1] - usual, float(self.above) * gpu.usable_bytes, "bytes", facts)
+
+
+def _is_pipeline(run: RunRecord) -> bool:
+    sizes = [run.config.get(key) for key in PIPELINE_KEYS]
+    return any(isinstance(size, int) and size > 1 for size in sizes)
+
+
+def _role(gpu: GpuRecord) -> str:
+    """What its processes do, in one word a role; "" where nobody knows."""
+    roles = dict.fromkeys(one.role for one in gpu.processes or () if one.role)
+    return " ".join(sorted(role for role in roles if role != "driver"))
+
+
+def _peaks_by_role(fleet: Fleet, run: RunRecord, moments: Sequence[float]) -> dict[str, list[list[float]]]:
+    """By role, for each of the moments, the peaks of all the run's GPUs of that role."""
+    found: dict[str, list[list[float]]] = {}
+    for gpu in fleet.gpus_of_run(run):
+        groups = found.setdefault(_role(gpu), [[] for _ in moments])
+        peaks = {step.at: step.peak_bytes for step in list(gpu.steps)[-len(moments) :]}
+        for group, at in zip(groups, moments, strict=True):
+            if (peak := peaks.get(at)) is not None:
+                group.append(peak)
+    return found

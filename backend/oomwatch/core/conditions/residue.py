@@ -1,0 +1,168 @@
+"""What stays in memory when the rollout engine has gone to sleep grows.
+
+The best early sign in public reports: 4.1, then 11.6, then 25 GiB still in use after sleeping, within two steps, and
+then out of memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from oomwatch import wire
+from oomwatch.core.drift import drift, scatter
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.held import held_on
+from oomwatch.core.peaks import GpuStep
+from oomwatch.core.records import Channel, GpuRecord, News, Scope, Subject
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.units import Quantity
+
+GIB = 2**30
+SETTLED_STEP = 3  # the first update makes the optimizer's states: what was left before it is no measure
+WINDOW_STEPS = 30
+RECENT_STEPS = 8  # held against the steps before them
+JUMP_STEPS_MIN = 2  # earlier steps that a leap is measured by
+SHIFT_STEPS_MIN = 4  # and a lesser one, which has to last
+GROWN_BYTES_MIN = GIB  # growth by less is no danger, however steady
+ALLOWED_RATIO = 0.25  # of the rise that alarms: the CUSUM counts only what exceeds it
+ALLOWED_SCATTER = 3.0
+HORIZON_STEPS = 60  # a slow growth counts where the card will be full within so many
+PEAK_STEPS = 10
+
+# The phases in which a colocated engine sleeps and the trainer has not begun to update.
+ASLEEP_PHASES = ("reward", "old_log_prob", "ref", "values", "adv")
+
+
+class Growth(NamedTuple):
+    usual_bytes: float
+    last_bytes: float
+    limit_bytes: float
+    slope_bytes: float | None = None  # a step; None: it leapt
+
+
+class Residue(Struct, frozen=True, kw_only=True, tag_field="kind", tag="residue", forbid_unknown_fields=True):
+    """{kind: residue, increase: 50%, by: 5GiB}
+
+    Up by both at once, by either for two steps (one-sided CUSUM: several lesser steps count together), or growing
+    steadily (Mann-Kendall) and the card full within sixty steps. Read from the engine's sleep lines, else from the
+    lowest device memory of the phases in which it sleeps.
+    """
+
+    increase: Quantity = Quantity(0.5)
+    by: Quantity = Quantity(5 * GIB)
+
+    def __post_init__(self) -> None:
+        if self.increase <= 0:
+            raise ValueError("increase must be more than 0; 50% means half as much again")
+        if self.by < GROWN_BYTES_MIN:
+            raise ValueError("by must be at least 1GiB")
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        return ("gpu",)
+
+    @property
+    def fact_names(self) -> tuple[str, ...]:
+        return (
+            "residue_bytes", "usual_bytes", "grown_bytes", "slope_bytes", "eta_steps", "step", "source",
+            "capacity_bytes",
+        )  # fmt: skip
+
+    @property
+    def predicts(self) -> Channel | None:
+        return "device"
+
+    @property
+    def hears(self) -> tuple[News, ...]:
+        return ("steps",)
+
+    def holds_for(self, residues: Sequence[float], room_bytes: float) -> Growth | None:
+        """How these residues, oldest first, have grown; `room_bytes` is free at the peaks. None: they have not."""
+        window = residues[-WINDOW_STEPS:]
+        return self._leap(window) or self._shift(window) or self._trend(residues, room_bytes)
+
+    def _leap(self, window: Sequence[float]) -> Growth | None:
+        """Up by both bounds at once."""
+        if len(window) <= JUMP_STEPS_MIN:
+            return None
+        usual, last = median(window[:-1][-RECENT_STEPS:]), window[-1]
+        limit = usual + max(self.by, self.increase * usual)
+        return Growth(usual, last, limit) if last > limit else None
+
+    def _shift(self, window: Sequence[float]) -> Growth | None:
+        """Up by either bound for two steps, or by half of it for longer."""
+        if len(window) < SHIFT_STEPS_MIN:
+            return None
+        recent_steps = min(RECENT_STEPS, len(window) // 2)
+        earlier, recent = window[:-recent_steps], window[-recent_steps:]
+        usual = median(earlier)
+        alarming = max(GROWN_BYTES_MIN, min(self.by, self.increase * usual))
+        limit = usual + max(GROWN_BYTES_MIN, alarming / 2)
+        if min(recent[-2:]) < limit:
+            return None
+        allowed = max(ALLOWED_RATIO * alarming, ALLOWED_SCATTER * scatter(earlier))
+        total = 0.0
+        for value in recent:
+            total = max(0.0, total + value - usual - allowed)
+        return Growth(usual, recent[-1], limit) if total > alarming else None
+
+    def _trend(self, residues: Sequence[float], room_bytes: float) -> Growth | None:
+        slope = drift(residues, GROWN_BYTES_MIN)
+        if slope is None or slope * HORIZON_STEPS < room_bytes:
+            return None
+        usual = median(residues[-WINDOW_STEPS:][: WINDOW_STEPS // 3])
+        return Growth(usual, residues[-1], usual + GROWN_BYTES_MIN, slope)
+
+    def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
+        gpu = fleet.gpu(subject)
+        if gpu is None:
+            return UNKNOWN
+        run = fleet.runs.get(fleet.run_of(subject) or "")
+        config = run.config if run else {}
+        return held_on(gpu, self, now, lambda: self._judged(gpu, config))
+
+    def _judged(self, gpu: GpuRecord, config: Mapping[str, wire.ConfigValue]) -> Verdict:
+        steps = _settled(gpu.steps, config)
+        residues, source = _residues(steps, config)
+        peaks = [step.peak_bytes for step in steps[-PEAK_STEPS:] if step.peak_bytes is not None]
+        if not residues or not peaks:
+            return INACTIVE
+        room = max(0.0, gpu.usable_bytes - max(peaks))
+        growth = self.holds_for(residues, room)
+        if growth is None:
+            return INACTIVE
+        facts: dict[str, wire.Fact] = {
+            "residue_bytes": growth.last_bytes,
+            "usual_bytes": growth.usual_bytes,
+            "grown_bytes": growth.last_bytes - growth.usual_bytes,
+            "step": steps[-1].step,
+            "source": source,
+            "capacity_bytes": gpu.usable_bytes,
+        }
+        if growth.slope_bytes is not None:
+            facts |= {"slope_bytes": growth.slope_bytes, "eta_steps": round(room / growth.slope_bytes)}
+        return Verdict("active", growth.last_bytes, growth.limit_bytes, "bytes", facts)
+
+
+def _settled(steps: Sequence[GpuStep], config: Mapping[str, wire.ConfigValue]) -> list[GpuStep]:
+    """The steps since the last restart that come after the first update."""
+    warmup = config.get("trainer.critic_warmup")  # the actor is first updated after so many steps
+    first = SETTLED_STEP + (int(warmup) if isinstance(warmup, int | float) else 0)
+    return [
+        step
+        for step in steps
+        if step.segment == steps[-1].segment and step.step >= first and (step.usual or step.step <= SETTLED_STEP)
+    ]
+
+
+def _residues(steps: Sequence[GpuStep], config: Mapping[str, wire.ConfigValue]) -> tuple[list[float], str]:
+    """The residue of each step that tells one, and where it is told: "sleep" lines, or the "floor" of phases."""
+    told = [step.residue_bytes for step in steps if step.residue_bytes is not None]
+    if told and steps[-1].residue_bytes is not None:
+        return told, "sleep"
+    if config.get("actor_rollout_ref.rollout.free_cache_engine") is False:
+        return [], "floor"  # it never sleeps
+    floors = [[one.floor_bytes for one in step.phases if one.phase in ASLEEP_PHASES] for step in steps]
+    return [min(of_step) for of_step in floors if of_step], "floor"

@@ -1,0 +1,58 @@
+"""The verdict of a condition that looks at steps: worked out once a step, and not given up at the first quiet one."""
+
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
+
+from oomwatch.core.memo import Memo
+from oomwatch.core.peaks import GpuStep
+from oomwatch.core.records import GpuRecord
+from oomwatch.core.steps import StepRecord
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+
+QUIET_STEPS = 10  # so many in a row say that it is over
+OVER_SECONDS, OVER_STEPS = 3600.0, 10  # a run that tells of no step for longer than both has ended, or hangs
+GONE_RATIO = 0.5  # of the last step's floor: the program has left the card
+
+
+class _Held(NamedTuple):
+    verdict: Verdict
+    quiet: int  # steps since it was so
+    segment: int
+
+
+def held(memo: Memo, key: Hashable, last: GpuStep | StepRecord, judge: Callable[[], Verdict]) -> Verdict:
+    """What `judge` says at the last step, or its last active verdict while fewer than QUIET_STEPS have been quiet.
+
+    A restart of the run ends it: other settings, other memory.
+    """
+
+    def work_out() -> _Held:
+        before, verdict = memo.last(key), judge()
+        if verdict.state == "active" or not isinstance(before, _Held) or before.verdict.state != "active":
+            return _Held(verdict, 0, last.segment)
+        if before.quiet + 1 >= QUIET_STEPS or before.segment != last.segment:
+            return _Held(verdict, 0, last.segment)
+        return before._replace(quiet=before.quiet + 1)
+
+    return memo.once(key, last.at, work_out).verdict
+
+
+def is_held(memo: Memo, key: Hashable) -> bool:
+    """Whether it was so at the step before: what `judge` may ask, to be slower to give up than to begin."""
+    before = memo.last(key)
+    return isinstance(before, _Held) and before.verdict.state == "active"
+
+
+def held_on(gpu: GpuRecord, key: Hashable, now: float, judge: Callable[[], Verdict]) -> Verdict:
+    """The same of a GPU, unless its program is gone: then nothing is the matter any more."""
+    if not gpu.steps:
+        return UNKNOWN
+    last = gpu.steps[-1]
+    return INACTIVE if _is_over(gpu, last, now) else held(gpu.memo, key, last, judge)
+
+
+def _is_over(gpu: GpuRecord, last: GpuStep, now: float) -> bool:
+    if now - last.at > max(OVER_SECONDS, OVER_STEPS * (last.seconds or 0.0)):
+        return True
+    used, floor = gpu.used_bytes, last.floor_bytes
+    return used is not None and floor is not None and gpu.at > last.at and used < GONE_RATIO * floor
