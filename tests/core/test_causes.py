@@ -163,6 +163,18 @@ STORIES: dict[str, tuple[str, Facts]] = {
         "fragmentation",
         device(phases=STEADY, slack_bytes=14.0, watched="fragmentation"),
     ),
+    "the trainer's process grows and what torch has allocated does not": (
+        "fragmentation",
+        device(
+            phases=grown(),
+            allocated_rise_bytes=0.0,
+            parts=(part("trainer", 40, 9), part("engine", 20, 0.2)),
+        ),
+    ),
+    "the weights' transfer alone grows": (
+        "weight_sync",
+        device(phases=(*STEADY, phase("update_weights", 66, 60, 8, 8))),
+    ),
     "responses get longer and peaks with them": (
         "length_growth",
         device(phases=LONGER, length_before_tokens=2000, length_rise_tokens=2000, length_fit=0.9),

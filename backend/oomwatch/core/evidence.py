@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from oomwatch import wire
 from oomwatch.core import trend
@@ -26,6 +26,10 @@ STEPS = 30  # the window of warnings.md's method
 TREND_MIN = 5  # values; fewer can only rise all the way
 TREND_P = 0.02  # the alert has been raised on stricter grounds: this only says which part of the memory it was
 FULL_RATIO = 0.95  # of the card: above it a longer batch or a fragment is enough
+RECENT = 8  # what began lately is no trend of the whole window
+JUMP_RANGES = 3.0  # times the range of all values before
+# Phases whose memory is that of the sequences in one micro batch. The rollout's is a pool of constant size.
+LENGTH_DRIVEN = ("reward", "old_log_prob", "ref", "values", "update_critic", "update_actor")
 HORIZON_STEPS = 50  # what is asked of a change: to hold for so many steps more
 ENGINES_FRESH_SECONDS = 60.0
 
@@ -74,7 +78,9 @@ class Facts(Struct, frozen=True, kw_only=True):
     peak_rise_bytes: float = 0.0
     floor_rise_bytes: float = 0.0  # what all phases have more at their lowest
     active_rise_bytes: float = 0.0  # peak minus floor: what a phase allocates for its own work
+    active_bytes: float | None = None  # what the phase that matters will allocate for its own work
     needed_bytes: float | None = None  # what has to be freed to be safe
+    steps_left: float | None = None  # until it is full, where memory rises
     steps: int = 0
 
     # torch and the engine
@@ -90,6 +96,7 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     # what drives it
     length_tokens: float | None = None  # longest response of the last steps
+    length_mean_tokens: float | None = None  # of the last step
     length_rise_tokens: float = 0.0
     length_before_tokens: float | None = None
     length_fit: float = 0.0  # correlation of the active memory with the length, 0 to 1
@@ -141,19 +148,14 @@ def gather(fleet: Fleet, subject: Subject, topic: Topic, watched: str, verdict: 
     phase = verdict.facts.get("phase")
     known: dict[str, object] = {"phase": str(phase)} if phase else {}
     if gpu is not None:
-        known |= _device(gpu, run, verdict, oom) | {"peers_peak_bytes": _peers(fleet, gpu, run)}
+        known |= _device(gpu, run) | {"peers_peak_bytes": _peers(fleet, gpu, run)}
     if node is not None:
         known |= _host(node) | _engines(node, now)
     if run is not None:
         known |= _pace(run)
-    return Facts(
-        topic=topic,
-        watched=watched,
-        verdict=verdict.facts,
-        oom=oom,
-        settings=settings_of(run.config if run else {}),
-        **known,  # type: ignore[arg-type]
-    )
+    settings = settings_of(run.config if run else {})
+    facts = Facts(topic=topic, watched=watched, verdict=verdict.facts, oom=oom, settings=settings, **known)  # type: ignore[arg-type]
+    return with_needs(facts, verdict)
 
 
 def _gpu_of(fleet: Fleet, subject: Subject, run: RunRecord | None, node: NodeRecord | None) -> GpuRecord | None:
@@ -193,15 +195,11 @@ def _number(fact: wire.Fact | None) -> float | None:
 # ---------------------------------------------------------------- device
 
 
-def _device(gpu: GpuRecord, run: RunRecord | None, verdict: Verdict, oom: OomFacts | None) -> dict[str, object]:
+def _device(gpu: GpuRecord, run: RunRecord | None) -> dict[str, object]:
     segment = [one for one in gpu.steps if one.segment == gpu.steps[-1].segment] if gpu.steps else []
     steps = usual_of(gpu.steps)[-STEPS:]
-    known = _levels(gpu, steps or segment[-1:]) | _torch(steps, run) | _residue(segment) | _lengths(steps)
-    known["parts"] = tuple(gpu.parts)
-    known["steps"] = len(steps)
-    capacity = float(gpu.usable_bytes)
-    needed = _needed(capacity, known["peak_bytes"], known["peak_rise_bytes"], len(steps), verdict, oom)  # type: ignore[arg-type]
-    return known | {"capacity_bytes": capacity, "needed_bytes": needed}
+    known = _levels(gpu, steps or segment[-1:]) | _torch(gpu, steps, run) | _residue(segment) | _lengths(steps)
+    return known | {"parts": tuple(gpu.parts), "steps": len(steps), "capacity_bytes": float(gpu.usable_bytes)}
 
 
 def _levels(gpu: GpuRecord, steps: Sequence[GpuStep]) -> dict[str, object]:
@@ -229,21 +227,31 @@ def _phase(name: str, steps: Sequence[GpuStep]) -> PhaseFacts:
     return PhaseFacts(name, max(peaks[-3:]), floors[-1], rise(peaks), rise(floors))
 
 
-def _torch(steps: Sequence[GpuStep], run: RunRecord | None) -> dict[str, object]:
-    """torch's figures: of a probe or of memory lines, else of the step line, whose maximum can only rise."""
-    allocated = _known(one.allocated_peak_bytes for one in steps)
-    if len(allocated) < TREND_MIN and run is not None:
+def _torch(gpu: GpuRecord, steps: Sequence[GpuStep], run: RunRecord | None) -> dict[str, object]:
+    """torch's figures: of a probe or of memory lines, else of the step line, whose maxima can only rise."""
+    allocated, reserved = (
+        _known(one.allocated_peak_bytes for one in steps),
+        _known(one.reserved_peak_bytes for one in steps),
+    )
+    if len(allocated) < TREND_MIN and run is not None and _is_rank_0(gpu, run):
         records = [record for record in run.steps.segment() if record.usual][-STEPS:]
         allocated = _known(record.step.torch_allocated_peak_bytes for record in records)
+        reserved = _known(record.step.torch_reserved_peak_bytes for record in records)
+    known = len(allocated) >= TREND_MIN
     slack = _known(one.slack_bytes for one in steps)
-    reserved = _known(one.reserved_peak_bytes for one in steps)
+    apart = rise(reserved) - rise(allocated) if known and len(reserved) == len(allocated) else 0.0
     return {
-        "allocated_rise_bytes": rise(allocated) if len(allocated) >= TREND_MIN else None,
+        "allocated_rise_bytes": rise(allocated) if known else None,
         "reserved_peak_bytes": reserved[-1] if reserved else None,
         "slack_bytes": slack[-1] if slack else None,
-        "slack_rise_bytes": rise(slack),
+        "slack_rise_bytes": max(rise(slack), apart, 0.0),
         "retry_steps": sum(1 for one in steps[-3:] if one.retries),
     }
+
+
+def _is_rank_0(gpu: GpuRecord, run: RunRecord) -> bool:
+    """Whether the step line's maxima are of this GPU: they are rank 0's, and say nothing of the others."""
+    return gpu.subject == run.torch_subject or (bool(gpu.steps) and gpu.steps[-1].lifetime_peak_bytes is not None)
 
 
 def _residue(steps: Sequence[GpuStep]) -> dict[str, object]:
@@ -269,6 +277,7 @@ def _lengths(steps: Sequence[GpuStep]) -> dict[str, object]:
     return {
         "length_tokens": max(longest[-3:]),
         "length_before_tokens": median(means[:3]),
+        "length_mean_tokens": means[-1],
         "length_rise_tokens": rise(means),
         "length_fit": correlation(known),
         "clip_ratio": clips[-1] if clips else None,
@@ -279,22 +288,6 @@ def _active(step: GpuStep) -> float | None:
     """What the phase that allocates most, but for the rollout, takes for its work."""
     spans = [one.peak_bytes - one.floor_bytes for one in step.phases if one.phase != "rollout"]
     return max(spans, default=None)
-
-
-def _needed(
-    capacity: float, peak: float | None, rise_bytes: float, steps: int, verdict: Verdict, oom: OomFacts | None
-) -> float | None:
-    """How much less must be used: to get below the rule's limit, or to fit what is coming."""
-    if oom is not None and oom.tried_bytes is not None:
-        return max(0.0, oom.tried_bytes - (oom.free_bytes or 0.0)) + (1 - FULL_RATIO) * capacity
-    if peak is None:
-        return None
-    limit = verdict.limit if verdict.unit == "ratio" and verdict.limit and 0 < verdict.limit <= 1 else None
-    coming = rise_bytes / max(1, steps - 1) * HORIZON_STEPS
-    worst = [_number(verdict.facts.get(name)) for name in ("worst_bytes", "worst_case_bytes", "expected_bytes")]
-    expected = max(peak + coming, *(value or 0.0 for value in worst))
-    safe = capacity * (limit if limit is not None and not coming else FULL_RATIO)
-    return max(0.0, expected - safe)
 
 
 def _peers(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None) -> float | None:
@@ -344,6 +337,51 @@ def _pace(run: RunRecord) -> dict[str, object]:
     return {"reward_seconds": took[-1], "reward_before_seconds": median(took[:-1])}
 
 
+# ---------------------------------------------------------------- what it takes
+
+
+def with_needs(facts: Facts, verdict: Verdict) -> Facts:
+    """The same facts with what has to be freed: to fit what failed, what is coming, or below the rule's limit."""
+    capacity, oom = facts.capacity_bytes, facts.oom
+    if capacity is None or facts.peak_bytes is None:
+        return facts
+    top = facts.top_phase
+    active = top.peak_bytes - top.floor_bytes if top else None
+    if oom is not None and oom.tried_bytes is not None:
+        short = max(0.0, oom.tried_bytes - (oom.free_bytes or 0.0)) + (1 - FULL_RATIO) * capacity
+        return structs.replace(facts, active_bytes=max(active or 0.0, oom.tried_bytes), needed_bytes=short)
+    each = max(facts.floor_rise_bytes, facts.peak_rise_bytes - facts.active_rise_bytes) / max(1, facts.steps - 1)
+    limit = verdict.limit if verdict.unit == "ratio" and verdict.limit and verdict.limit <= 1 else None
+    safe = capacity * (limit if limit is not None and each == 0 else FULL_RATIO)
+    longest = _at_longest(facts)
+    told = max(_number(verdict.facts.get(name)) or 0.0 for name in ("level_bytes", "worst_bytes"))
+    expected = max(facts.peak_bytes + each * HORIZON_STEPS, longest.peak_bytes if longest else 0.0, told)
+    return structs.replace(
+        facts,
+        active_bytes=longest.peak_bytes - longest.floor_bytes if longest else active,
+        needed_bytes=max(0.0, expected - safe),
+        steps_left=max(0.0, capacity - facts.peak_bytes) / each if each > 0 else None,
+    )
+
+
+def _at_longest(facts: Facts) -> PhaseFacts | None:
+    """The phase that would be the highest if responses were as long as they may be, where lengths drive it."""
+    cap, usual = facts.settings.response_cap_tokens, facts.length_mean_tokens
+    driven = facts.length_rise_tokens > 0 or facts.watched in ("worst_case", "lengths")
+    if not cap or not usual or not driven:
+        return None
+    prompt = 0.5 * (facts.settings.prompt_cap_tokens or 0)
+    longer = max(1.0, (cap + prompt) / (usual + prompt))
+    if facts.settings.dynamic_batches:
+        longer = 1.0  # a dynamic batch holds as many tokens as before, of fewer sequences
+    grown = [
+        one._replace(peak_bytes=one.floor_bytes + longer * (one.peak_bytes - one.floor_bytes))
+        for one in facts.phases
+        if one.phase in LENGTH_DRIVEN
+    ]
+    return max(grown, key=lambda one: one.peak_bytes, default=None)
+
+
 # ---------------------------------------------------------------- short series
 
 
@@ -352,7 +390,7 @@ def _known(values: Iterable[float | None]) -> list[float]:
 
 
 def rise(values: Sequence[float]) -> float:
-    """By how much a series rose from its first value to its last; 0 where that could be chance.
+    """By how much a series rose; 0 where that could be chance.
 
     Of three or four values only a rise all the way counts: what kills within the first steps shows no trend.
     """
@@ -360,9 +398,24 @@ def rise(values: Sequence[float]) -> float:
         return 0.0
     if len(values) < TREND_MIN:
         return values[-1] - values[0] if all(later > before for before, later in pairwise(values)) else 0.0
+    return max(_trend(values), _trend(values[-RECENT:]), _jump(values))
+
+
+def _trend(values: Sequence[float]) -> float:
     if trend.rising_p(values) >= TREND_P:
         return 0.0
     return max(0.0, trend.slope(values) * (len(values) - 1))
+
+
+def _jump(values: Sequence[float]) -> float:
+    """The last values may leave all before them behind: what gains ten percent a step is over before it is a trend."""
+    *before, last = values
+    low, high = min(before), max(before)
+    if last - high > JUMP_RANGES * (high - low):
+        return last - high
+    *before, second = before
+    low, high = min(before), max(before)
+    return last - high if min(last, second) - high > (high - low) else 0.0
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> float:

@@ -39,10 +39,12 @@ def split(facts: Facts) -> Split:
     strangers, slack = share(grown.get("stranger", 0.0), total), share(facts.slack_rise_bytes, total)
     rest = max(0.0, 1.0 - strangers - slack)
     ours = grown.get("trainer", 0.0) + grown.get("engine", 0.0)
+    seen = ours > RISE_RATIO_MIN * (facts.capacity_bytes or 0.0) and "engine" in grown
     if facts.allocated_rise_bytes is not None:
         kept = min(rest, share(facts.allocated_rise_bytes - facts.active_rise_bytes, total))
-        return Split(total, kept, slack, strangers, rest - kept)
-    if ours > RISE_RATIO_MIN * (facts.capacity_bytes or 0.0) and grown.get("engine") is not None:
+        engine = min(rest - kept, share(grown["engine"], total)) if seen else rest - kept
+        return Split(total, kept, slack + rest - kept - engine, strangers, engine)
+    if seen:
         engine = rest * share(grown["engine"], ours)
         return Split(total, rest - engine, slack, strangers, engine)
     return Split(total, None, slack, strangers, None)
@@ -108,10 +110,15 @@ def fragmentation(facts: Facts) -> Finding:
         seen.append(evidence("oom_slack", slack_bytes=oom.slack_bytes, tried_bytes=oom.tried_bytes))
         score = LIKELY + (SURE - LIKELY) * share(oom.slack_bytes, 0.1 * (facts.capacity_bytes or 80 * GIB))
     parts = split(facts)
-    if facts.slack_rise_bytes > RISE_RATIO_MIN * (facts.capacity_bytes or float("inf")):
-        seen.append(evidence("slack_rises", slack_rise_bytes=facts.slack_rise_bytes, slack_bytes=facts.slack_bytes))
-        grown = max(parts.total_bytes, facts.peak_rise_bytes, facts.slack_rise_bytes)
-        score = max(score, SURE * share(facts.slack_rise_bytes, grown))
+    risen = max(facts.slack_rise_bytes, parts.slack * parts.total_bytes)
+    if risen > RISE_RATIO_MIN * (facts.capacity_bytes or float("inf")):
+        known = facts.slack_bytes is not None
+        seen.append(
+            evidence("slack_rises", slack_rise_bytes=risen, slack_bytes=facts.slack_bytes)
+            if known
+            else evidence("reserved_rises", slack_rise_bytes=risen)
+        )
+        score = max(score, SURE * share(risen, max(parts.total_bytes, facts.peak_rise_bytes, risen)))
     elif (facts.slack_bytes or 0.0) > SLACK_RATIO_LARGE * (facts.capacity_bytes or float("inf")):
         seen.append(evidence("slack_large", slack_bytes=facts.slack_bytes))
         score = max(score, OPEN)

@@ -6,12 +6,13 @@ in the critic -> the critic's batch. How near other phases come, and what the me
 
 from oomwatch import wire
 from oomwatch.core.cause.finding import NONE, Finding, evidence, share
-from oomwatch.core.cause.growth import grows
-from oomwatch.core.evidence import Facts
+from oomwatch.core.cause.growth import RISE_RATIO_MIN, grows
+from oomwatch.core.evidence import LENGTH_DRIVEN, Facts, PhaseFacts
 
 NEAR_RATIO = 0.1  # of the card: a phase that peaks so much lower is not the one
 STRONG = 0.85
 WHILE_GROWING = 0.35  # where memory grows, the phase is only where it will end
+OWN_RATIO = 0.5  # of a phase's rise: if other phases and longer responses explain less, it is the phase's own
 UNNAMED = 0.25  # of a phase that is near, while failure or rule name another
 KV_SHARE_USUAL = 0.5  # verl's default; it advises 0.5 to 0.7
 # Bytes a token. Logits of 151,936 words in 16 bit and their copies in 32 take 4 + 2 + 1 bytes a word and token, 1 MB;
@@ -26,19 +27,32 @@ def demand(facts: Facts, *phases: str) -> Finding:
     named = facts.told_phase
     if named in phases:
         key = "phase_named" if facts.oom is None else "wake_up_failed" if facts.oom.is_wake_up else "phase_failed"
-        return Finding(_steadiness(facts), (evidence(key, phase=named), *_peak(facts, named)), named)
+        return Finding(_weight(facts, named), (evidence(key, phase=named), *_peak(facts, named)), named)
     here = [one for one in facts.phases if one.phase in phases]
     top = max((one.peak_bytes for one in facts.phases), default=0.0)
     if not here or not facts.capacity_bytes:
         return NONE
     best = max(here, key=lambda one: one.peak_bytes)
     near = max(0.0, 1 - (top - best.peak_bytes) / (NEAR_RATIO * facts.capacity_bytes))
-    weight = near * (UNNAMED if named else 1.0) * _steadiness(facts)
+    if any(_is_its_own(facts, one) for one in here):
+        best = max(here, key=lambda one: one.peak_rise_bytes)
+        risen = evidence("phase_rises", phase=best.phase, peak_rise_bytes=best.peak_rise_bytes)
+        return Finding(1.0, (risen, *_peak(facts, best.phase)), best.phase)
+    weight = near * (UNNAMED if named else 1.0) * _weight(facts, best.phase)
     return Finding(weight, _peak(facts, best.phase), best.phase)
 
 
-def _steadiness(facts: Facts) -> float:
-    return WHILE_GROWING if grows(facts) else 1.0
+def _weight(facts: Facts, phase: str) -> float:
+    own = any(_is_its_own(facts, one) for one in facts.phases if one.phase == phase)
+    return 1.0 if own or not grows(facts) else WHILE_GROWING
+
+
+def _is_its_own(facts: Facts, phase: PhaseFacts) -> bool:
+    """Whether this phase grows by itself: others do not as much, and responses do not get longer."""
+    others = max((one.peak_rise_bytes for one in facts.phases if one.phase != phase.phase), default=0.0)
+    longer = facts.length_rise_tokens > 0 and phase.phase in LENGTH_DRIVEN
+    enough = phase.peak_rise_bytes > 2 * RISE_RATIO_MIN * (facts.capacity_bytes or float("inf"))
+    return enough and not longer and others < OWN_RATIO * phase.peak_rise_bytes
 
 
 def _peak(facts: Facts, phase: str) -> tuple[wire.Evidence, ...]:
