@@ -34,7 +34,7 @@ def tell_steps(story: Story, count: int, shape: Callable[[int], Shape], *, first
                 step_seconds=float(sum(SECONDS.values())),
                 phase_seconds={phase: float(seconds) for phase, seconds in SECONDS.items()},
                 torch_allocated_peak_bytes=None if one.allocated is None else int(one.allocated * GIB),
-            torch_reserved_peak_bytes=None if one.allocated is None else int((one.allocated + 2) * GIB),
+                torch_reserved_peak_bytes=None if one.allocated is None else int((one.allocated + 2) * GIB),
                 response_length_mean_tokens=one.length,
                 response_length_max_tokens=None if one.length is None else 2 * one.length,
             )

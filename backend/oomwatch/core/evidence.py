@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
-from statistics import median
+from statistics import median, median_low
 from typing import Literal, NamedTuple
 
 from msgspec import Struct, structs
@@ -26,6 +26,7 @@ STEPS = 30  # the window of warnings.md's method
 TREND_MIN = 5  # values; fewer can only rise all the way
 TREND_P = 0.02  # the alert has been raised on stricter grounds: this only says which part of the memory it was
 FULL_RATIO = 0.95  # of the card: above it a longer batch or a fragment is enough
+ALIKE_RATIO = 0.5
 RECENT = 8  # what began lately is no trend of the whole window
 JUMP_RANGES = 3.0  # times the range of all values before
 # Phases whose memory is that of the sequences in one micro batch. The rollout's is a pool of constant size.
@@ -148,7 +149,7 @@ def gather(fleet: Fleet, subject: Subject, topic: Topic, watched: str, verdict: 
     phase = verdict.facts.get("phase")
     known: dict[str, object] = {"phase": str(phase)} if phase else {}
     if gpu is not None:
-        known |= _device(gpu, run) | {"peers_peak_bytes": _peers(fleet, gpu, run)}
+        known |= _device(fleet, gpu, run) | {"peers_peak_bytes": _peers(fleet, gpu, run)}
     if node is not None:
         known |= _host(node) | _engines(node, now)
     if run is not None:
@@ -195,10 +196,11 @@ def _number(fact: wire.Fact | None) -> float | None:
 # ---------------------------------------------------------------- device
 
 
-def _device(gpu: GpuRecord, run: RunRecord | None) -> dict[str, object]:
+def _device(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None) -> dict[str, object]:
     segment = [one for one in gpu.steps if one.segment == gpu.steps[-1].segment] if gpu.steps else []
     steps = usual_of(gpu.steps)[-STEPS:]
-    known = _levels(gpu, steps or segment[-1:]) | _torch(gpu, steps, run) | _residue(segment) | _lengths(steps)
+    known = _levels(gpu, steps or segment[-1:]) | _residue(segment) | _lengths(steps)
+    known |= _torch(steps, run if run and _is_told_of(fleet, gpu, run, known["floor_rise_bytes"]) else None)
     return known | {"parts": tuple(gpu.parts), "steps": len(steps), "capacity_bytes": float(gpu.usable_bytes)}
 
 
@@ -212,12 +214,14 @@ def _levels(gpu: GpuRecord, steps: Sequence[GpuStep]) -> dict[str, object]:
         peaks = floors = _known([gpu.used_bytes])
     names = dict.fromkeys(phase.phase for one in steps for phase in one.phases)
     phases = tuple(_phase(name, steps) for name in names)
+    usual = [one for one in phases if 2 * sum(step.peak_of(one.phase) is not None for step in steps) > len(steps)]
+    gained = [one.floor_rise_bytes for one in usual]
     return {
         "phases": phases,
         "peak_bytes": max(peaks[-3:], default=None),
         "peak_rise_bytes": max([rise(peaks), *(one.peak_rise_bytes for one in phases)]),
-        # A leak is in every phase: the phase that gained least tells how much all have gained.
-        "floor_rise_bytes": min((one.floor_rise_bytes for one in phases), default=rise(floors)),
+        # A leak is in every phase that comes with every step: half of them have gained so much.
+        "floor_rise_bytes": median_low(gained) if gained else rise(floors),
         "active_rise_bytes": max((one.peak_rise_bytes - one.floor_rise_bytes for one in phases), default=0.0),
     }
 
@@ -227,13 +231,13 @@ def _phase(name: str, steps: Sequence[GpuStep]) -> PhaseFacts:
     return PhaseFacts(name, max(peaks[-3:]), floors[-1], rise(peaks), rise(floors))
 
 
-def _torch(gpu: GpuRecord, steps: Sequence[GpuStep], run: RunRecord | None) -> dict[str, object]:
-    """torch's figures: of a probe or of memory lines, else of the step line, whose maxima can only rise."""
+def _torch(steps: Sequence[GpuStep], run: RunRecord | None) -> dict[str, object]:
+    """torch's figures: of a probe or of memory lines, else of the run's step lines, whose maxima can only rise."""
     allocated, reserved = (
         _known(one.allocated_peak_bytes for one in steps),
         _known(one.reserved_peak_bytes for one in steps),
     )
-    if len(allocated) < TREND_MIN and run is not None and _is_rank_0(gpu, run):
+    if len(allocated) < TREND_MIN and run is not None:
         records = [record for record in run.steps.segment() if record.usual][-STEPS:]
         allocated = _known(record.step.torch_allocated_peak_bytes for record in records)
         reserved = _known(record.step.torch_reserved_peak_bytes for record in records)
@@ -249,9 +253,19 @@ def _torch(gpu: GpuRecord, steps: Sequence[GpuStep], run: RunRecord | None) -> d
     }
 
 
+def _is_told_of(fleet: Fleet, gpu: GpuRecord, run: RunRecord, floor_rise: object) -> bool:
+    """Whether the step line's maxima tell of this GPU: they are rank 0's, and of others where those gain as much."""
+    rank_0 = next((one for one in fleet.gpus_of_run(run) if _is_rank_0(one, run)), None)
+    if rank_0 is None or rank_0 is gpu:
+        return rank_0 is gpu
+    there = _levels(rank_0, usual_of(rank_0.steps)[-STEPS:])["floor_rise_bytes"]
+    return isinstance(floor_rise, float) and isinstance(there, float) and there >= ALIKE_RATIO * floor_rise
+
+
 def _is_rank_0(gpu: GpuRecord, run: RunRecord) -> bool:
-    """Whether the step line's maxima are of this GPU: they are rank 0's, and say nothing of the others."""
-    return gpu.subject == run.torch_subject or (bool(gpu.steps) and gpu.steps[-1].lifetime_peak_bytes is not None)
+    if gpu.subject == run.torch_subject or (gpu.steps and gpu.steps[-1].lifetime_peak_bytes is not None):
+        return True
+    return any(process.rank == 0 and process.run == run.name for process in gpu.processes or ())
 
 
 def _residue(steps: Sequence[GpuStep]) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Which kinds of process hold the memory of a GPU or of a host, and which kind grows.
 
 A process that trains swings with every step, so kinds are compared by their floors: the least that a kind held in each
-minute, the first third of what is remembered against the last.
+minute, the first third of a time against the last.
 """
 
 import re
@@ -14,6 +14,7 @@ from oomwatch import wire
 
 BLOCK_SECONDS = 60.0
 BLOCKS_KEPT = 40
+RECENT_BLOCKS = 4  # what grows fast is seen in the last ones alone
 BLOCKS_MIN = 4  # before that, nothing is called growth
 
 # What programs call themselves: Ray titles its workers ray::CLASS, vLLM and SGLang theirs VLLM::PART and sglang::PART.
@@ -92,8 +93,8 @@ class Parts:
         floors = list(self._floors[kind])
         if len(floors) < BLOCKS_MIN:
             return 0.0
-        third = len(floors) // 3
-        return max(0.0, min(floors[-third:]) - min(floors[:third]))
+        thirds = (len(floors) // 3, min(RECENT_BLOCKS, len(floors) // 3))
+        return max(0.0, *(min(floors[-size:]) - min(floors[-3 * size : -2 * size]) for size in thirds))
 
 
 def of_gpu(processes: Iterable[wire.GpuProcess], run: str | None) -> list[tuple[str, float, str]]:

@@ -63,9 +63,9 @@ def _floors_grow(facts: Facts, parts: Split) -> bool:
 def leak(facts: Facts) -> Finding:
     """Every phase holds more at its lowest, whatever the lengths, and torch's allocated memory rises with it."""
     parts = split(facts)
-    if not _floors_grow(facts, parts) or facts.floor_rise_bytes <= 0:
+    if not _floors_grow(facts, parts):
         return NONE
-    seen = [evidence("floors_rise", floor_rise_bytes=facts.floor_rise_bytes, steps=facts.steps)]
+    seen = [evidence("floors_rise", floor_rise_bytes=parts.total_bytes, steps=facts.steps)]
     if parts.kept is None:
         residue = share(facts.residue_rise_bytes, parts.total_bytes)
         return Finding((LIKELY - residue * (LIKELY - OPEN)) * (1 - parts.slack - parts.strangers), tuple(seen))
@@ -164,7 +164,8 @@ def imbalance(facts: Facts) -> Finding:
     if more < IMBALANCE_RATIO * capacity:
         return NONE
     seen = evidence("peers", peak_bytes=own, peers_peak_bytes=peers)
-    return Finding(min(SURE, 0.5 + share(more, capacity)), (seen,))
+    alone = 1.0 - 0.7 * share(facts.floor_rise_bytes, facts.peak_rise_bytes)  # it may have gained it all before
+    return Finding(min(SURE, 0.5 + share(more, capacity)) * alone, (seen,))
 
 
 def other_process(facts: Facts) -> Finding:
