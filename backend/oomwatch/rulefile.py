@@ -7,9 +7,9 @@ notify:     whom to tell, and how
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from yaml import MappingNode, Node, ScalarNode, SequenceNode
 
 from oomwatch import wire
@@ -51,6 +51,7 @@ class _RuleEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     severity: wire.Severity = "warning"
     for_: Duration = field(default=Duration(0), name="for")
     keep_firing_for: Duration = Duration(0)
+    keep_firing_steps: Annotated[int, Meta(ge=0, le=100)] = 0
     enabled: bool = True
     predicts: Literal["device", "host", "disk", "nothing"] | None = None
 
@@ -142,6 +143,7 @@ class _Parser:
             when=when,
             for_seconds=float(entry.for_),
             keep_firing_for_seconds=float(entry.keep_firing_for),
+            keep_firing_steps=entry.keep_firing_steps,
             texts=texts,
             enabled=entry.enabled,
             foretells=entry.predicts,

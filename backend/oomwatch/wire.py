@@ -782,6 +782,7 @@ class Rule(_Value, frozen=True, kw_only=True):
     scope: str
     for_seconds: float
     keep_firing_for_seconds: float
+    keep_firing_steps: Count = 0  # of the subject's run, where those take longer
     when: tuple[msgspec.Raw, ...] = ()
     texts: dict[str, AlertText] = {}
 

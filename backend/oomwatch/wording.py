@@ -16,7 +16,7 @@ LABELS = ("node", "gpu", "run")
 # What every text may mention; conditions add their own facts.
 COMMON_NAMES = (*LABELS, "value", "limit", "for")
 # Facts whose values are of a closed list: where the catalogue has the words of each.
-_WORDED = {"limited_by": "fact", "phase": "phase"}
+_WORDED = {"limited_by": "fact", "phase": "phase", "because": "because"}
 
 
 def put_into_words(transition: wire.Transition, rules: RuleSet, *, simulated: bool) -> wire.Transition:
@@ -37,6 +37,7 @@ def rule_view(rule: Rule) -> wire.Rule:
         scope=" ".join(rule.scopes),
         for_seconds=rule.for_seconds,
         keep_firing_for_seconds=rule.keep_firing_for_seconds,
+        keep_firing_steps=rule.keep_firing_steps,
         when=tuple(msgspec.Raw(msgspec.json.encode(condition, enc_hook=float)) for condition in rule.when),
         texts={language: _as_wire(text) for language, text in rule.texts.items()},
     )

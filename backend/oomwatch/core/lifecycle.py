@@ -11,7 +11,7 @@ An alert that fires and says of itself that it is steady is lowered to informati
 is: it stays the same alert.
 
 The hold time is the rule's `keep_firing_for`, or longer where a rhythm is known: one and a half of the run's steps, or
-of the longest gap between two recent spells.
+of the longest gap between two recent spells, or the rule's `keep_firing_steps`.
 """
 
 from hashlib import blake2s
@@ -189,7 +189,8 @@ class Lifecycle:
 
     def _hold_seconds(self, key: Key, rule: Rule, rhythm_seconds: float) -> float:
         rhythm = RHYTHM_MARGIN * max(rhythm_seconds, self._gaps.get(key, 0.0))
-        return max(rule.keep_firing_for_seconds, min(rhythm, HOLD_SECONDS_MAX))
+        of_steps = rule.keep_firing_steps * rhythm_seconds
+        return max(rule.keep_firing_for_seconds, of_steps, min(rhythm, HOLD_SECONDS_MAX))
 
     def _learn_gap(self, key: Key, now: float) -> None:
         last = self._last_active.get(key)

@@ -30,6 +30,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     when: tuple[Condition, ...]
     for_seconds: float = 0.0
     keep_firing_for_seconds: float = 0.0
+    keep_firing_steps: int = 0  # of the subject's run, where those take longer
     texts: dict[str, RuleText] = {}
     enabled: bool = True
     foretells: Channel | Literal["nothing"] | None = None  # None: what its conditions predict

@@ -75,6 +75,11 @@ def _gpu_peaks(fleet: Fleet, subject: Subject) -> Peaks:
     gpu = fleet.gpu(subject)
     if gpu is None or gpu.usable_bytes <= 0:
         return Peaks([], of_steps=False)
+    stamp = (gpu.steps[-1].at if gpu.steps else None, gpu.blocks.open.at if gpu.blocks.open else None)
+    return gpu.memo.once("peaks", stamp, lambda: _peaks_of(gpu))
+
+
+def _peaks_of(gpu: GpuRecord) -> Peaks:
     of_steps = [one.peak_bytes for one in usual_of(gpu.steps) if one.peak_bytes is not None]
     peaks = of_steps or [block.peak_bytes for block in gpu.blocks.closed()]
     return Peaks([peak / gpu.usable_bytes for peak in peaks], of_steps=bool(of_steps))

@@ -9,6 +9,7 @@ held against that afterwards, core/outcome.py) and `judge(fleet, subject, now) -
 from typing import TypeAlias
 
 from oomwatch.core.conditions.event import EventSeen
+from oomwatch.core.conditions.forecast import ForecastOf
 from oomwatch.core.conditions.fragmentation import Fragmentation
 from oomwatch.core.conditions.imbalance import Imbalance
 from oomwatch.core.conditions.jump import Jump
@@ -27,6 +28,7 @@ Condition: TypeAlias = (
     | Jump
     | Rate
     | EventSeen
+    | ForecastOf
     | WorstCase
     | Residue
     | Retries

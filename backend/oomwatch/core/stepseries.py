@@ -1,0 +1,52 @@
+"""The series that are followed from step to step: a phase's peaks, and the lengths that may drive them."""
+
+from collections.abc import Mapping, Sequence
+
+from oomwatch import wire
+from oomwatch.core.forecast import Forecast, Lengths, forecast
+from oomwatch.core.peaks import GpuStep
+
+Told = list[tuple[float, GpuStep]]  # a peak, and the step that it is of
+WHOLE_STEP = "step"  # instead of a phase, where none is known
+
+
+def first_full(steps: Sequence[GpuStep], usable_bytes: int, cap_tokens: float | None) -> tuple[str, Forecast] | None:
+    """Of all phases the one whose peaks reach the card's end first. `steps` are usual ones, oldest first."""
+    found = [
+        (phase, one)
+        for phase, told in by_phase(steps).items()
+        if (one := forecast([peak for peak, _ in told], usable_bytes, lengths_of(told, cap_tokens))) is not None
+    ]
+    return min(found, key=lambda one: one[1].eta_steps, default=None)
+
+
+def by_phase(steps: Sequence[GpuStep]) -> dict[str, Told]:
+    """The peaks of each phase; of whole steps where phases are not known; torch's own maximum where nothing is."""
+    told: dict[str, Told] = {}
+    for step in steps:
+        for one in step.phases:
+            told.setdefault(one.phase, []).append((one.peak_bytes, step))
+    if told:
+        return told
+    whole = [(step.peak_bytes, step) for step in steps if step.peak_bytes is not None]
+    lifetime = [(step.lifetime_peak_bytes, step) for step in steps if step.lifetime_peak_bytes is not None]
+    return {WHOLE_STEP: whole or lifetime}
+
+
+def lengths_of(told: Told, cap_tokens: float | None) -> list[Lengths]:
+    """What may drive these peaks, as far as every step tells it."""
+    steps = [step for _, step in told]
+    longest = [step.length_max_tokens for step in steps if step.length_max_tokens is not None]
+    mean = [step.length_mean_tokens for step in steps if step.length_mean_tokens is not None]
+    total = [step.tokens_total for step in steps if step.tokens_total is not None]
+    known = ((longest, cap_tokens), (mean, cap_tokens), (total, None))
+    return [Lengths(tokens, cap) for tokens, cap in known if len(tokens) == len(steps)]
+
+
+def cap_of(config: Mapping[str, wire.ConfigValue]) -> float | None:
+    """The longest response that a configuration allows, in tokens."""
+    for key in ("data.max_response_length", "actor_rollout_ref.rollout.response_length"):
+        value = config.get(key)
+        if isinstance(value, int | float) and value > 0:
+            return float(value)
+    return None
