@@ -66,4 +66,7 @@ def test_without_steps_a_leak_is_seen_by_the_clock() -> None:
 def test_steps_of_other_rules_gpus_are_not_judged_twice() -> None:
     both = shipped("memory_forecast")
     story = train(Story(RuleSet(rules=both.rules), run="r"), 1, 58, 0.5)
-    assert [(one.severity, one.state) for one in story.heard if one.change == "state"] == [("warning", "firing"), ("critical", "firing")]
+    assert [(one.severity, one.state) for one in story.heard if one.change == "state"] == [
+        ("warning", "firing"),
+        ("critical", "firing"),
+    ]
