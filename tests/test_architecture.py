@@ -23,6 +23,7 @@ READERS = {
     "oomwatch.notify.config",  # a section of alerts.yaml: what channels there are, not how they send
     "oomwatch.notify.secret",
     "oomwatch.rulefile",
+    "oomwatch.scorecard",
     "oomwatch.settings",
     "oomwatch.trace",
     "oomwatch.wording",
@@ -42,7 +43,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(OUTER, INSIDE | {"oomwatch.service"}),
     "oomwatch.web": WIRED,
     "oomwatch.up": INSIDE,  # it starts the programs, and is none
-    "oomwatch.__main__": WIRED | {"oomwatch.web", "oomwatch.up"},
+    "oomwatch.commands": INSIDE,
+    "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
+    "oomwatch.__main__": WIRED | {"oomwatch.web", "oomwatch.up", "oomwatch.commands"},
     "oomwatch_agent": SHARED,
     "oomwatch_probe": set(),  # it runs inside the trainer
     "oomwatch_frontend": set(),

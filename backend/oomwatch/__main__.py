@@ -8,10 +8,12 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomwatch import __version__
+from oomwatch.commands import report_flags
 from oomwatch.options import Resolved, SettingError, add_options, resolve
 from oomwatch.settings import Settings
 
@@ -91,8 +93,27 @@ def _parser() -> argparse.ArgumentParser:
     test = _command(commands, "test-notify", "send a test message to the channels", _TEST_NOTIFY, _test_notify)
     test.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
     test.add_argument("channel", nargs="?", help="name of the channel; without it all")
+    _add_reports(commands)
     _command(commands, "version", "print the version", "Prints the version.", _version)
     return parser
+
+
+def _add_reports(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The commands that tell of the past."""
+    card = _command(
+        commands, "scorecard", "say how good the warnings were", report_flags.SCORECARD, _later("scorecard")
+    )
+    report_flags.add_scorecard_flags(card)
+
+
+def _later(module: str, name: str = "run") -> Callable[[argparse.Namespace], int]:
+    """A function of a module of commands/, which is loaded when it is called."""
+
+    def run(options: argparse.Namespace) -> int:
+        status: int = getattr(import_module(f"oomwatch.commands.{module}"), name)(options)
+        return status
+
+    return run
 
 
 _UP_FLAGS = (

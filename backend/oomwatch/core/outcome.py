@@ -30,7 +30,7 @@ UNSEEN_SECONDS = 60.0
 UNKNOWABLE = ("rule removed", "node removed", "no longer listed", "no longer watched")
 
 Judgement: TypeAlias = wire.AlertVerdict | Literal["unknown"]
-FAILURES: dict[type, Channel] = {wire.DeviceOom: "device", wire.HostOom: "host", wire.DiskFull: "disk"}
+FAILURES: dict[type[msgspec.Struct], Channel] = {wire.DeviceOom: "device", wire.HostOom: "host", wire.DiskFull: "disk"}
 
 
 class Warned(msgspec.Struct):

@@ -63,7 +63,7 @@ def alerts(
     if since is not None:
         query = query.where(or_(transitions.c.state != "resolved", transitions.c.at >= since))
     newest = query.order_by(transitions.c.started_at.desc(), transitions.c.seq.desc()).limit(limit)
-    return _whole(connection, [transition.id for transition in _read(connection, newest)])
+    return whole(connection, [transition.id for transition in _read(connection, newest)])
 
 
 def alert_by_id(connection: Connection, alert_id: str) -> wire.Alert | None:
@@ -145,7 +145,7 @@ def _keys(connection: Connection, ids: Iterable[str]) -> list[tuple[str, str, fl
     return found
 
 
-def _whole(connection: Connection, ids: Sequence[str]) -> list[wire.Alert]:
+def whole(connection: Connection, ids: Sequence[str]) -> list[wire.Alert]:
     """The alerts of these ids, in their order."""
     built: dict[str, wire.Alert] = {}
     for some in pieces(ids):

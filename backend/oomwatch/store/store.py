@@ -8,10 +8,14 @@ power cut (or a crash of the kernel) may take the last commits of a SQLite file 
 keeps them.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from oomwatch import wire
-from oomwatch.store import agents, alerts, chunks, events, history
+from oomwatch.core.records import Channel
+from oomwatch.scorecard import RuleKey, Scorecard, failures_of
+from oomwatch.scorecard import scores as rule_scores
+from oomwatch.store import agents, alerts, chunks, events, history, scores
 from oomwatch.store.agents import KnownNode, KnownRun
 from oomwatch.store.alerts import TransitionKey
 from oomwatch.store.batch import Batch, Entry
@@ -27,6 +31,7 @@ PRUNE_ROWS = 5000
 # Progress outlives the readings where those are kept for less: an agent keeps unsent messages for 10 minutes.
 LEAST_KEEP_SECONDS = 3600.0
 FUTURE_SECONDS = 86_400.0  # what is dated further ahead was stored while a clock was wrong, and would never grow old
+DAY_SECONDS = 86_400.0
 END_OF_TIME = 1e12  # of wire.UnixSeconds
 
 
@@ -161,6 +166,23 @@ class Store:
         """The last steps of a run, oldest first, each once."""
         with self._database.reading() as connection:
             return events.steps(connection, run, limit)
+
+    def scorecard(
+        self, start: float, end: float, run: str | None, predicts: Mapping[RuleKey, Channel | None]
+    ) -> Scorecard:
+        """How good the warnings from `start` to `end` were; `predicts` says what the rules in force foretell."""
+        with self._database.reading() as connection:
+            failures = failures_of(scores.failures(connection, start, end, run))
+            gpu_days = scores.watched_gpu_seconds(connection, start, end, run) / DAY_SECONDS
+            fired = scores.fired(connection, start, end, run)
+        return Scorecard(
+            start_at=start,
+            end_at=end,
+            run=run,
+            gpu_days=gpu_days,
+            failures=dict(Counter(one.channel for one in failures)),
+            rules=rule_scores(fired, failures, predicts, gpu_days),
+        )
 
     # ------------------------------------------------------------ upkeep
 

@@ -4,12 +4,10 @@ Described in docs/reference/api.md and by its OpenAPI.
 """
 
 from http import HTTPStatus
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
 from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -18,7 +16,9 @@ from oomwatch import wire
 from oomwatch.service import runviews
 from oomwatch.service.service import StillConnectedError
 from oomwatch.store.store import StoreError
+from oomwatch.web import scores
 from oomwatch.web.answers import answer, refusal
+from oomwatch.web.describe import described, refusals, returns
 from oomwatch.web.parts import Parts, parts_of
 from oomwatch.web.rows import Agent, AlertRow, AlertStory, History, agents, alert_row
 
@@ -32,27 +32,13 @@ State = Literal["pending", "firing", "resolved"]
 router = APIRouter(prefix="/api/v1")
 
 
-def _returns(kind: object, *errors: int) -> dict[int | str, dict[str, Any]]:
-    """OpenAPI's description of an answer, from the type that msgspec encodes."""
-    (schema,), _ = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
-    return {200: {"content": {"application/json": {"schema": schema}}}} | _refusals(*errors)
-
-
-def _refusals(*errors: int) -> dict[int | str, dict[str, Any]]:
-    sentence = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
-    return {
-        status: {"description": "what was wrong", "content": {"application/json": {"schema": sentence}}}
-        for status in errors
-    }
-
-
-@router.get("/state", responses=_returns(wire.Snapshot))
+@router.get("/state", responses=returns(wire.Snapshot))
 async def state(request: Request) -> Response:
     """Everything, as of now: what a browser gets first."""
     return answer(parts_of(request).service.snapshot())
 
 
-@router.get("/alerts", responses=_returns(list[AlertRow], 400, 503))
+@router.get("/alerts", responses=returns(list[AlertRow], 400, 503))
 async def alerts(
     request: Request,
     *,
@@ -91,7 +77,7 @@ def _matches(alert: wire.Alert, wanted: dict[str, str | None]) -> bool:
     return all(value is None or told.get(name) == value for name, value in wanted.items())
 
 
-@router.get("/alerts/{alert_id}", responses=_returns(AlertStory, 404, 503))
+@router.get("/alerts/{alert_id}", responses=returns(AlertStory, 404, 503))
 async def alert_story(request: Request, alert_id: str, lang: Language = "en") -> Response:
     """One alert, with everything that became of it."""
     parts = parts_of(request)
@@ -103,21 +89,21 @@ async def alert_story(request: Request, alert_id: str, lang: Language = "en") ->
     return answer(AlertStory(alert=alert_row(found, lang), transitions=tuple(story)))
 
 
-@router.get("/rules", responses=_returns(wire.RulesChanged))
+@router.get("/rules", responses=returns(wire.RulesChanged))
 async def rules(request: Request) -> Response:
     """The rules in force, and what is wrong with their file where they are not the file's."""
     service = parts_of(request).service
     return answer(wire.RulesChanged(server=service.server_info(), rules=service.rules()))
 
 
-@router.get("/nodes", responses=_returns(list[wire.Node]))
+@router.get("/nodes", responses=returns(list[wire.Node]))
 async def nodes(request: Request) -> Response:
     """Every node with its facts and its latest reading."""
     service = parts_of(request).service
     return answer(list(service.picture.nodes(service.clock())))
 
 
-@router.get("/nodes/{name}", responses=_returns(wire.Node, 404))
+@router.get("/nodes/{name}", responses=returns(wire.Node, 404))
 async def node(request: Request, name: str) -> Response:
     """One node."""
     service = parts_of(request).service
@@ -125,7 +111,7 @@ async def node(request: Request, name: str) -> Response:
     return refusal(404, f'there is no node "{name}"') if found is None else answer(found)
 
 
-@router.delete("/nodes/{name}", status_code=204, responses=_refusals(404, 409, 503))
+@router.delete("/nodes/{name}", status_code=204, responses=refusals(404, 409, 503))
 async def forget_node(request: Request, name: str) -> Response:
     """Forget a node that is gone for good: its alerts end, and it is shown no more. Its history stays."""
     parts = parts_of(request)
@@ -141,20 +127,20 @@ async def forget_node(request: Request, name: str) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/runs", responses=_returns(list[wire.Run]))
+@router.get("/runs", responses=returns(list[wire.Run]))
 async def runs(request: Request) -> Response:
     """Every run with its last steps and phases, its signals and its configuration."""
     return answer(list(parts_of(request).service.picture.runs()))
 
 
-@router.get("/runs/{name:path}/steps", responses=_returns(list[wire.StepPoint], 400, 503))
+@router.get("/runs/{name:path}/steps", responses=returns(list[wire.StepPoint], 400, 503))
 async def steps(request: Request, name: str, limit: Annotated[int, Query(ge=1, le=STEPS_MAX)] = 500) -> Response:
     """The last steps of a run, oldest first."""
     parts = parts_of(request)
     return answer(await parts.read(parts.store.steps, name, limit))
 
 
-@router.get("/phases", responses=_returns(list[wire.PhaseSpan], 400, 404))
+@router.get("/phases", responses=returns(list[wire.PhaseSpan], 400, 404))
 async def phases(
     request: Request,
     *,
@@ -169,7 +155,7 @@ async def phases(
     return answer(list(runviews.phases(record, start, end)))
 
 
-@router.get("/history", responses=_returns(History, 400, 503))
+@router.get("/history", responses=returns(History, 400, 503))
 async def history(
     request: Request,
     *,
@@ -202,7 +188,7 @@ async def history(
     )
 
 
-@router.get("/agents", responses=_returns(list[Agent]))
+@router.get("/agents", responses=returns(list[Agent]))
 async def agent_list(request: Request) -> Response:
     """The agents that were heard since the server started: their clocks, counters and sources."""
     return answer(agents(parts_of(request).service))
@@ -226,11 +212,12 @@ class HeadAsGet:
 def install(app: FastAPI) -> None:
     """Add the routes, their description, and their errors in one form."""
     app.include_router(router)
+    app.include_router(scores.router)
     app.add_middleware(HeadAsGet)
     app.add_exception_handler(RequestValidationError, _bad_query)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(StoreError, _store_error)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
+    app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
 
 
 async def _bad_query(_: Request, error: Exception) -> Response:
@@ -247,14 +234,3 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 async def _store_error(_: Request, error: Exception) -> Response:
     return refusal(503, str(error))
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """FastAPI's description with the wire's types in it."""
-    if app.openapi_schema is None:
-        described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        kinds = [wire.Snapshot, AlertRow, AlertStory, wire.RulesChanged, History, Agent, wire.StepPoint, wire.PhaseSpan]
-        _, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-        described.setdefault("components", {}).setdefault("schemas", {}).update(components)
-        app.openapi_schema = described
-    return app.openapi_schema

@@ -1,0 +1,120 @@
+"""`oomwatch scorecard`: how good the warnings of each rule were, from a server that runs or from its database."""
+
+import argparse
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlencode
+
+import msgspec
+from sqlalchemy import make_url
+
+from oomwatch.options import SettingError
+from oomwatch.rulefile import RuleFileError, read_rules
+from oomwatch.scorecard import RuleScore, Scorecard, foretold
+from oomwatch.settings import Settings, database_url, rules_path
+from oomwatch.store.store import Store, StoreError
+from oomwatch.units import format_duration, parse_duration
+
+FAILED = 1
+ASK_SECONDS = 30.0
+COLUMNS = (
+    "rule",
+    "failures",
+    "in time",
+    "recall",
+    "lead median",
+    "lead p10",
+    "avoided",
+    "false",
+    "false/GPU-day",
+    "open",
+)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the scorecard. Gives the exit status."""
+    try:
+        end = time.time()
+        start = end - parse_duration(options.since)
+    except ValueError as error:
+        raise SettingError(f"flag --since: {error}") from error
+    try:
+        card = _ask(options, start, end) if options.server else _read(options, start, end)
+    except (RuleFileError, StoreError, OSError, msgspec.DecodeError) as error:
+        print(f"oomwatch: {error}", file=sys.stderr)
+        return FAILED
+    print(msgspec.json.encode(card).decode() if options.json else "\n".join(table(card)))
+    return 0
+
+
+def _ask(options: argparse.Namespace, start: float, end: float) -> Scorecard:
+    """Raises OSError with a sentence."""
+    query = {"from": start, "to": end} | ({"run": options.run} if options.run else {})
+    url = f"{options.server.rstrip('/')}/api/v1/scorecard?{urlencode(query)}"
+    if not url.startswith(("http://", "https://")):
+        raise SettingError(f'flag --server: "{options.server}" is no http:// or https:// address')
+    request = urllib.request.Request(url, headers=_authorization(options))  # noqa: S310 - checked above
+    try:
+        with urllib.request.urlopen(request, timeout=ASK_SECONDS) as answer:  # noqa: S310
+            return msgspec.json.decode(answer.read(), type=Scorecard)
+    except urllib.error.HTTPError as error:
+        raise OSError(f"{options.server} answered {error.code}: {error.read(2000).decode(errors='replace')}") from error
+    except urllib.error.URLError as error:
+        raise OSError(f"{options.server} cannot be reached: {error.reason}") from error
+
+
+def _authorization(options: argparse.Namespace) -> dict[str, str]:
+    file = options.token_file
+    token = file.read_text(encoding="utf-8").strip() if file else os.environ.get("OOMWATCH_READER_TOKEN")
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _read(options: argparse.Namespace, start: float, end: float) -> Scorecard:
+    predicts = foretold(read_rules(rules_path(Settings(rules=options.rules))).rules)
+    url = database_url(Settings(db=options.db))
+    file = make_url(url).database if url.startswith("sqlite") else None
+    if file is not None and not Path(file).is_file():
+        raise StoreError(f"there is no database {file}; name one with --db, or a server with --server")
+    store = Store.open(url)
+    try:
+        return store.scorecard(start, end, options.run, predicts)
+    finally:
+        store.close()
+
+
+def table(card: Scorecard) -> list[str]:
+    """The lines for a terminal."""
+    rows = [COLUMNS, *(_row(rule) for rule in card.rules)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+    told = ", ".join(f"{count} of {channel}" for channel, count in sorted(card.failures.items())) or "none"
+    head = f"{card.gpu_days:.1f} GPU-days watched; failures: {told}"
+    return [head, "", *("  ".join(map(_placed, row, widths, range(len(row)))).rstrip() for row in rows)]
+
+
+def _placed(text: str, width: int, column: int) -> str:
+    return text.ljust(width) if column == 0 else text.rjust(width)
+
+
+def _row(rule: RuleScore) -> tuple[str, ...]:
+    return (
+        f"{rule.alert} ({rule.severity})",
+        str(rule.failures),
+        str(rule.in_time),
+        "-" if rule.recall is None else f"{rule.recall:.0%}",
+        _lead(rule.lead_seconds_median, rule.lead_steps_median),
+        _lead(rule.lead_seconds_p10, rule.lead_steps_p10),
+        str(rule.avoided),
+        str(rule.false),
+        "-" if rule.false_per_gpu_day is None else f"{rule.false_per_gpu_day:.3f}",
+        str(rule.open),
+    )
+
+
+def _lead(seconds: float | None, steps: float | None) -> str:
+    if seconds is None:
+        return "-"
+    return format_duration(round(seconds)) + (f", {steps:g} steps" if steps is not None else "")

@@ -1,0 +1,42 @@
+"""OpenAPI's description of the answers, from the types that msgspec encodes."""
+
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from oomwatch import wire
+from oomwatch.scorecard import Scorecard
+from oomwatch.web.rows import Agent, AlertRow, AlertStory, History
+
+# Every type that an answer holds.
+KINDS = (
+    *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan),
+    *(AlertRow, AlertStory, History, Agent, Scorecard),
+)
+
+
+def returns(kind: object, *errors: int) -> dict[int | str, dict[str, Any]]:
+    """What a route answers with."""
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
+    return {200: {"content": {"application/json": {"schema": schema}}}} | refusals(*errors)
+
+
+def refusals(*errors: int) -> dict[int | str, dict[str, Any]]:
+    """The answers of a route that has nothing, or does not understand."""
+    sentence = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+    return {
+        status: {"description": "what was wrong", "content": {"application/json": {"schema": sentence}}}
+        for status in errors
+    }
+
+
+def described(app: FastAPI) -> dict[str, Any]:
+    """FastAPI's description with our types in it."""
+    if app.openapi_schema is None:
+        told = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        _, components = msgspec.json.schema_components(list(KINDS), ref_template="#/components/schemas/{name}")
+        told.setdefault("components", {}).setdefault("schemas", {}).update(components)
+        app.openapi_schema = told
+    return app.openapi_schema
