@@ -43,10 +43,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(OUTER, INSIDE | {"oomwatch.service"}),
     "oomwatch.web": WIRED,
     "oomwatch.up": INSIDE,  # it starts the programs, and is none
-    "oomwatch.commands": INSIDE,
+    # Logs of runs that are over are read by the agent's own parsers, which are pure.
+    "oomwatch.backtest": INSIDE | {"oomwatch_agent.logs"},
+    "oomwatch.ruletest": INSIDE,
+    "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest"},
     "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
     "oomwatch.__main__": WIRED | {"oomwatch.web", "oomwatch.up", "oomwatch.commands"},
-    "oomwatch_agent": SHARED,
+    "oomwatch_agent": SHARED | {"oomwatch_agent.logs"},
+    "oomwatch_agent.logs": SHARED,
     "oomwatch_probe": set(),  # it runs inside the trainer
     "oomwatch_frontend": set(),
 }
@@ -109,9 +113,10 @@ def _each(modules: list[Module]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("module", modules, ids=[module.name for module in modules])
 
 
+ON_A_NODE = SHARED | {"oomwatch_agent", "oomwatch_agent.logs"}
 EACH = _each(MODULES)
 EACH_OF_THE_CORE = _each([module for module in MODULES if _room(module.name) == "oomwatch.core"])
-EACH_ON_A_NODE = _each([module for module in MODULES if _room(module.name) in SHARED | {"oomwatch_agent"}])
+EACH_ON_A_NODE = _each([module for module in MODULES if _room(module.name) in ON_A_NODE])
 
 EACH_IN_THE_TRAINER = _each([module for module in MODULES if _room(module.name) == "oomwatch_probe"])
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomwatch import __version__
-from oomwatch.commands import report_flags
+from oomwatch.commands import flags, report_flags
 from oomwatch.options import Resolved, SettingError, add_options, resolve
 from oomwatch.settings import Settings
 
@@ -51,10 +51,8 @@ _CHECK = """\
 Reads a rule file as the server would, and lists every mistake with its line and column. Exit status 1 where there
 are any."""
 
-_REPLAY = """\
-Feeds a recording (oomwatch serve --record FILE) to the rules and prints what they would have said, one JSON line a
-change of state. The same recording and rules give the same lines, byte for byte. Use it to try a rule on what
-happened."""
+_TEST = """\
+Tests of what a person wrote, before it is trusted."""
 
 _TEST_NOTIFY = """\
 Sends a harmless message to every channel of the rule file (or to one), and says what became of it. Exit status 1 where
@@ -87,9 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         up.add_argument(flag, metavar=metavar, help=text)
     check = _command(commands, "check", "look for mistakes in a rule file", _CHECK, _check)
     check.add_argument("file", type=Path, nargs="?", help="rule file; without it the one that the server would use")
-    replay = _command(commands, "replay", "try rules on a recording", _REPLAY, _replay)
-    replay.add_argument("trace", type=Path, help="recording, of oomwatch serve --record")
-    replay.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
+    _add_trying(commands)
     test = _command(commands, "test-notify", "send a test message to the channels", _TEST_NOTIFY, _test_notify)
     test.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
     test.add_argument("channel", nargs="?", help="name of the channel; without it all")
@@ -104,6 +100,20 @@ def _add_reports(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         commands, "scorecard", "say how good the warnings were", report_flags.SCORECARD, _later("scorecard")
     )
     report_flags.add_scorecard_flags(card)
+
+
+def _add_trying(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The commands that try rules."""
+    flags.add_record_flags(_command(commands, "record", "write a run into a trace", flags.RECORD, _record))
+    replay = _command(
+        commands, "replay", "say what rules make of a trace", flags.REPLAY, _later("record", "run_replay")
+    )
+    flags.add_replay_flags(replay)
+    backtest = _command(commands, "backtest", "try rules on runs that are over", flags.BACKTEST, _later("backtest"))
+    flags.add_backtest_flags(backtest)
+    test = _command(commands, "test", "test rules", _TEST, _later("rule_tests"))
+    tests = test.add_subparsers(title="what to test", required=True, metavar="WHAT")
+    flags.add_rule_test_flags(_command(tests, "rules", "run rule tests", flags.RULE_TESTS, _later("rule_tests")))
 
 
 def _later(module: str, name: str = "run") -> Callable[[argparse.Namespace], int]:
@@ -213,20 +223,12 @@ def _rules(path: Path | None) -> Path:
     return rules_path(Settings(rules=path))
 
 
-def _replay(options: argparse.Namespace) -> int:
-    import msgspec
-
-    from oomwatch.rulefile import RuleFileError, read_rules
-    from oomwatch.trace import TraceError, read_trace, replay
-
-    try:
-        rules = read_rules(_rules(options.rules)).rules
-        for transition in replay(read_trace(options.trace), rules):
-            print(msgspec.json.encode(transition).decode())
-    except (RuleFileError, TraceError) as error:
-        print(error, file=sys.stderr)
-        return FAILED
-    return 0
+def _record(options: argparse.Namespace) -> int:
+    """Inputs into a trace; without any, what a server is given while it runs."""
+    if options.inputs:
+        return _later("record", "run_record")(options)
+    config = ["--config", options.config] if options.config else []
+    return _serve(_parser().parse_args(["serve", "--record", str(options.trace), *config]))
 
 
 def _test_notify(options: argparse.Namespace) -> int:

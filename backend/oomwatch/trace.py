@@ -132,10 +132,10 @@ def replay(trace: Iterable[Line], rules: RuleSet) -> Iterator[wire.Transition]:
     """What these rules would have said, in order, without the words."""
     engine = Engine(rules)
     for line in trace:
-        yield from _give(engine, line)
+        yield from give(engine, line)
 
 
-def _give(engine: Engine, line: Line) -> Sequence[wire.Transition]:
+def give(engine: Engine, line: Line) -> Sequence[wire.Transition]:
     if line.advance is not None:
         return engine.advance(line.advance)
     now, node = line.now or 0.0, line.node or ""

@@ -124,6 +124,9 @@ class Engine:
         """Judge at every grid second since the last call, up to `now`."""
         transitions: list[wire.Transition] = []
         for at in self._grid_until(now):
+            if self._is_idle():
+                self._pass_until(now)
+                break
             for subject in self._subjects_on_grid():
                 transitions += self._noted(self._judge(subject, TIME, at))
             transitions += self._noted(self._end_runs(at) + self._end_unwatched(at))
@@ -138,6 +141,13 @@ class Engine:
         while self._grid_at < last:
             self._grid_at += GRID_SECONDS
             yield self._grid_at
+
+    def _is_idle(self) -> bool:
+        """Whether the grid has nothing to judge: no episode is open, and no rule can come true by time alone."""
+        return not self._lifecycle.open and not any(self._hearing[TIME].values())
+
+    def _pass_until(self, now: float) -> None:
+        self._grid_at = floor(now / GRID_SECONDS) * GRID_SECONDS
 
     def _subjects_on_grid(self) -> list[Subject]:
         """Subjects with an episode, and those that rules watch which need no data to come true."""

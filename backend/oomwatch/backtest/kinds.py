@@ -1,0 +1,83 @@
+"""What kind of file something is, told by what stands in it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from oomwatch.backtest import KINDS, plain_csv, smi_csv
+from oomwatch.backtest.files import head_of
+from oomwatch.backtest.source import InputError
+from oomwatch_agent.logs.reader import LineReader
+from oomwatch_agent.logs.scan import Chunk
+
+
+class _TraceKeys(msgspec.Struct):
+    now: float | None = None
+    advance: float | None = None
+    excused: float | None = None
+    jumped: float | None = None
+    forgotten: float | None = None
+
+
+class _MetricsKeys(msgspec.Struct):
+    step: int
+    data: dict[str, msgspec.Raw]
+
+
+def kind_of(path: Path) -> str:
+    """One of KINDS. Raises InputError that says what was expected."""
+    found = recognised(path)
+    if found is None:
+        expected = "; ".join(KINDS.values())
+        raise InputError(
+            f"{path}: nothing in it is recognised. Expected is {expected}. Say --kind to have it read as one"
+        )
+    return found
+
+
+def recognised(path: Path) -> str | None:
+    """One of KINDS, or None. Raises InputError for a file that cannot be read."""
+    head = head_of(path)
+    first = next((line for line in head.decode("utf-8", "replace").splitlines() if line.strip()), "").lstrip("\ufeff")
+    return next((kind for kind, is_it in _TESTS.items() if is_it(first, head)), None)
+
+
+def _is_trace(first: str, _: bytes) -> bool:
+    keys = _decoded(first, _TraceKeys)
+    return keys is not None and any(getattr(keys, name) is not None for name in keys.__struct_fields__)
+
+
+def _is_metrics(first: str, _: bytes) -> bool:
+    return _decoded(first.replace("NaN", "null").replace("Infinity", "null"), _MetricsKeys) is not None
+
+
+def _decoded(line: str, kind: type[msgspec.Struct]) -> msgspec.Struct | None:
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None
+
+
+def _is_table(first: str, _: bytes) -> bool:
+    return len({cell.strip() for cell in first.split(",")} & set(plain_csv.COLUMNS)) > 1
+
+
+def _is_smi(first: str, _: bytes) -> bool:
+    return smi_csv.is_header(first) or smi_csv.looks_like_rows(first)
+
+
+def _is_log(_: str, head: bytes) -> bool:
+    """Whether the agent's parsers find anything in it, at its beginning or after a long printed configuration."""
+    reader = LineReader()
+    found = next(reader.read(Chunk(head.replace(b"\0", b"") + b"\n", 1)), None) or next(reader.end(), None)
+    return found is not None
+
+
+_TESTS: dict[str, Callable[[str, bytes], bool]] = {
+    "trace": _is_trace,
+    "metrics": _is_metrics,
+    "csv": _is_table,
+    "nvidia-smi": _is_smi,
+    "log": _is_log,
+}

@@ -1,0 +1,68 @@
+"""What the commands that read runs share: their flags, and what becomes of them."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from oomwatch.backtest.source import Known
+from oomwatch.options import SettingError
+from oomwatch.settings import Settings, rules_path
+from oomwatch.units import parse_duration, parse_quantity
+
+_SMALLEST_SIZE_BYTES = 2**20  # of a card or a host: less is a size whose unit was forgotten
+_PROGRESS_SECONDS = 0.5
+
+
+def known_of(options: argparse.Namespace) -> Known:
+    """What the flags say. Raises SettingError."""
+    return Known(
+        capacity_bytes=_size(options.capacity, "--capacity"),
+        host_memory_bytes=_size(options.host_memory, "--host-memory"),
+        interval_seconds=_time(options.interval, "--interval"),
+        columns=tuple(name.strip() for name in options.columns.split(",")) if options.columns else (),
+        kind=options.kind,
+    )
+
+
+def _size(text: str | None, flag: str) -> int | None:
+    if text is None:
+        return None
+    try:
+        size = int(parse_quantity(text))
+    except ValueError as error:
+        raise SettingError(f"flag {flag}: {error}") from error
+    if size < _SMALLEST_SIZE_BYTES:
+        raise SettingError(f'flag {flag}: "{text}" is too small; write the unit, for example 80GiB')
+    return size
+
+
+def _time(text: str | None, flag: str) -> float | None:
+    try:
+        seconds = None if text is None else float(parse_duration(text))
+    except ValueError as error:
+        raise SettingError(f"flag {flag}: {error}") from error
+    if seconds == 0:
+        raise SettingError(f"flag {flag}: must be more than 0s")
+    return seconds
+
+
+def rules_file(path: Path | None) -> Path:
+    """The named rule file, or the one that the server would use. Raises SettingError."""
+    return rules_path(Settings(rules=path))
+
+
+def progress(*, wanted: bool) -> Callable[[int, int, str, float], None]:
+    """Tells how far it is on a terminal's last line, twice a second; nobody where nobody looks."""
+    if not (wanted or sys.stderr.isatty()):
+        return lambda *_: None
+    told_at = 0.0
+
+    def tell(place: int, count: int, name: str, seconds: float) -> None:
+        nonlocal told_at
+        if time.monotonic() - told_at >= _PROGRESS_SECONDS:
+            told_at = time.monotonic()
+            print(f"\r{place}/{count} {name[-40:]}: {seconds / 3600:.1f} h \033[K", end="", file=sys.stderr, flush=True)
+
+    return tell
