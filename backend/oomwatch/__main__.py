@@ -68,6 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingError as error:
         print(f"oomwatch: {error}", file=sys.stderr)
         return MISUSED
+    except BrokenPipeError:  # the reader of our output, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         return 0
 

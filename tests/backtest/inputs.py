@@ -18,7 +18,8 @@ GIB = 2**30
 RULES = parse_rules(
     """
 rules:
-  - {alert: full, when: {kind: threshold, metric: gpu_used_ratio, above: 85%}, for: 60s, keep_firing_for: 5m, summary: s}
+  - {alert: full, when: {kind: threshold, metric: gpu_used_ratio, above: 85%}, for: 60s, keep_firing_for: 5m,
+     summary: s}
   - {alert: slow, severity: info, when: {kind: jump, metric: rollout_seconds, increase: 200%}, summary: s}
   - {alert: silent, severity: critical, when: {kind: threshold, metric: agent_silent_seconds, above: 30s}, summary: s}
   - {alert: gone, severity: critical, when: {kind: event, of: [device_oom, host_oom]}, summary: s}

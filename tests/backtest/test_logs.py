@@ -26,8 +26,8 @@ from oomwatch.trace import Line, give
 WORKER = "(WorkerDict pid=7) "
 DRIVER = "(TaskRunner pid=5) "
 OOM = (
-    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 80.00 GiB of "
-    "which 412.75 MiB is free."
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 80.00 GiB "
+    "of which 412.75 MiB is free."
 )
 
 

@@ -89,7 +89,8 @@ HEADER = "timestamp, index, name, memory.used [MiB], memory.total [MiB], utiliza
 def _rows(seconds: int, *, units: bool = True) -> list[str]:
     mib, percent = (" MiB", " %") if units else ("", "")
     return [
-        f"2026/11/29 13:50:{second:02}.{index}00, {index}, NVIDIA H100, {20000 + index * 50000}{mib}, 81559{mib}, 97{percent}"
+        f"2026/11/29 13:50:{second:02}.{index}00, {index}, NVIDIA H100, {20000 + index * 50000}{mib}, 81559{mib}, "
+        f"97{percent}"
         for second in range(seconds)
         for index in range(2)
     ]

@@ -65,7 +65,7 @@ class RunLog:
         return wire.Event(seq=0, at=at, body=body, run=one.run, origin=one.origin)
 
     def _label_of(self, one: Told) -> str | None:
-        """The card of whoever wrote it. An engine's process is on the only card there is, else on none that is known."""
+        """The card of whoever wrote it. An engine's process is on the only card there is, else on none known."""
         if one.writer in self._labels:
             return self._labels[one.writer]
         engine = isinstance(one.body, wire.EngineSleep | wire.EngineWake | wire.EngineMemory)

@@ -20,10 +20,15 @@ _HEADER_CELL = re.compile(r"(?P<name>[a-z_]+(?:\.[a-z_]+)*)(?: \[(?P<unit>[^\]]+
 _TIME = re.compile(r"\d{4}[/-]\d\d[/-]\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?")
 _OWN_TIME = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
 _SIZE = re.compile(r"\d+(?: MiB)?")
-_MODEL = re.compile(r"[A-Za-z]{3,}[ \w-]*")
+# What stands in a column, and what it is then called.
+_FORMS = {
+    "timestamp": _TIME,
+    "uuid": re.compile(r"(?:GPU|MIG)-[0-9a-f-]{8,}"),
+    "pci.bus_id": re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d"),
+    "utilization.gpu": re.compile(r"\d+ ?%"),
+    "name": re.compile(r"[A-Za-z]{3,}[ \w-]*"),
+}
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_UUID = re.compile(r"(?:GPU|MIG)-[0-9a-f-]{8,}")
-_BUS = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")
 _IDENTITIES = ("index", "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "serial")
 _ALIASES = {"gpu_uuid": "uuid", "gpu_bus_id": "pci.bus_id", "gpu_name": "name"}
 _SAME_MOMENT_SECONDS = 0.3
@@ -102,17 +107,9 @@ def _guessed(path: Path, number: int, cells: Sequence[str]) -> list[tuple[str, s
 def _guess(index: int, cell: str, used: int, amounts: dict[int, float]) -> str:
     if index in amounts:
         return "memory.used" if index == used else "memory.total"
-    if _TIME.fullmatch(cell):
-        return "timestamp"
-    if _UUID.fullmatch(cell):
-        return "uuid"
-    if _BUS.fullmatch(cell):
-        return "pci.bus_id"
-    if cell.endswith("%"):
-        return "utilization.gpu"
-    if cell.isdigit() and index <= 1:
-        return "index"
-    return "name" if _MODEL.match(cell) else f"column {index + 1}"
+    if cell.isdigit():
+        return "index" if index <= 1 else f"column {index + 1}"
+    return next((name for name, form in _FORMS.items() if form.fullmatch(cell)), f"column {index + 1}")
 
 
 def _row(place: str, cells: Sequence[str], columns: Sequence[tuple[str, str]]) -> Row:

@@ -83,13 +83,13 @@ def add_input_flags(parser: argparse.ArgumentParser, *, needed: bool = True) -> 
     """The inputs, and what a person can say of them."""
     nargs = "+" if needed else "*"
     parser.add_argument("inputs", nargs=nargs, type=Path, metavar="INPUT", help="a file, or the folder of one run")
-    for flag, metavar, text in _FLAGS:
+    for flag, metavar, text in INPUT_FLAGS:
         parser.add_argument(flag, metavar=metavar, help=text)
     parser.add_argument("--kind", choices=tuple(KINDS), help="what the files are, where it is not recognised")
     parser.add_argument("--together", action="store_true", help="the inputs are files of one run")
 
 
-_FLAGS = (
+INPUT_FLAGS = (
     ("--capacity", "SIZE", "size of a card, such as 80GiB, where the input does not tell it"),
     ("--host-memory", "SIZE", "memory of the host, such as 1000GiB, to judge what step lines tell of its use"),
     ("--interval", "TIME", "time between the rows of an nvidia-smi table without times"),

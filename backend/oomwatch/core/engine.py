@@ -143,8 +143,8 @@ class Engine:
             yield self._grid_at
 
     def _is_idle(self) -> bool:
-        """Whether the grid has nothing to judge: no episode is open, and no rule can come true by time alone."""
-        return not self._lifecycle.open and not any(self._hearing[TIME].values())
+        """Whether the grid has nothing to judge: nothing is open, and no rule can come true by time alone."""
+        return not (self._lifecycle.open or self._outcomes.waiting or any(self._hearing[TIME].values()))
 
     def _pass_until(self, now: float) -> None:
         self._grid_at = floor(now / GRID_SECONDS) * GRID_SECONDS

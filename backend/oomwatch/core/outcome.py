@@ -146,6 +146,11 @@ class Outcomes:
 
     # ------------------------------------------------------------ what time tells
 
+    @property
+    def waiting(self) -> bool:
+        """Whether there is a warning that time has not yet told of."""
+        return bool(self._open)
+
     def advance(self, now: float) -> list[wire.Transition]:
         """Every ten seconds: which warnings time has told of."""
         if not self._open or now % JUDGED_EVERY_SECONDS >= 1:
