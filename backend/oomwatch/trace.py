@@ -2,6 +2,7 @@
 
     {"now": 12.5, "node": "gpu-01", "message": {...}}                    observed
     {"now": 12.5, "node": "gpu-01", "message": {...}, "recalled": true}  taken in from the database at the start
+    {"remembered": [{...}]}                                              what runs were that started before the server
     {"now": 12.5, "restored": [{...}]}                                   alerts that were open before a restart
     {"now": 12.5, "retired": "gpu-01"}                                   a person said that a node is gone
     {"advance": 13.0}                                                    time passed
@@ -22,6 +23,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.core.engine import Engine
+from oomwatch.core.past import Past
 from oomwatch.core.rule import RuleSet
 
 logger = logging.getLogger(__name__)
@@ -32,7 +34,7 @@ class TraceError(ValueError):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One call of the engine: one of the last four alone, or something at `now`."""
+    """One call of the engine: one of the last five alone, or something at `now`."""
 
     now: float | None = None
     node: str | None = None
@@ -40,6 +42,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     recalled: bool = False
     restored: tuple[wire.Transition, ...] | None = None
     retired: str | None = None
+    remembered: tuple[Past, ...] | None = None
     advance: float | None = None
     excused: float | None = None
     jumped: float | None = None
@@ -47,7 +50,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         given = [one for one in (self.message, self.restored, self.retired) if one is not None]
-        alone = [one for one in (self.advance, self.excused, self.jumped, self.forgotten) if one is not None]
+        alone = [
+            one for one in (self.remembered, self.advance, self.excused, self.jumped, self.forgotten) if one is not None
+        ]
         if len(given) + len(alone) != 1 or (given and self.now is None):
             raise ValueError('a line has "advance", or "now" with a "message" or with "restored", or is of its kin')
 
@@ -68,6 +73,9 @@ class TraceWriter:
 
     def recall(self, message: wire.AgentMessage, node: str, now: float) -> None:
         self._write(Line(now=now, node=node, message=message, recalled=True))
+
+    def remember(self, pasts: Sequence[Past]) -> None:
+        self._write(Line(remembered=tuple(pasts)))
 
     def restore(self, firing: Sequence[wire.Transition], now: float) -> None:
         self._write(Line(now=now, restored=tuple(firing)))
@@ -153,6 +161,8 @@ def _move(engine: Engine, line: Line, node: str, now: float) -> None:
     """What changes the engine and tells nobody."""
     if line.message is not None:
         engine.recall(line.message, node, now)
+    if line.remembered is not None:
+        engine.remember(line.remembered)
     if line.excused is not None:
         engine.excuse_silence(line.excused)
     if line.jumped is not None:

@@ -119,6 +119,13 @@ def test_the_past_goes_with_the_name() -> None:
     assert [past.run for past in pasts(story.engine)] == ["experiment"]
 
 
+def test_what_could_not_be_stored_is_told_again() -> None:
+    story = tell_all(Story((), run="r"), 24, lambda _: OFFLOADED)
+    changed = pasts(story.engine)
+    story.engine.fleet.pasts.keep_for_later(changed)
+    assert pasts(story.engine) == changed
+
+
 def test_changed_settings_are_told_as_far_as_there_is_room() -> None:
     assert changed_keys({"a": 1, "b": 2}, {"a": 1, "b": 3, "c": True}) == "b: 2 -> 3, c: unset -> True"
     assert changed_keys({}, {"a": 1}) == ""

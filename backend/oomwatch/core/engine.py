@@ -19,6 +19,7 @@ from oomwatch.core.diagnosis import Diagnose, diagnose
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.lifecycle import Episode, Key, Lifecycle
 from oomwatch.core.outcome import Outcomes
+from oomwatch.core.past import Past
 from oomwatch.core.records import News, Scope, Subject
 from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.core.verdict import UNKNOWN, Verdict
@@ -277,6 +278,11 @@ class Engine:
         orphan = Rule(alert=last.alert, severity=severity, when=())
         self._lifecycle.restore(rule or orphan, subject, last, fired_at, now)
         return None if rule else self._lifecycle.end(Key(orphan.key, subject), now, "rule removed")
+
+    def remember(self, pasts: Iterable[Past]) -> None:
+        """What is stored of the runs that were. Call it after `recall`, which tells which of them are going on."""
+        for past in pasts:
+            self.fleet.pasts.remember(past)
 
     def recall(self, message: wire.AgentMessage, node: str, now: float) -> None:
         """Take a stored message in without judging: what it says was judged when it was new."""

@@ -23,16 +23,19 @@ class _Held(NamedTuple):
 def held(memo: Memo, key: Hashable, last: GpuStep | StepRecord, judge: Callable[[], Verdict]) -> Verdict:
     """What `judge` says at the last step, or its last active verdict while fewer than QUIET_STEPS have been quiet.
 
-    A restart of the run ends it: other settings, other memory.
+    A restart of the run ends it: other settings, other memory. While too little is known (unknown) nothing ends: the
+    server has started again, and has yet to see the steps that the alert came from.
     """
 
     def work_out() -> _Held:
         before, verdict = memo.last(key), judge()
-        if verdict.state == "active" or not isinstance(before, _Held) or before.verdict.state != "active":
+        if verdict.state == "active" or not isinstance(before, _Held):
             return _Held(verdict, 0, last.segment)
-        if before.quiet + 1 >= QUIET_STEPS or before.segment != last.segment:
-            return _Held(verdict, 0, last.segment)
-        return before._replace(quiet=before.quiet + 1)
+        goes_on = before.segment == last.segment
+        if goes_on and before.verdict.state == "active" and before.quiet + 1 < QUIET_STEPS:
+            return before._replace(quiet=before.quiet + 1)
+        has_been_known = before.verdict.state != "unknown" or not goes_on
+        return _Held(INACTIVE if has_been_known else verdict, 0, last.segment)
 
     return memo.once(key, last.at, work_out).verdict
 

@@ -119,6 +119,10 @@ class Pasts:
         changed, self._changed = list(self._changed), {}
         return [past for run in changed if (past := self._known.get(run)) is not None]
 
+    def keep_for_later(self, pasts: Iterable[Past]) -> None:
+        """These could not be stored: they count as changed again."""
+        self._changed |= dict.fromkeys(past.run for past in pasts)
+
     def begins(self, run: str, segment: int, step: int) -> bool:
         """Whether this step is the first of a new start of the run, as far as it is known."""
         before = self._begun.get(run)

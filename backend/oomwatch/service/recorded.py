@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from oomwatch import wire
 from oomwatch.core.engine import Engine
 from oomwatch.core.lifecycle import Episode
+from oomwatch.core.past import Past
 from oomwatch.core.rule import RuleSet
 from oomwatch.service.seams import Recorder
 
@@ -25,6 +26,11 @@ class RecordedEngine:
         if self.recorder is not None:
             self.recorder.recall(message, node, now)
         self.engine.recall(message, node, now)
+
+    def remember(self, pasts: Sequence[Past]) -> None:
+        if self.recorder is not None:
+            self.recorder.remember(pasts)
+        self.engine.remember(pasts)
 
     def advance(self, now: float) -> list[wire.Transition]:
         if self.recorder is not None:

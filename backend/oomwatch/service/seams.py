@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from oomwatch import wire
+from oomwatch.core.past import Past
 
 
 class Audience(Protocol):
@@ -24,6 +25,8 @@ class Recorder(Protocol):
     def observe(self, message: wire.AgentMessage, node: str, now: float) -> None: ...
 
     def recall(self, message: wire.AgentMessage, node: str, now: float) -> None: ...
+
+    def remember(self, pasts: Sequence[Past]) -> None: ...
 
     def restore(self, firing: Sequence[wire.Transition], now: float) -> None: ...
 

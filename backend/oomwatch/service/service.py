@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from oomwatch import __version__, wire
+from oomwatch.core.past import Past
 from oomwatch.core.rule import RuleSet
 from oomwatch.service.board import Board
 from oomwatch.service.defects import Defects
@@ -166,6 +167,10 @@ class Service:
         """
         for node, message in messages:
             self._judge.recall(message, node, heard_at.get(node, self.started_at))
+
+    def remember(self, pasts: Sequence[Past]) -> None:
+        """Take in what is stored of the runs that were, after `recall`."""
+        self._judge.remember(pasts)
 
     def restore(self, told: Sequence[wire.Transition], alerts: Iterable[wire.Alert]) -> None:
         """Go on with the alerts that were open before a restart, or without an outcome yet.

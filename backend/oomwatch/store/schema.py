@@ -85,6 +85,15 @@ runs = Table(
     Column("simulated", Boolean, nullable=False),
 )
 
+# What the memory of each run was when it last went well; `document` is a core.past.Past.
+pasts = Table(
+    "pasts",
+    metadata,
+    Column("run", _NAME, primary_key=True),
+    Column("kept_at", Double, nullable=False),
+    Column("document", Text, nullable=False),
+)
+
 # `gpu` is "" for the host itself: a GPU's label is never empty.
 subjects = Table(
     "subjects",

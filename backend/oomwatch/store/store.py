@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from oomwatch import wire
+from oomwatch.core.past import Past
 from oomwatch.core.records import Channel
 from oomwatch.scorecard import RuleKey, Scorecard, failures_of
 from oomwatch.scorecard import scores as rule_scores
-from oomwatch.store import agents, alerts, chunks, events, history, scores
+from oomwatch.store import agents, alerts, chunks, events, history, pasts, scores
 from oomwatch.store.agents import KnownNode, KnownRun
 from oomwatch.store.alerts import TransitionKey
 from oomwatch.store.batch import Batch, Entry
@@ -32,6 +33,7 @@ PRUNE_ROWS = 5000
 LEAST_KEEP_SECONDS = 3600.0
 FUTURE_SECONDS = 86_400.0  # what is dated further ahead was stored while a clock was wrong, and would never grow old
 DAY_SECONDS = 86_400.0
+PASTS_KEEP_SECONDS = 90 * DAY_SECONDS  # the last good run may be long ago, and takes some KiB
 END_OF_TIME = 1e12  # of wire.UnixSeconds
 
 
@@ -134,6 +136,16 @@ class Store:
         with self._database.reading() as connection:
             return agents.known_runs(connection)
 
+    def pasts(self) -> list[Past]:
+        """What is kept of every run's memory, the one that was kept last at the end."""
+        with self._database.reading() as connection:
+            return pasts.known(connection)
+
+    def keep_pasts(self, changed: Sequence[Past], now: float) -> None:
+        """Keep these instead of what was kept of the same runs."""
+        with self._database.writing() as connection:
+            pasts.keep(connection, changed, now)
+
     def forget_node(self, node: str) -> None:
         """A node that is gone for good. Its history stays for as long as all history."""
         with self._database.writing() as connection:
@@ -203,6 +215,7 @@ class Store:
         cutoff, horizon = now - keep_seconds, now + FUTURE_SECONDS
         with self._database.writing() as connection:
             agents.prune(connection, now - max(keep_seconds, LEAST_KEEP_SECONDS), now, horizon)
+            pasts.prune(connection, now - max(keep_seconds, PASTS_KEEP_SECONDS), now, horizon)
             counts = [
                 prune(connection, cutoff, horizon, at_most_rows) for prune in (chunks.prune, events.prune, alerts.prune)
             ]

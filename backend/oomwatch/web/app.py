@@ -33,7 +33,7 @@ from oomwatch.web.live import live_endpoint
 from oomwatch.web.parts import Parts, run_in
 from oomwatch.web.restart import restore
 from oomwatch.web.static import PageFiles, page, plotly
-from oomwatch.web.upkeep import keep_up
+from oomwatch.web.upkeep import keep_pasts, keep_up
 from oomwatch_frontend import STATIC
 
 T = TypeVar("T")
@@ -81,6 +81,7 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
     rules = read_rules(path)
     async with contextlib.AsyncExitStack() as stack:
         parts = await _start(settings, rules, clock, stack)
+        stack.push_async_callback(keep_pasts, parts)
         watch = _rule_watch(parts, path, seen)
         work = {
             "journal": parts.journal.run(),

@@ -11,6 +11,7 @@ from oomwatch.web.parts import Parts
 COMPACT_SECONDS = 5.0
 CHECKPOINT_SECONDS = 15.0
 PRUNE_SECONDS = 600.0
+PASTS_SECONDS = 60.0
 BREATH_SECONDS = 0.2  # between two helpings
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,8 @@ async def keep_up(parts: Parts) -> None:
             await _checkpoint(parts)
         if rounds % (PRUNE_SECONDS // COMPACT_SECONDS) == 0:
             await helpings(parts, lambda now: parts.store.prune(now, keep_seconds))
+        if rounds % (PASTS_SECONDS // COMPACT_SECONDS) == 0:
+            await keep_pasts(parts)
         rounds += 1
 
 
@@ -39,6 +42,21 @@ async def helpings(parts: Parts, work: Callable[[float], Any]) -> None:
             await asyncio.sleep(BREATH_SECONDS)
     except StoreError as error:
         logger.debug("housekeeping of the database failed: %s", error)
+    except Exception as error:
+        _own_up(parts, error)
+
+
+async def keep_pasts(parts: Parts) -> None:
+    """Store what the memory of the running runs is, for when they start again."""
+    pasts = parts.service.engine.fleet.pasts
+    changed = pasts.changed()
+    if not changed:
+        return
+    try:
+        await parts.write(parts.store.keep_pasts, changed, parts.service.clock())
+    except StoreError as error:
+        pasts.keep_for_later(changed)
+        logger.debug("what runs need could not be stored: %s", error)
     except Exception as error:
         _own_up(parts, error)
 

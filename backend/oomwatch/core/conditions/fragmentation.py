@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.drift import drift
+from oomwatch.core.drift import LONG_STEPS, drift
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held_on
 from oomwatch.core.peaks import usual_of
@@ -69,6 +69,8 @@ class Fragmentation(
         steps = [step for step in usual_of(gpu.steps) if step.slack_bytes is not None]
         slacks = [step.slack_bytes or 0.0 for step in steps]
         peaks = [step.peak_bytes for step in steps if step.peak_bytes is not None]
+        if len(slacks) < LONG_STEPS:
+            return UNKNOWN
         slope = self.holds_for(slacks, peaks, gpu.usable_bytes)
         if slope is None:
             return INACTIVE

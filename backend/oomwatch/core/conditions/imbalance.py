@@ -85,7 +85,9 @@ class Imbalance(Struct, frozen=True, kw_only=True, tag_field="kind", tag="imbala
         moments = [step.at for step in list(gpu.steps)[-self.steps :] if step.usual]
         mine = {step.at: step.peak_bytes for step in gpu.steps if step.peak_bytes is not None}
         peaks = [peak for at in moments if (peak := mine.get(at)) is not None]
-        if len(peaks) < self.steps or peaks[-1] <= self.peak_above * gpu.usable_bytes or _is_pipeline(run):
+        if len(peaks) < self.steps:
+            return UNKNOWN
+        if peaks[-1] <= self.peak_above * gpu.usable_bytes or _is_pipeline(run):
             return INACTIVE
         by_role = run.memo.once(
             ("peaks by role", self.steps), gpu.steps[-1].at, lambda: _peaks_by_role(fleet, run, moments)

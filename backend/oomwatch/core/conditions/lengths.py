@@ -71,6 +71,8 @@ class Lengths(Struct, frozen=True, kw_only=True, tag_field="kind", tag="lengths"
         window = [record.step for record in steps if record.usual][-LONG_STEPS:]
         means = [value for step in window if (value := step.response_length_mean_tokens) is not None]
         ratios = [value for step in window if (value := step.response_clip_ratio) is not None]
+        if len(window) < LONG_STEPS:
+            return UNKNOWN
         tokens, clipped = self.holds_for(means, ratios)
         if tokens is None and clipped is None:
             return INACTIVE

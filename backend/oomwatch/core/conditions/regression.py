@@ -109,6 +109,8 @@ class Regression(Struct, frozen=True, kw_only=True, tag_field="kind", tag="regre
     def _judged(self, fleet: Fleet, run: RunRecord, good: Levels) -> Verdict:
         gpus = [gpu for gpu in fleet.gpus_of_run(run) if gpu.steps]
         steps = [one for one in run.steps.segment() if one.usual][-self.steps :]
+        if len(steps) < self.steps:
+            return UNKNOWN
         by_gpu = [{step.at: step for step in list(gpu.steps)[-2 * self.steps :]} for gpu in gpus]
         levels = [highest([of_gpu[step.at]] for of_gpu in by_gpu if step.at in of_gpu) for step in steps]
         lengths = [length for one in steps if (length := one.step.response_length_mean_tokens) is not None]

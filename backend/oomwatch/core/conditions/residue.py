@@ -23,8 +23,7 @@ GIB = 2**30
 SETTLED_STEP = 3  # the first update makes the optimizer's states: what was left before it is no measure
 WINDOW_STEPS = 30
 RECENT_STEPS = 8  # held against the steps before them
-JUMP_STEPS_MIN = 2  # earlier steps that a leap is measured by
-SHIFT_STEPS_MIN = 4  # and a lesser one, which has to last
+STEPS_MIN = 4  # fewer have no usual level
 GROWN_BYTES_MIN = GIB  # growth by less is no danger, however steady
 ALLOWED_RATIO = 0.25  # of the rise that alarms: the CUSUM counts only what exceeds it
 ALLOWED_SCATTER = 3.0
@@ -81,20 +80,18 @@ class Residue(Struct, frozen=True, kw_only=True, tag_field="kind", tag="residue"
     def holds_for(self, residues: Sequence[float], room_bytes: float) -> Growth | None:
         """How these residues, oldest first, have grown; `room_bytes` is free at the peaks. None: they have not."""
         window = residues[-WINDOW_STEPS:]
+        if len(window) < STEPS_MIN:
+            return None
         return self._leap(window) or self._shift(window) or self._trend(residues, room_bytes)
 
     def _leap(self, window: Sequence[float]) -> Growth | None:
         """Up by both bounds at once."""
-        if len(window) <= JUMP_STEPS_MIN:
-            return None
         usual, last = median(window[:-1][-RECENT_STEPS:]), window[-1]
         limit = usual + max(self.by, self.increase * usual)
         return Growth(usual, last, limit) if last > limit else None
 
     def _shift(self, window: Sequence[float]) -> Growth | None:
         """Up by either bound for two steps, or by half of it for longer."""
-        if len(window) < SHIFT_STEPS_MIN:
-            return None
         recent_steps = min(RECENT_STEPS, len(window) // 2)
         earlier, recent = window[:-recent_steps], window[-recent_steps:]
         usual = median(earlier)
@@ -127,8 +124,8 @@ class Residue(Struct, frozen=True, kw_only=True, tag_field="kind", tag="residue"
         steps = _settled(gpu.steps, config)
         residues, source = _residues(steps, config)
         peaks = [step.peak_bytes for step in steps[-PEAK_STEPS:] if step.peak_bytes is not None]
-        if not residues or not peaks:
-            return INACTIVE
+        if len(residues) < STEPS_MIN or not peaks:
+            return UNKNOWN
         room = max(0.0, gpu.usable_bytes - max(peaks))
         growth = self.holds_for(residues, room)
         if growth is None:

@@ -53,7 +53,9 @@ class Retries(Struct, frozen=True, kw_only=True, tag_field="kind", tag="retries"
 
         def judged() -> Verdict:
             steps = usual_of(gpu.steps)[-self.of_steps :]
-            retries = [step.retries or 0 for step in steps]
+            retries = [step.retries for step in steps if step.retries is not None]
+            if len(retries) < self.of_steps:
+                return UNKNOWN
             if not self.holds_for(retries):
                 return INACTIVE
             facts: dict[str, wire.Fact] = {

@@ -99,7 +99,9 @@ class WorstCase(Struct, frozen=True, kw_only=True, tag_field="kind", tag="worst_
 
     def _judged(self, gpu: GpuRecord, run: RunRecord) -> Verdict:
         steps = usual_of(gpu.steps)[-WINDOW_STEPS:]
-        found = self._overflows(steps, run.config, gpu) if len(steps) >= self.steps else []
+        if len(steps) < self.steps:
+            return UNKNOWN
+        found = self._overflows(steps, run.config, gpu)
         if not found:
             return INACTIVE
         worst = max(found, key=lambda one: one.line.at(one.cap_tokens))
