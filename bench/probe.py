@@ -1,10 +1,14 @@
 """What the probe costs the process that it is a guest in, and what probes cost the agent.
 
-    python -m bench.probe [--seconds 20]
+    python -m bench.probe [--seconds 20] [--torch PYTHON]
 
 torch is the stand-in of the tests, which makes the counters anew at each call, as torch does, in torch's own size: 12
 groups of 3 pools of 4 figures. What torch's C++ takes to fill them (a lock over a copy of some hundred numbers) is not
 in these figures. The probe's CPU is what the kernel counted for its thread, in ns.
+
+With --torch, a Python that has torch, what torch itself takes to remember a stack at an allocation, and to put stacks
+into words for a snapshot: both work without a GPU. What the allocator and the making of the snapshot's other parts take
+cannot be measured without one.
 """
 
 import argparse
@@ -18,6 +22,7 @@ import threading
 import time
 from pathlib import Path
 
+from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.probe.source import ProbeSource
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,6 +85,58 @@ print(json.dumps(found))
 """
 
 
+# A program whose history is asked for, and which notices each time it has to wait.
+ACTING = """
+import sys, threading, time
+import torch.cuda
+from torch.cuda import memory
+import oomwatch_probe.sampling as sampling
+ENTRIES, DEPTH = 100_000, 40
+frames = [{"filename": "/env/lib/python3.11/site-packages/module_%d.py" % i, "line": i, "name": "call_%d" % i}
+          for i in range(4_000)]
+def entry(at):
+    stack = [frames[(at * 7 + level) % len(frames)] for level in range(DEPTH)] if at % 3 == 0 else []
+    return {"action": "alloc", "addr": 1 << 40 | at, "size": at * 512, "stream": 0, "time_us": at, "frames": stack,
+            "compile_context": "N/A", "pool_id": (0, 0)}
+memory._snapshot = lambda device=None: {"segments": [], "device_traces": [list(memory.trace)], "settings": {}}
+memory.trace.extend(entry(at) for at in range(ENTRIES))
+memory._record_memory_history = lambda enabled="all", **how: setattr(torch._C, "recording", enabled is not None)
+torch.cuda.devices[:] = [torch.cuda.fill(reserved=1 << 35)]
+torch.cuda.init()
+print("ready", flush=True)
+longest, over = 0.0, threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), over.set())).start()
+last = time.perf_counter()
+while not over.is_set():
+    time.sleep(0.001)
+    now = time.perf_counter()
+    longest, last = max(longest, now - last), now
+print(longest)
+"""
+
+REAL_TORCH = """
+import threading, time, sys, torch
+profiler = torch._C._profiler
+def at_depth(levels, do):
+    return at_depth(levels - 1, do) if levels else do()
+def gather(times):
+    began, found = time.thread_time(), [None] * times
+    for number in range(times):
+        found[number] = profiler.gather_traceback(python=True, script=True, cpp=False)
+    return found, (time.thread_time() - began) / times * 1e6
+known, began, cpu = set(sys.modules), time.perf_counter(), time.process_time()
+profiler.symbolize_tracebacks(gather(1)[0])
+print("torch %s: the first snapshot with a stack has it import %d modules (torch._inductor): %.1f s CPU" % (
+    torch.__version__, len(set(sys.modules) - known), time.process_time() - cpu))
+for depth in (20, 40, 60):
+    stacks, each_us = at_depth(depth, lambda: gather(100_000))
+    began = time.perf_counter()
+    profiler.symbolize_tracebacks(stacks)
+    print("torch, %d frames deep: %.2f us CPU a remembered stack, %.2f s to put 100,000 into words" % (
+        depth, each_us, time.perf_counter() - began))
+"""
+
+
 def guest(folder: Path, seconds: float) -> None:
     source = ProbeSource(str(folder / "probe.sock"))
     source.open()
@@ -106,9 +163,52 @@ def guest(folder: Path, seconds: float) -> None:
             print(f"{name:40} {figure:7.5%} of a core")
 
 
-def _read(source: ProbeSource, done: threading.Event) -> None:
-    while not done.wait(1.0):
+def _read(source: ProbeSource, done: threading.Event, pause_seconds: float = 1.0) -> None:
+    while not done.wait(pause_seconds):
         source.read(slow=False)
+
+
+def acts(folder: Path) -> None:
+    """From the asking to the answer, and what the program notices of it."""
+    asking = Asking(interval_seconds=0.1)
+    source = ProbeSource(str(folder / "acts.sock"), asking=asking)
+    source.open()
+    done = threading.Event()
+    reader = threading.Thread(target=_read, args=(source, done, 0.1))
+    reader.start()
+    environ = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT / 'tests/probe/standin'}:{ROOT / 'agent'}",
+        "OOMWATCH_PROBE_SOCKET": str(folder / "acts.sock"),
+    }
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", ACTING], env=environ, stdin=pipe, stdout=pipe, text=True) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        while not asking.knows(program.pid):
+            time.sleep(0.05)
+        for act in ("stacks", "memory_snapshot"):
+            _ask(asking, program.pid, act, folder / act)
+        longest = float(program.communicate()[0])
+    print(f"longest wait of the program's own thread meanwhile: {longest * 1000:.0f} ms")
+    done.set()
+    reader.join()
+    source.close()
+
+
+def _ask(asking: Asking, pid: int, act: str, folder: Path) -> None:
+    folder.mkdir()
+    what = {"id": act, "folder": str(folder), "seconds": 2.0, "max_entries": 1, "max_bytes": 2**30}
+    cpu, wall = _cpu_seconds(pid), time.monotonic()
+    asking.ask(pid, act, what, 120.0)
+    took, used = time.monotonic() - wall, _cpu_seconds(pid) - cpu
+    size = sum(path.stat().st_size for path in folder.iterdir()) / 2**20
+    print(f"{act}: answered after {took:.1f} s, {used:.2f} s CPU of the process, {size:.1f} MiB in files")
+
+
+def _cpu_seconds(pid: int) -> float:
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
 def start() -> None:
@@ -155,8 +255,13 @@ def agent(folder: Path, seconds: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=20.0, help="length of each measurement over time")
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--torch", metavar="PYTHON", help="a Python that has torch")
+    options = parser.parse_args()
+    seconds = options.seconds
+    if options.torch:
+        subprocess.run([options.torch, "-c", REAL_TORCH], check=True)
     with tempfile.TemporaryDirectory() as name:
+        acts(Path(name))
         guest(Path(name), seconds)
         start()
         agent(Path(name), seconds)

@@ -28,8 +28,11 @@ class Asked:
 
     def look(self, name: str, paths: list[str], cuda: ModuleType) -> list[dict[str, Any]]:
         """Once a sample: go on with what is asked. `name`: of this process, `paths`: the agents' sockets."""
-        for act in ACTS:
-            self._look_for(act, _first_ask(act, name, paths), cuda)
+        asks = _asks(name, paths)
+        if asks or self._works:
+            for act in ACTS:
+                ask = asks.get(act)
+                self._look_for(act, ask if isinstance(ask, dict) else None, cuda)
         return [work.answer for work in self._works.values()]
 
     def _look_for(self, act: str, ask: dict[str, Any] | None, cuda: ModuleType) -> None:
@@ -60,29 +63,30 @@ def ask_name(pid: int, started_at: float) -> str:
     return f"ask-{pid}-{int(started_at * 1000)}"
 
 
-def _first_ask(act: str, name: str, paths: list[str]) -> dict[str, Any] | None:
+def _asks(name: str, paths: list[str]) -> dict[str, Any]:
+    """By act, of the first agent that asks for anything."""
     for path in paths:
-        ask = _read(os.path.join(os.path.dirname(path), name + "." + act))
-        if ask is not None:
-            return ask
-    return None
+        asks = _read(path[: path.rfind("/") + 1] + name)
+        if asks:
+            return asks
+    return {}
 
 
-def _read(path: str) -> dict[str, Any] | None:
-    """The file's content, where it is one that an agent we trust has written."""
+def _read(path: str) -> dict[str, Any]:
+    """The file's content, where it is one that an agent we trust has written; else nothing."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return None
+        return {}
     try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o022 or found.st_size > MAX_ASK_BYTES:
-            return None
+            return {}
         if found.st_uid not in (_ROOT, os.geteuid()):
-            return None
-        ask = json.loads(os.read(file, MAX_ASK_BYTES))
-        return ask if isinstance(ask, dict) else None
+            return {}
+        asks = json.loads(os.read(file, MAX_ASK_BYTES))
+        return asks if isinstance(asks, dict) else {}
     except (OSError, ValueError, RecursionError):
-        return None
+        return {}
     finally:
         os.close(file)

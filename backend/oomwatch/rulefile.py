@@ -54,6 +54,7 @@ class _RuleEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep_firing_steps: Annotated[int, Meta(ge=0, le=100)] = 0
     enabled: bool = True
     predicts: Literal["device", "host", "disk", "nothing"] | None = None
+    before_it_dies: tuple[Literal["memory_snapshot", "stacks", "hook"], ...] = ()  # wire.ACTS
 
 
 class _Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,6 +136,8 @@ class _Parser:
         entry = self._attempt(rest, _RuleEntry)
         when = self._when(node, apart.get("when"))
         texts = self._texts(node, apart, _names(when) if len(self.reader.mistakes) == before else None)
+        if entry is not None and entry.before_it_dies and entry.severity != "critical":
+            self.reader.mistake(node, "before_it_dies is for rules of severity critical")
         if entry is None or len(self.reader.mistakes) > before:
             return None
         return Rule(
@@ -147,6 +150,7 @@ class _Parser:
             texts=texts,
             enabled=entry.enabled,
             foretells=entry.predicts,
+            before_it_dies=entry.before_it_dies,
         )
 
     def _attempt(self, node: Node, kind: Any) -> Any:

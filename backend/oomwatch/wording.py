@@ -21,7 +21,7 @@ _WORDED = {"limited_by": "fact", "phase": "phase", "because": "because"}
 
 def put_into_words(transition: wire.Transition, rules: RuleSet, *, simulated: bool) -> wire.Transition:
     """The same transition with its texts in every language; an alert whose rule is gone says its name."""
-    rule = _rule_of(transition, rules)
+    rule = rules.of(transition)
     texts = {
         language: _fill(_text_of(rule, language, transition.alert), _values(transition, rule, language), language)
         for language in wire.LANGUAGES
@@ -41,13 +41,6 @@ def rule_view(rule: Rule) -> wire.Rule:
         when=tuple(msgspec.Raw(msgspec.json.encode(condition, enc_hook=float)) for condition in rule.when),
         texts={language: _as_wire(text) for language, text in rule.texts.items()},
     )
-
-
-def _rule_of(transition: wire.Transition, rules: RuleSet) -> Rule | None:
-    severity = transition.lowered_from or transition.severity
-    matching = (rule for rule in rules.rules if rule.alert == transition.alert and rule.severity == severity)
-    rule = next(matching, None)
-    return rules.effective(rule, transition.labels) if rule else None
 
 
 def _text_of(rule: Rule | None, language: str, alert: str) -> RuleText:

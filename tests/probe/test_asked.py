@@ -234,19 +234,25 @@ def test_both_can_be_asked_at_once(node: Node, to: dict[str, str], tmp_path: Pat
 def _place(tmp_path: Path, running: Guest, node: Node) -> Path:
     _until(lambda: node.asking.knows(running.pid))
     report = node.source._guests[running.pid].report
-    return tmp_path / f"ask-{report.pid}-{int(report.started_at * 1000)}.stacks"
+    return tmp_path / f"ask-{report.pid}-{int(report.started_at * 1000)}"
 
 
 OTHERS = ["another user's"] if os.geteuid() == 0 else []  # only root can make such a file
 
 
-@pytest.mark.parametrize("how", ["writable by all", "a link", "a pipe", "no JSON", "deep", "huge", *OTHERS])
+@pytest.mark.parametrize(
+    "how", ["writable by all", "a link", "a pipe", "no JSON", "no request", "deep", "huge", *OTHERS]
+)
 def test_what_no_agent_of_this_user_has_written_is_not_done(
     how: str, node: Node, to: dict[str, str], tmp_path: Path
 ) -> None:
-    content = json.dumps({"id": "x", "folder": str(tmp_path)})
+    content = json.dumps({"stacks": {"id": "x", "folder": str(tmp_path)}})
     real = tmp_path / "real"
-    real.write_text({"no JSON": "{", "deep": "[" * 4000, "huge": content + " " * 5000}.get(how, content))
+    real.write_text(
+        {"no JSON": "{", "no request": '{"stacks": 7}', "deep": "[" * 4000, "huge": content + " " * 5000}.get(
+            how, content
+        )
+    )
     real.chmod(0o666 if how == "writable by all" else 0o600)
     with guest(START + UNTIL_END_OF_INPUT, **to) as running:
         place = _place(tmp_path, running, node)
@@ -274,7 +280,7 @@ def test_what_is_not_asked_any_more_is_not_told_any_more(node: Node, to: dict[st
 
 
 def test_what_a_killed_agent_has_asked_is_taken_away_by_the_next(tmp_path: Path) -> None:
-    left, other = tmp_path / "ask-1-1.stacks", tmp_path / "kept"
+    left, other = tmp_path / "ask-1-1795972430123", tmp_path / "ask-for-a-checkpoint"
     left.touch()
     other.touch()
     source = ProbeSource(str(tmp_path / "probe.sock"), asking=Asking())

@@ -136,10 +136,14 @@ class Agent:
 
     def __init__(self) -> None:
         self.acknowledged: list[int] = []
+        self.asked: list[wire.ActRequest] = []
         self.dismissed: list[wire.Refused | None] = []
 
     def acknowledge(self, seq: int) -> None:
         self.acknowledged.append(seq)
+
+    def ask(self, request: wire.ActRequest) -> None:
+        self.asked.append(request)
 
     def dismiss(self, refused: wire.Refused | None) -> None:
         self.dismissed.append(refused)

@@ -85,6 +85,18 @@ def test_a_resolved_alert_keeps_its_identity_and_start_and_says_when_and_why_it_
     assert ended["annotations"]["reason"] == "recovered"
 
 
+def test_what_was_done_before_the_end_is_told_with_it_and_where_the_files_are() -> None:
+    acts = (
+        wire.Act(act="memory_snapshot", at=START, node="gpu-07", ok=True, detail="91 s of history", path="/srv/acts/x"),
+        wire.Act(act="reboot", at=START, node="gpu-07", ok=False),
+    )
+    ended = msgspec.structs.replace(transition(3, state="resolved", at=START + 720.5), acts=acts)
+    assert compose(ended)["alerts"][0]["annotations"]["acts"].split("\n") == [
+        "Memory snapshot: done on gpu-07 - 91 s of history - /srv/acts/x",
+        "reboot: not done on gpu-07",
+    ]
+
+
 def test_common_labels_and_annotations_are_what_all_alerts_share() -> None:
     document = compose(transition(0, value=0.9), transition(1, value=0.95))
     assert "gpu" not in document["commonLabels"]

@@ -155,6 +155,30 @@ LIVE_MESSAGES: dict[str, wire.LiveMessage] = {
     "live-node": wire.NodeChanged(node=NODE),
     "live-run": wire.RunChanged(run=RUN),
     "live-alert": wire.AlertChanged(alert=ALERT),
+    "live-alert-with-acts": wire.AlertChanged(
+        alert=msgspec.structs.replace(
+            ALERT,
+            severity="critical",
+            acts=(
+                wire.Act(
+                    act="memory_snapshot",
+                    at=AT - 5,
+                    node="gpu-07",
+                    ok=True,
+                    detail="process 25520: 91 s of history, 38.4 MiB",
+                    path="/srv/acts/20261130T095326Z-gpu_memory_high-9f3c0a1b2c3d4e5f/memory_snapshot-25520",
+                    seconds=93.5,
+                ),
+                wire.Act(
+                    act="hook",
+                    at=AT - 4,
+                    node="gpu-07",
+                    ok=False,
+                    detail="not allowed on this node; start its agent ...",
+                ),
+            ),
+        )
+    ),
     "live-torch": wire.TorchPoint(
         at=AT + 2,
         node="gpu-07",

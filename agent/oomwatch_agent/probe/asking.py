@@ -6,6 +6,7 @@ it is, until the file is gone. So nothing listens within the trainer, and no mes
 
 import contextlib
 import os
+import re
 import tempfile
 import threading
 import time
@@ -17,6 +18,7 @@ import msgspec
 
 from oomwatch_agent.probe.report import Answer, Report
 
+_OURS = re.compile(r"ask-\d+-\d+|\.asking-\w{8}")  # what lies beside a socket that a person named may be anything
 TAKEN_SECONDS = 6.0  # within which a probe that knows the act has said so: it looks once a second
 _WAIT_SECONDS = 0.5
 
@@ -36,7 +38,7 @@ class Asking:
         self._heard = threading.Condition()
         self._folder: Path | None = None
         self._guests: Mapping[int, Report] = {}
-        self._asked: set[Path] = set()
+        self._asked: dict[Path, dict[str, Any]] = {}  # by file, by act
         self._closed = False
 
     def hear(self, folder: Path, guests: Mapping[int, Report]) -> None:
@@ -54,13 +56,13 @@ class Asking:
         try:
             return self._wait(pid, act, str(what["id"]), within_seconds)
         finally:
-            self._take_back(path)
+            self._take_back(path, act)
 
     def clear(self, folder: Path) -> None:
         """Take away what an agent that was killed has asked: its probes stop, and nobody would hear them."""
-        for path in folder.glob("ask-*"):
-            if path not in self._asked:
-                with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            for path in folder.iterdir():
+                if _OURS.fullmatch(path.name) and path not in self._asked:
                     path.unlink()
 
     def close(self) -> None:
@@ -68,27 +70,33 @@ class Asking:
         with self._heard:
             self._closed = True
             self._heard.notify_all()
-        for path in list(self._asked):
-            self._take_back(path)
+            for path in self._asked:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+            self._asked = {}
 
     def _put(self, pid: int, act: str, what: dict[str, Any]) -> Path:
         with self._heard:
             report, folder = self._guests.get(pid), self._folder
-        if report is None or folder is None:
-            raise NoAnswerError("no probe is in it")
-        path = folder / f"{ask_name(report.pid, report.started_at)}.{act}"
-        self._asked.add(path)
-        try:
-            _write_whole(path, msgspec.json.encode(what))
-        except OSError as error:
-            self._asked.discard(path)
-            raise NoAnswerError(f"it cannot be asked: {error}") from error
+            if report is None or folder is None:
+                raise NoAnswerError("no probe is in it")
+            path = folder / ask_name(report.pid, report.started_at)
+            asked = self._asked[path] = {**self._asked.get(path, {}), act: what}
+            try:
+                _write_whole(path, msgspec.json.encode(asked))
+            except OSError as error:
+                raise NoAnswerError(f"it cannot be asked: {error}") from error
         return path
 
-    def _take_back(self, path: Path) -> None:
-        with contextlib.suppress(OSError):
+    def _take_back(self, path: Path, act: str) -> None:
+        with self._heard, contextlib.suppress(OSError):
+            asked = self._asked.get(path, {})
+            asked.pop(act, None)
+            if asked:
+                _write_whole(path, msgspec.json.encode(asked))
+                return
+            self._asked.pop(path, None)
             path.unlink()
-        self._asked.discard(path)
 
     def _wait(self, pid: int, act: str, key: str, within_seconds: float) -> Answer:
         started_at = time.monotonic()

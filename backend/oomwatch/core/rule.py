@@ -33,6 +33,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     keep_firing_steps: int = 0  # of the subject's run, where those take longer
     texts: dict[str, RuleText] = {}
     enabled: bool = True
+    before_it_dies: tuple[str, ...] = ()  # of wire.ACTS: what agents are asked for when it fires
     foretells: Channel | Literal["nothing"] | None = None  # None: what its conditions predict
 
     @cached_property
@@ -91,6 +92,13 @@ class RuleSet(Struct, frozen=True, kw_only=True):
             if override.rule.key == rule.key and override.matches(labels):
                 return override.rule
         return rule
+
+    def of(self, transition: wire.Transition) -> Rule | None:
+        """The rule of an alert, as it is in force for its labels; None where it is gone."""
+        severity = transition.lowered_from or transition.severity
+        matching = (rule for rule in self.rules if rule.alert == transition.alert and rule.severity == severity)
+        rule = next(matching, None)
+        return self.effective(rule, transition.labels) if rule else None
 
     def hears(self, rule: Rule, news: tuple[News, ...]) -> bool:
         """Whether such news can make the rule true anywhere, with its own parameters or with others."""

@@ -101,6 +101,7 @@ def _annotations(transition: wire.Transition, frame: Frame) -> dict[str, str]:
         "summary": say("notify.title_demo", frame.language, title=text.summary) if demo else text.summary,
         "description": text.description or None,
         "advice": "\n".join(text.advice) or None,
+        "acts": "\n".join(words.acts_of(transition, frame.language)) or None,
         "value": transition.value,
         "limit": transition.limit,
         "unit": transition.unit,

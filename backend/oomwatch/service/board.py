@@ -35,6 +35,10 @@ class Board:
     def open(self) -> Iterator[wire.Alert]:
         return iter(self._open.values())
 
+    def find(self, alert_id: str) -> wire.Alert | None:
+        """An alert that is open, or ended lately."""
+        return self._open.get(alert_id) or self._ended.get(alert_id)
+
     def remember(self, alerts: Iterable[wire.Alert], now: float) -> None:
         """Alerts of an earlier life of the server, open and ended ones, oldest first."""
         for alert in alerts:
@@ -42,7 +46,7 @@ class Board:
 
     def take(self, transition: wire.Transition, now: float) -> wire.Alert | None:
         """A transition, in words, that is being told. None: it adds to an alert that ended too long ago to be here."""
-        before = self._open.get(transition.id) or self._ended.get(transition.id)
+        before = self.find(transition.id)
         if before is None and transition.change != "state":
             return None
         alert = with_transition(before, transition)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from oomwatch import __version__, wire
 from oomwatch.core.past import Past
 from oomwatch.core.rule import RuleSet
+from oomwatch.service.acting import Acting
 from oomwatch.service.board import Board
 from oomwatch.service.defects import Defects
 from oomwatch.service.journal import Journal
@@ -54,6 +55,7 @@ class Service:
         self.roster = Roster()
         self.reception = Reception(self.roster, self.engine.fleet, self._time.now, self._observe)
         self.board = Board(self._in_words)
+        self.acting = Acting(self.engine, self.roster, self.board, self._announce)
         self.picture = Picture(self.engine.fleet, self._skew_of)
         self.journal: Journal
         self.rules_error: str | None = None
@@ -85,6 +87,8 @@ class Service:
         with self.defects.going_on(f"judging a message of node {node}"):
             self._announce(self._judge.observe(message, node, now))
             self.picture.note(message, node)
+            if isinstance(message, wire.Event) and isinstance(message.body, wire.ActDone):
+                self.acting.hear(message, message.body, node)
         self.defects.own_up(self.engine)
 
     def beat(self) -> None:
@@ -186,7 +190,7 @@ class Service:
 
     def _announce(self, transitions: Sequence[wire.Transition]) -> None:
         if transitions:
-            self.journal.announce([self._in_words(transition) for transition in transitions])
+            self.journal.announce([self.acting.with_acts(self._in_words(transition)) for transition in transitions])
 
     def _in_words(self, transition: wire.Transition, rules: RuleSet | None = None) -> wire.Transition:
         is_simulated = self._is_simulated(transition.labels)
@@ -206,6 +210,9 @@ class Service:
             self._publish_changes(now)
             alerts = [self.board.take(one, now) for one in transitions]
             self._audience.publish([wire.AlertChanged(alert=alert) for alert in alerts if alert is not None])
+            for transition, alert in zip(transitions, alerts, strict=True):
+                if alert is not None:
+                    self.acting.ask(transition, alert, now)
         self._herald.offer(transitions)
 
     # ------------------------------------------------------------ showing

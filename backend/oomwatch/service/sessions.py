@@ -16,10 +16,14 @@ Numbered: TypeAlias = wire.Sample | wire.Event | wire.Bye
 
 
 class Peer(Protocol):
-    """The agent's end of an open connection. Neither method blocks or raises."""
+    """The agent's end of an open connection. No method blocks or raises."""
 
     def acknowledge(self, seq: int) -> None:
         """Tell it that everything up to `seq` is stored."""
+        ...
+
+    def ask(self, request: wire.ActRequest) -> None:
+        """Have it do something before a process dies."""
         ...
 
     def dismiss(self, refused: wire.Refused | None) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 import logging
+from collections import deque
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
@@ -12,6 +13,7 @@ from oomwatch.web.parts import Parts, parts_of
 
 HELLO_SECONDS = 10.0
 MALFORMED_MAX = 100
+REQUESTS_MAX = 100  # that wait for an agent which takes nothing
 NORMAL, POLICY_VIOLATION, TRY_AGAIN_LATER = 1000, 1008, 1013
 
 logger = logging.getLogger(__name__)
@@ -40,6 +42,7 @@ class Connection:
         self._sender: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self._stored_seq = self._acknowledged_seq = 0
+        self._requests: deque[wire.ActRequest] = deque(maxlen=REQUESTS_MAX)
         self._bye_seq: int | None = None
         self._last_word: wire.Refused | None = None
         self._is_dismissed = False
@@ -49,6 +52,10 @@ class Connection:
 
     def acknowledge(self, seq: int) -> None:
         self._stored_seq = seq
+        self._news.set()
+
+    def ask(self, request: wire.ActRequest) -> None:
+        self._requests.append(request)
         self._news.set()
 
     def dismiss(self, refused: wire.Refused | None) -> None:
@@ -156,13 +163,15 @@ class Connection:
     # ------------------------------------------------------------ sending
 
     async def _send_news(self) -> None:
-        """Acknowledgements, the newest only; and the last word."""
+        """Acknowledgements, the newest only; acts that are asked for; and the last word."""
         while True:
             await self._news.wait()
             self._news.clear()
             if self._stored_seq > self._acknowledged_seq:
                 self._acknowledged_seq = self._stored_seq
                 await self._send(wire.Ack(seq=self._stored_seq))
+            while self._requests:
+                await self._send(self._requests.popleft())
             if self._bye_seq is not None and self._acknowledged_seq >= self._bye_seq:
                 await self._close(NORMAL, "goodbye")
                 return

@@ -299,6 +299,17 @@ const alertText = struct({ summary: text, description: text, advice: list(text) 
 const severity = oneOf("info", "warning", "critical");
 /** @typedef {ReturnType<typeof severity>} Severity */
 
+const act = struct({
+  act: text,
+  at: number,
+  node: text,
+  ok: flag,
+  detail: maybe(text),
+  path: maybe(text),
+  seconds: maybe(number),
+});
+/** @typedef {ReturnType<typeof act>} Act */
+
 const alert = struct({
   id: text,
   alert: text,
@@ -316,6 +327,7 @@ const alert = struct({
   stale: flag,
   simulated: flag,
   reason: maybe(text),
+  acts: list(act),
 });
 /** @typedef {ReturnType<typeof alert>} Alert */
 

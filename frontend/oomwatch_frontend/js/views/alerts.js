@@ -9,6 +9,7 @@ import { link } from "../router.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../wire.js").Alert} Alert */
+/** @typedef {import("../wire.js").Act} Act */
 /** @typedef {Record<string, string>} Filter state, run, node: as in the address */
 
 const OPENED = 4; // the worst show everything at once; the others, and those that ended, on demand
@@ -136,6 +137,7 @@ function drawAlert(app, element, alert) {
         { class: "alert-what" },
         text.description === "" ? null : h("p", {}, prose(words, text.description)),
         ...advice(app, text.advice),
+        ...acts(app, alert.acts),
       ),
       h("dl", {}, ...figures(app, alert).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     ),
@@ -164,6 +166,33 @@ function advice(app, lines) {
     h("h3", {}, app.words.t("alerts.advice")),
     h("ol", {}, ...lines.map((line) => h("li", {}, prose(app.words, line)))),
   ];
+}
+
+/** What agents did because of it, and where the files lie. @param {App} app @param {Act[]} done */
+function acts({ words }, done) {
+  if (done.length === 0) return [];
+  return [
+    h("h3", {}, words.t("alerts.acts")),
+    h(
+      "ul",
+      { class: "acts" },
+      ...done.map((act) =>
+        h(
+          "li",
+          {},
+          h("b", {}, words.t(act.ok ? "alerts.act_done" : "alerts.act_failed", { act: actName(words, act.act), node: act.node })),
+          act.detail === null ? null : h("div", {}, act.detail),
+          act.path === null ? null : h("code", {}, act.path),
+        ),
+      ),
+    ),
+  ];
+}
+
+/** One of a later server is called as it came. @param {import("../i18n.js").Words} words @param {string} name */
+function actName(words, name) {
+  const key = `act.${name}`;
+  return key in words.catalogue ? words.t(key) : name;
 }
 
 /** @param {App} app @param {Alert} alert @returns {[string, import("../dom.js").Child][]} */
