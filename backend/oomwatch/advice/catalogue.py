@@ -1,0 +1,67 @@
+"""The catalogue of remedies, and which keys each version of verl knows: read once from the package's own files."""
+
+import functools
+import importlib.resources
+from typing import Literal
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from oomwatch import wire
+
+Strategy = Literal["fsdp", "megatron"]
+Argument = bool | int | float | str
+
+
+class Words(Struct, frozen=True, forbid_unknown_fields=True):
+    en: str
+    zh: str
+
+    def by_language(self) -> dict[str, str]:
+        return {"en": self.en, "zh": self.zh}
+
+
+class Price(Struct, frozen=True, forbid_unknown_fields=True):
+    level: Literal[1, 2, 3, 4]
+    en: str
+    zh: str
+
+    def by_language(self) -> dict[str, str]:
+        return {"en": self.en, "zh": self.zh}
+
+
+class Entry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename={"with_": "with"}):
+    """One remedy as remedies.yaml has it; that file explains the fields."""
+
+    remedy: wire.Name
+    causes: dict[str, float]
+    text: Words
+    price: Price
+    source: str
+    keys: tuple[str, ...] = ()
+    change: str | None = None
+    with_: dict[str, Argument] = {}
+    when: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
+    phases: tuple[str, ...] = ()
+    strength: float = 0.6
+
+
+@functools.cache
+def entries() -> tuple[Entry, ...]:
+    """All remedies, in the order of the file."""
+    return msgspec.convert(_load("remedies.yaml"), tuple[Entry, ...])
+
+
+@functools.cache
+def versions_by_key() -> dict[str, dict[Strategy, tuple[str, ...]]]:
+    """Key -> strategy -> the versions of verl ("0.9") whose configuration has it. Keys of forks have no version."""
+    told = msgspec.convert(_load("keys.yaml"), dict[str, dict[Strategy, str]])
+    return {
+        key: {strategy: tuple(versions.split()) for strategy, versions in known.items()} for key, known in told.items()
+    }
+
+
+def _load(name: str) -> object:
+    return yaml.safe_load(importlib.resources.files("oomwatch.advice").joinpath(name).read_text(encoding="utf-8"))

@@ -1,0 +1,258 @@
+"""How the new value of a setting is worked out, and what it frees: small functions, named in remedies.yaml.
+
+Each is given the situation, the key, the value that the run has (None: not told) and the arguments of `with`; it
+answers with the change, or with None where there is nothing to change. verl's batch arithmetic (what must divide what) is
+kept: a batch is halved along the divisors that it allows.
+"""
+
+from collections.abc import Callable, Mapping
+from math import ceil, floor
+from typing import NamedTuple
+
+from oomwatch import wire
+from oomwatch.advice.catalogue import Argument
+from oomwatch.advice.situation import Situation
+
+GIB = float(2**30)
+SHARE_STEP = 0.05
+SHARE_MIN, SHARE_MAX = 0.2, 0.9
+SHARE_DOWN = 0.1  # where it is not known how much is needed
+TOKENS_STEP = 512
+BUCKET_MIN_MB = 256
+BUCKETS_HELD = 2.5  # a bucket, the one before, and the gathered tensor
+CAPTURE_SIZES = "1,2,4,8,16,32"
+RESTART_SHARE = 0.6  # of the steps that would fill it
+RESTART_STEPS_MIN, RESTART_STEPS_USUAL = 2, 20
+# Of what a pass allocates, where logits fill it (2 + 4 bytes a word for log-probabilities, 4 for the entropy).
+LOGITS_SHARE, ENTROPY_SHARE = 0.8, 0.35
+CHECKPOINTING_SHARE = 0.5  # of activations (reported: -50 to -60 %)
+
+Arguments = Mapping[str, Argument]
+
+
+class Change(NamedTuple):
+    to: wire.ConfigValue
+    frees_bytes: float | None = None
+
+
+Work = Callable[[Situation, str, wire.ConfigValue | None, Arguments], Change | None]
+
+
+def _number(value: wire.ConfigValue | None) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+# ---------------------------------------------------------------- flags and plain values
+
+
+def switch(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    """On or off. A flag that a version knows and a configuration leaves out has its default, which is off."""
+    to = bool(args["to"])
+    now = value if isinstance(value, bool) else False if value is None else None
+    if now is None or now is to or ("only_from" in args and value != args["only_from"]):
+        return None
+    frees = FREES[str(args["frees"])](here) if "frees" in args else None
+    return Change(to, frees)
+
+
+def set_to(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    if value is None or value == args["to"] or ("only_from" in args and value != args["only_from"]):
+        return None
+    return Change(args["to"])
+
+
+def at_least(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    now, least = _number(value), _number(args["least"])
+    return Change(args["least"]) if now is not None and least is not None and now < least else None
+
+
+def halve_count(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    now, least = _number(value), int(args["least"])
+    return Change(max(least, int(now) // 2)) if now is not None and now > least else None
+
+
+# ---------------------------------------------------------------- the engine
+
+
+def engine_share(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    """The share less what is needed, rounded down to the twentieth. vLLM's is a share of the whole card."""
+    now, capacity = _number(value), here.facts.capacity_bytes
+    if now is None or now <= SHARE_MIN:
+        return None
+    less = here.needed_bytes / capacity if capacity and here.needed_bytes else SHARE_DOWN
+    to = max(SHARE_MIN, floor(round((now - less) / SHARE_STEP, 6)) * SHARE_STEP)
+    to = round(to if to < now else now - SHARE_STEP, 2)
+    return Change(to, (now - to) * capacity if capacity else None)
+
+
+def larger_share(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    now = _number(value)
+    return Change(round(min(SHARE_MAX, now + 2 * SHARE_STEP), 2)) if now is not None and now < SHARE_MAX else None
+
+
+def capture_sizes(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    return Change(CAPTURE_SIZES) if value != CAPTURE_SIZES else None
+
+
+def bucket(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    """Halved until enough."""
+    now = _number(value)
+    if now is None or now <= BUCKET_MIN_MB:
+        return None
+    to = int(now) // 2
+    while to // 2 >= BUCKET_MIN_MB and BUCKETS_HELD * (now - to) * 2**20 < here.needed_bytes:
+        to //= 2
+    return Change(to, BUCKETS_HELD * (now - to) * 2**20)
+
+
+# ---------------------------------------------------------------- batches
+
+
+def smaller_batch(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:
+    """The largest allowed batch, of at most half of the present one, with which what is needed is free; else 1."""
+    now = int(_number(value) or 0)
+    if now <= 1:
+        return None
+    whole = _mini_batch(here, key) if args.get("divides") == "mini_batch" else None
+    allowed = [size for size in range(now // 2, 0, -1) if whole is None or whole % size == 0]
+    active = here.active_bytes
+    if active is None:
+        return Change(allowed[0])
+    enough = (size for size in allowed if _freed(active, size, now) >= here.needed_bytes)
+    to = next(enough, allowed[-1])
+    return Change(to, _freed(active, to, now))
+
+
+def _freed(active: float, size: float, now: float) -> float:
+    """A pass' own memory is proportional to what it holds."""
+    return active * (1 - size / now)
+
+
+def _mini_batch(here: Situation, key: str) -> int | None:
+    """verl's normalised mini batch a GPU, which the micro batch must divide: ppo_mini_batch_size * n // dp."""
+    section = key.rsplit(".", 1)[0]
+    mini, n, gpus = here.count(f"{section}.ppo_mini_batch_size"), here.count("actor_rollout_ref.rollout.n"), here.gpus
+    mini = mini or here.count("actor_rollout_ref.actor.ppo_mini_batch_size")
+    if not mini or not gpus:
+        return None
+    ranks = max(1, gpus // (here.count(f"{section}.ulysses_sequence_parallel_size") or 1))
+    each = mini * (n or 1) // ranks
+    return each if key.endswith("_per_gpu") else each * ranks
+
+
+def fewer_tokens(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    """A dynamic batch of fewer tokens, which still holds the longest sequence (shared by the sequence-parallel ranks)."""
+    now = int(_number(value) or 0)
+    parallel = here.count("actor_rollout_ref.actor.ulysses_sequence_parallel_size") or 1
+    least = _rounded(ceil((here.settings.length_cap_tokens or TOKENS_STEP) / parallel))
+    if now <= least:
+        return None
+    active = here.active_bytes
+    wanted = now * (1 - here.needed_bytes / active) if active else now / 2
+    to = max(least, min(now // 2, int(wanted) // TOKENS_STEP * TOKENS_STEP))
+    return Change(to, _freed(active, to, now) if active is not None else None)
+
+
+def _rounded(tokens: int) -> int:
+    return ceil(tokens / TOKENS_STEP) * TOKENS_STEP
+
+
+def shorter(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    """Three quarters, or half if that is needed."""
+    now, prompt = int(_number(value) or 0), here.settings.prompt_cap_tokens or 0
+    active = here.active_bytes
+    for part in (0.75, 0.5):
+        to = int(now * part) // 256 * 256
+        if to < 1:
+            return None
+        frees = _freed(active, prompt + to, prompt + now) if active is not None else None
+        if frees is None or frees >= here.needed_bytes:
+            break
+    return Change(to, frees)
+
+
+def smaller_step(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    """Half of the prompts, as long as all ranks get as many sequences and the mini batch fits into it."""
+    now, n, gpus = int(_number(value) or 0), here.count("actor_rollout_ref.rollout.n") or 1, here.gpus or 1
+    mini = here.count("actor_rollout_ref.actor.ppo_mini_batch_size") or 1
+    to = now // 2
+    if to < 1 or to < mini or to * n % gpus or to % mini:
+        return None
+    return Change(to)
+
+
+def double_parallel(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    """Twice as many GPUs share the work, if the run's can be divided so."""
+    now, gpus = int(_number(value) or 0), here.gpus
+    each = here.count("trainer.n_gpus_per_node") or gpus
+    if now < 1 or not gpus or not each or gpus % (2 * now) or 2 * now > each:
+        return None
+    active = here.active_bytes
+    return Change(2 * now, active / 2 if args.get("frees") == "half_of_active" and active is not None else None)
+
+
+# ---------------------------------------------------------------- restarts
+
+
+def restart_every(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+    """How many steps a process may live: a share of those that would fill it from the start."""
+    now = int(_number(value) or 0)
+    every = max(RESTART_STEPS_MIN, floor(RESTART_SHARE * _steps_to_full(here)))
+    return Change(min(every, now) if now > 0 else every)
+
+
+def _steps_to_full(here: Situation) -> float:
+    told = here.facts.verdict.get("eta_steps")
+    if isinstance(told, int | float):
+        return max(float(told), RESTART_STEPS_MIN / RESTART_SHARE)
+    left, steps = here.facts.steps_left, here.facts.steps
+    if left is None:
+        return RESTART_STEPS_USUAL / RESTART_SHARE
+    return left + steps / 2  # what it gained within the window is free again after a restart
+
+
+# ---------------------------------------------------------------- what switches free
+
+
+def engine_pool(here: Situation) -> float | None:
+    kv_share, capacity = here.settings.kv_share, here.facts.capacity_bytes
+    return kv_share * capacity if kv_share is not None and capacity else None
+
+
+def kv_pool(here: Situation) -> float | None:
+    """At the switch the pool is yet to come; what of the share is weights is not known, so half of it counts."""
+    pool = engine_pool(here)
+    return None if pool is None else pool / 2
+
+
+def beyond_token_cap(here: Situation) -> float | None:
+    """What a pass of so many sequences may hold beyond the cap that dynamic batches keep."""
+    cap, phase, active = here.settings.token_cap, here.phase, here.active_bytes
+    tokens = here.settings.micro_batch_tokens(phase) if phase else None
+    if cap is None or tokens is None or active is None:
+        return None
+    return active * max(0.0, 1 - max(cap, here.settings.length_cap_tokens or 0) / tokens)
+
+
+def logits(here: Situation) -> float | None:
+    return None if here.active_bytes is None else LOGITS_SHARE * here.active_bytes
+
+
+def entropy_copy(here: Situation) -> float | None:
+    return None if here.active_bytes is None else ENTROPY_SHARE * here.active_bytes
+
+
+def most_of_active(here: Situation) -> float | None:
+    return None if here.active_bytes is None else CHECKPOINTING_SHARE * here.active_bytes
+
+
+FREES: dict[str, Callable[[Situation], float | None]] = {
+    one.__name__: one for one in (beyond_token_cap, engine_pool, entropy_copy, kv_pool, logits, most_of_active)
+}
+CHANGES: dict[str, Work] = {
+    one.__name__: one
+    for one in (
+        at_least, bucket, capture_sizes, double_parallel, engine_share, fewer_tokens, halve_count, larger_share,
+        restart_every, set_to, shorter, smaller_batch, smaller_step, switch,
+    )
+}  # fmt: skip

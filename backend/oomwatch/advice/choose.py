@@ -1,0 +1,135 @@
+"""The best three remedies for an alert's causes: by how likely the cause is, whether it is enough, and what it costs."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec import structs
+
+from oomwatch import wire
+from oomwatch.advice.catalogue import Entry, entries
+from oomwatch.advice.changes import CHANGES, Change
+from oomwatch.advice.conditions import CONDITIONS
+from oomwatch.advice.keys import key_for
+from oomwatch.advice.situation import Situation
+from oomwatch.advice.words import text_of
+from oomwatch.core.cause import HYPOTHESES
+from oomwatch.core.evidence import Facts, gather
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.records import subject_of
+from oomwatch.core.settings import Config
+from oomwatch.core.verdict import Verdict
+
+BEST = 3
+PRICE_WEIGHT = 0.2  # a remedy of the next price level has to be so much better
+VERL = (None, "verl")  # frameworks whose keys these are; a configuration that names none was read from verl's log
+
+
+class Option(NamedTuple):
+    entry: Entry
+    cause: wire.Cause
+    key: str | None
+    value: wire.ConfigValue | None
+    change: Change | None
+    worth: float
+
+
+def advise(transition: wire.Transition, fleet: Fleet) -> wire.Transition:
+    """The transition with its remedies: of one that fires and has causes, as long as the fleet is as it was then.
+
+    One that has its remedies already keeps them.
+    """
+    if transition.state != "firing" or not transition.causes or transition.remedies:
+        return transition
+    subject = subject_of(transition.labels)
+    run = fleet.runs.get(fleet.run_of(subject) or "")
+    verdict = Verdict("active", transition.value, transition.limit, transition.unit, transition.facts)
+    topic = next(one.topics[0] for one in HYPOTHESES if one.cause == transition.causes[0].cause)
+    facts = gather(fleet, subject, topic, str(transition.facts.get("event", "")), verdict, transition.at)
+    config = run.config if run else {}
+    found = remedies(
+        transition.causes,
+        config,
+        facts,
+        framework=run.framework if run else None,
+        version=run.framework_version if run else None,
+    )
+    return structs.replace(transition, remedies=found)
+
+
+def remedies(
+    causes: Sequence[wire.Cause],
+    config: Config,
+    facts: Facts,
+    *,
+    framework: str | None = None,
+    version: str | None = None,
+) -> tuple[wire.Remedy, ...]:
+    """At most three, the most useful first. A run without a configuration gets keys, and no values."""
+    if framework not in VERL:
+        return ()
+    options = [
+        option
+        for cause in causes
+        for entry in entries()
+        if (option := _option(entry, cause, Situation(config, version, facts, cause.phase))) is not None
+    ]
+    best: dict[str, Option] = {}
+    for option in sorted(options, key=lambda one: -one.worth):
+        best.setdefault(option.key or option.entry.remedy, option)
+    return tuple(_as_wire(option, facts) for option in list(best.values())[:BEST])
+
+
+def _option(entry: Entry, cause: wire.Cause, here: Situation) -> Option | None:
+    """What a remedy would be in this situation; None where it is none."""
+    fits = entry.causes.get(cause.cause, 0.0)
+    if fits == 0.0 or (entry.phases and cause.phase is not None and cause.phase not in entry.phases):
+        return None
+    if entry.engines and here.settings.engine is not None and here.settings.engine not in entry.engines:
+        return None
+    if not all(CONDITIONS[name](here) for name in entry.when):
+        return None
+    key = key_for(entry.keys, here.config, here.version) if entry.keys else None
+    if entry.keys and key is None:
+        return None
+    value = here.config.get(key) if key else None
+    change = CHANGES[entry.change](here, key, value, entry.with_) if key and entry.change and here.config else None
+    if key and here.config and change is None:
+        return None  # the run has it so already, or it cannot be lower
+    return Option(entry, cause, key, value, change, cause.score * fits * _enough(entry, change, here) / _dear(entry))
+
+
+def _enough(entry: Entry, change: Change | None, here: Situation) -> float:
+    """How much of what is needed it frees, from 0 to 1."""
+    frees, needed = change.frees_bytes if change else None, here.facts.needed_bytes
+    if frees is None or needed is None:
+        return entry.strength
+    return min(1.0, frees / needed) if needed > 0 else 1.0
+
+
+def _dear(entry: Entry) -> float:
+    return 1 + PRICE_WEIGHT * (entry.price.level - 1)
+
+
+def _as_wire(option: Option, facts: Facts) -> wire.Remedy:
+    entry, change = option.entry, option.change
+    frees = change.frees_bytes if change else None
+    needed = facts.needed_bytes if frees is not None else None
+    remedy = wire.Remedy(
+        remedy=entry.remedy,
+        cause=option.cause.cause,
+        key=option.key,
+        value_from=option.value if change else None,
+        value_to=change.to if change else None,
+        override=override(option.key, change.to) if option.key and change else None,
+        frees_bytes=int(frees) if frees is not None else None,
+        needed_bytes=int(needed) if needed else None,
+        price=entry.price.by_language(),
+        source=entry.source,
+    )
+    return structs.replace(remedy, texts={language: text_of(entry, remedy, language) for language in wire.LANGUAGES})
+
+
+def override(key: str, value: wire.ConfigValue) -> str:
+    """The line to put on verl's command line, as Hydra reads it. Every key here is in the version's own configuration."""
+    text = f"[{value}]" if isinstance(value, str) and "," in value else str(value)
+    return f"{key}={text}"
