@@ -18,6 +18,7 @@ OURS = {"oomwatch", "oomwatch_agent", "oomwatch_frontend", "oomwatch_probe"}
 # longest name that it starts with; a room that is not here is not in the architecture page either.
 SHARED = {"oomwatch", "oomwatch.wire", "oomwatch.options", "oomwatch.units"}
 READERS = {
+    "oomwatch.advice",
     "oomwatch.catalogue",
     "oomwatch.figures",
     "oomwatch.notify.config",  # a section of alerts.yaml: what channels there are, not how they send

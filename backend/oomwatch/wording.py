@@ -26,7 +26,28 @@ def put_into_words(transition: wire.Transition, rules: RuleSet, *, simulated: bo
         language: _fill(_text_of(rule, language, transition.alert), _values(transition, rule, language), language)
         for language in wire.LANGUAGES
     }
-    return msgspec.structs.replace(transition, texts=texts, simulated=simulated)
+    causes = tuple(_cause_in_words(cause) for cause in transition.causes)
+    return msgspec.structs.replace(transition, texts=texts, causes=causes, simulated=simulated)
+
+
+def _cause_in_words(cause: wire.Cause) -> wire.Cause:
+    """Its name, and a sentence for each observation. What has its words keeps them."""
+    if cause.texts:
+        return cause
+    names = {language: say(f"cause.{cause.cause}", language) for language in wire.LANGUAGES}
+    return msgspec.structs.replace(cause, texts=names, evidence=tuple(_in_words(one) for one in cause.evidence))
+
+
+def _in_words(observed: wire.Evidence) -> wire.Evidence:
+    texts = {
+        language: say(
+            f"evidence.{observed.key}",
+            language,
+            **{name: _fact(name, fact, language) for name, fact in observed.facts.items()},
+        )
+        for language in wire.LANGUAGES
+    }
+    return msgspec.structs.replace(observed, texts=texts)
 
 
 def rule_view(rule: Rule) -> wire.Rule:

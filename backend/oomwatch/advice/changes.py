@@ -1,8 +1,7 @@
 """How the new value of a setting is worked out, and what it frees: small functions, named in remedies.yaml.
 
-Each is given the situation, the key, the value that the run has (None: not told) and the arguments of `with`; it
-answers with the change, or with None where there is nothing to change. verl's batch arithmetic (what must divide what) is
-kept: a batch is halved along the divisors that it allows.
+Each answers with the change, or with None where there is nothing to change. verl's batch arithmetic (what must divide
+what) is kept: a batch is halved along the divisors that it allows.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +34,16 @@ class Change(NamedTuple):
     frees_bytes: float | None = None
 
 
-Work = Callable[[Situation, str, wire.ConfigValue | None, Arguments], Change | None]
+class Setting(NamedTuple):
+    """What a function here is given."""
+
+    here: Situation
+    key: str
+    value: wire.ConfigValue | None  # that the run has
+    args: Arguments  # `with`, of remedies.yaml
+
+
+Work = Callable[[Setting], Change | None]
 
 
 def _number(value: wire.ConfigValue | None) -> float | None:
@@ -45,62 +53,62 @@ def _number(value: wire.ConfigValue | None) -> float | None:
 # ---------------------------------------------------------------- flags and plain values
 
 
-def switch(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+def switch(it: Setting) -> Change | None:
     """On or off. A flag that a version knows and a configuration leaves out has its default, which is off."""
-    to = bool(args["to"])
-    now = value if isinstance(value, bool) else False if value is None else None
-    if now is None or now is to or ("only_from" in args and value != args["only_from"]):
+    to = bool(it.args["to"])
+    now = it.value if isinstance(it.value, bool) else False if it.value is None else None
+    if now is None or now is to or ("only_from" in it.args and it.value != it.args["only_from"]):
         return None
-    frees = FREES[str(args["frees"])](here) if "frees" in args else None
+    frees = FREES[str(it.args["frees"])](it.here) if "frees" in it.args else None
     return Change(to, frees)
 
 
-def set_to(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
-    if value is None or value == args["to"] or ("only_from" in args and value != args["only_from"]):
+def set_to(it: Setting) -> Change | None:
+    if it.value is None or it.value == it.args["to"] or ("only_from" in it.args and it.value != it.args["only_from"]):
         return None
-    return Change(args["to"])
+    return Change(it.args["to"])
 
 
-def at_least(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
-    now, least = _number(value), _number(args["least"])
-    return Change(args["least"]) if now is not None and least is not None and now < least else None
+def at_least(it: Setting) -> Change | None:
+    now, least = _number(it.value), _number(it.args["least"])
+    return Change(it.args["least"]) if now is not None and least is not None and now < least else None
 
 
-def halve_count(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
-    now, least = _number(value), int(args["least"])
+def halve_count(it: Setting) -> Change | None:
+    now, least = _number(it.value), int(it.args["least"])
     return Change(max(least, int(now) // 2)) if now is not None and now > least else None
 
 
 # ---------------------------------------------------------------- the engine
 
 
-def engine_share(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+def engine_share(it: Setting) -> Change | None:
     """The share less what is needed, rounded down to the twentieth. vLLM's is a share of the whole card."""
-    now, capacity = _number(value), here.facts.capacity_bytes
+    now, capacity = _number(it.value), it.here.facts.capacity_bytes
     if now is None or now <= SHARE_MIN:
         return None
-    less = here.needed_bytes / capacity if capacity and here.needed_bytes else SHARE_DOWN
+    less = it.here.needed_bytes / capacity if capacity and it.here.needed_bytes else SHARE_DOWN
     to = max(SHARE_MIN, floor(round((now - less) / SHARE_STEP, 6)) * SHARE_STEP)
     to = round(to if to < now else now - SHARE_STEP, 2)
     return Change(to, (now - to) * capacity if capacity else None)
 
 
-def larger_share(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
-    now = _number(value)
+def larger_share(it: Setting) -> Change | None:
+    now = _number(it.value)
     return Change(round(min(SHARE_MAX, now + 2 * SHARE_STEP), 2)) if now is not None and now < SHARE_MAX else None
 
 
-def capture_sizes(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
-    return Change(CAPTURE_SIZES) if value != CAPTURE_SIZES else None
+def capture_sizes(it: Setting) -> Change | None:
+    return Change(CAPTURE_SIZES) if it.value != CAPTURE_SIZES else None
 
 
-def bucket(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+def bucket(it: Setting) -> Change | None:
     """Halved until enough."""
-    now = _number(value)
+    now = _number(it.value)
     if now is None or now <= BUCKET_MIN_MB:
         return None
     to = int(now) // 2
-    while to // 2 >= BUCKET_MIN_MB and BUCKETS_HELD * (now - to) * 2**20 < here.needed_bytes:
+    while to // 2 >= BUCKET_MIN_MB and BUCKETS_HELD * (now - to) * 2**20 < it.here.needed_bytes:
         to //= 2
     return Change(to, BUCKETS_HELD * (now - to) * 2**20)
 
@@ -108,17 +116,17 @@ def bucket(here: Situation, key: str, value: wire.ConfigValue | None, args: Argu
 # ---------------------------------------------------------------- batches
 
 
-def smaller_batch(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:
+def smaller_batch(it: Setting) -> Change | None:
     """The largest allowed batch, of at most half of the present one, with which what is needed is free; else 1."""
-    now = int(_number(value) or 0)
+    now = int(_number(it.value) or 0)
     if now <= 1:
         return None
-    whole = _mini_batch(here, key) if args.get("divides") == "mini_batch" else None
+    whole = _mini_batch(it.here, it.key) if it.args.get("divides") == "mini_batch" else None
     allowed = [size for size in range(now // 2, 0, -1) if whole is None or whole % size == 0]
-    active = here.active_bytes
+    active = it.here.active_bytes
     if active is None:
         return Change(allowed[0])
-    enough = (size for size in allowed if _freed(active, size, now) >= here.needed_bytes)
+    enough = (size for size in allowed if _freed(active, size, now) >= it.here.needed_bytes)
     to = next(enough, allowed[-1])
     return Change(to, _freed(active, to, now))
 
@@ -131,24 +139,24 @@ def _freed(active: float, size: float, now: float) -> float:
 def _mini_batch(here: Situation, key: str) -> int | None:
     """verl's normalised mini batch a GPU, which the micro batch must divide: ppo_mini_batch_size * n // dp."""
     section = key.rsplit(".", 1)[0]
-    mini, n, gpus = here.count(f"{section}.ppo_mini_batch_size"), here.count("actor_rollout_ref.rollout.n"), here.gpus
-    mini = mini or here.count("actor_rollout_ref.actor.ppo_mini_batch_size")
-    if not mini or not gpus:
+    sections = (section, "actor_rollout_ref.actor")  # the critic's is the actor's where it has none
+    mini = next((size for one in sections if (size := here.number_of(f"{one}.ppo_mini_batch_size"))), None)
+    if mini is None or here.gpus is None:
         return None
-    ranks = max(1, gpus // (here.count(f"{section}.ulysses_sequence_parallel_size") or 1))
-    each = mini * (n or 1) // ranks
+    ranks = max(1, here.gpus // (here.number_of(f"{section}.ulysses_sequence_parallel_size") or 1))
+    each = mini * (here.number_of("actor_rollout_ref.rollout.n") or 1) // ranks
     return each if key.endswith("_per_gpu") else each * ranks
 
 
-def fewer_tokens(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
-    """A dynamic batch of fewer tokens, which still holds the longest sequence (shared by the sequence-parallel ranks)."""
-    now = int(_number(value) or 0)
-    parallel = here.count("actor_rollout_ref.actor.ulysses_sequence_parallel_size") or 1
-    least = _rounded(ceil((here.settings.length_cap_tokens or TOKENS_STEP) / parallel))
+def fewer_tokens(it: Setting) -> Change | None:
+    """A dynamic batch of fewer tokens, which still holds the longest sequence (sequence-parallel ranks share it)."""
+    now = int(_number(it.value) or 0)
+    parallel = it.here.number_of("actor_rollout_ref.actor.ulysses_sequence_parallel_size") or 1
+    least = _rounded(ceil((it.here.settings.length_cap_tokens or TOKENS_STEP) / parallel))
     if now <= least:
         return None
-    active = here.active_bytes
-    wanted = now * (1 - here.needed_bytes / active) if active else now / 2
+    active = it.here.active_bytes
+    wanted = now * (1 - it.here.needed_bytes / active) if active else now / 2
     to = max(least, min(now // 2, int(wanted) // TOKENS_STEP * TOKENS_STEP))
     return Change(to, _freed(active, to, now) if active is not None else None)
 
@@ -157,47 +165,47 @@ def _rounded(tokens: int) -> int:
     return ceil(tokens / TOKENS_STEP) * TOKENS_STEP
 
 
-def shorter(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+def shorter(it: Setting) -> Change | None:
     """Three quarters, or half if that is needed."""
-    now, prompt = int(_number(value) or 0), here.settings.prompt_cap_tokens or 0
-    active = here.active_bytes
+    now, prompt = int(_number(it.value) or 0), it.here.settings.prompt_cap_tokens or 0
+    active = it.here.active_bytes
     for part in (0.75, 0.5):
         to = int(now * part) // 256 * 256
         if to < 1:
             return None
         frees = _freed(active, prompt + to, prompt + now) if active is not None else None
-        if frees is None or frees >= here.needed_bytes:
+        if frees is None or frees >= it.here.needed_bytes:
             break
     return Change(to, frees)
 
 
-def smaller_step(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+def smaller_step(it: Setting) -> Change | None:
     """Half of the prompts, as long as all ranks get as many sequences and the mini batch fits into it."""
-    now, n, gpus = int(_number(value) or 0), here.count("actor_rollout_ref.rollout.n") or 1, here.gpus or 1
-    mini = here.count("actor_rollout_ref.actor.ppo_mini_batch_size") or 1
+    now, n, gpus = int(_number(it.value) or 0), it.here.number_of("actor_rollout_ref.rollout.n") or 1, it.here.gpus or 1
+    mini = it.here.number_of("actor_rollout_ref.actor.ppo_mini_batch_size") or 1
     to = now // 2
     if to < 1 or to < mini or to * n % gpus or to % mini:
         return None
     return Change(to)
 
 
-def double_parallel(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+def double_parallel(it: Setting) -> Change | None:
     """Twice as many GPUs share the work, if the run's can be divided so."""
-    now, gpus = int(_number(value) or 0), here.gpus
-    each = here.count("trainer.n_gpus_per_node") or gpus
+    now, gpus = int(_number(it.value) or 0), it.here.gpus
+    each = it.here.number_of("trainer.n_gpus_per_node") or gpus
     if now < 1 or not gpus or not each or gpus % (2 * now) or 2 * now > each:
         return None
-    active = here.active_bytes
-    return Change(2 * now, active / 2 if args.get("frees") == "half_of_active" and active is not None else None)
+    active = it.here.active_bytes
+    return Change(2 * now, active / 2 if it.args.get("frees") == "half_of_active" and active is not None else None)
 
 
 # ---------------------------------------------------------------- restarts
 
 
-def restart_every(here: Situation, key: str, value: wire.ConfigValue | None, args: Arguments) -> Change | None:  # noqa: ARG001
+def restart_every(it: Setting) -> Change | None:
     """How many steps a process may live: a share of those that would fill it from the start."""
-    now = int(_number(value) or 0)
-    every = max(RESTART_STEPS_MIN, floor(RESTART_SHARE * _steps_to_full(here)))
+    now = int(_number(it.value) or 0)
+    every = max(RESTART_STEPS_MIN, floor(RESTART_SHARE * _steps_to_full(it.here)))
     return Change(min(every, now) if now > 0 else every)
 
 

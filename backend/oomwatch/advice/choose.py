@@ -1,4 +1,4 @@
-"""The best three remedies for an alert's causes: by how likely the cause is, whether it is enough, and what it costs."""
+"""The best three remedies for an alert's causes: how likely the cause is, whether it is enough, what it costs."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from msgspec import structs
 
 from oomwatch import wire
 from oomwatch.advice.catalogue import Entry, entries
-from oomwatch.advice.changes import CHANGES, Change
+from oomwatch.advice.changes import CHANGES, Change, Setting
 from oomwatch.advice.conditions import CONDITIONS
 from oomwatch.advice.keys import key_for
 from oomwatch.advice.situation import Situation
@@ -67,16 +67,17 @@ def remedies(
     """At most three, the most useful first. A run without a configuration gets keys, and no values."""
     if framework not in VERL:
         return ()
-    options = [
-        option
-        for cause in causes
-        for entry in entries()
-        if (option := _option(entry, cause, Situation(config, version, facts, cause.phase))) is not None
-    ]
+    options = [option for cause in causes for option in options_for(cause, config, facts, version)]
     best: dict[str, Option] = {}
     for option in sorted(options, key=lambda one: -one.worth):
         best.setdefault(option.key or option.entry.remedy, option)
     return tuple(_as_wire(option, facts) for option in list(best.values())[:BEST])
+
+
+def options_for(cause: wire.Cause, config: Config, facts: Facts, version: str | None) -> list[Option]:
+    """All that can be done for one cause."""
+    here = Situation(config, version, facts, cause.phase)
+    return [option for entry in entries() if (option := _option(entry, cause, here)) is not None]
 
 
 def _option(entry: Entry, cause: wire.Cause, here: Situation) -> Option | None:
@@ -92,7 +93,9 @@ def _option(entry: Entry, cause: wire.Cause, here: Situation) -> Option | None:
     if entry.keys and key is None:
         return None
     value = here.config.get(key) if key else None
-    change = CHANGES[entry.change](here, key, value, entry.with_) if key and entry.change and here.config else None
+    change = (
+        CHANGES[entry.change](Setting(here, key, value, entry.with_)) if key and entry.change and here.config else None
+    )
     if key and here.config and change is None:
         return None  # the run has it so already, or it cannot be lower
     return Option(entry, cause, key, value, change, cause.score * fits * _enough(entry, change, here) / _dear(entry))
@@ -130,6 +133,6 @@ def _as_wire(option: Option, facts: Facts) -> wire.Remedy:
 
 
 def override(key: str, value: wire.ConfigValue) -> str:
-    """The line to put on verl's command line, as Hydra reads it. Every key here is in the version's own configuration."""
+    """A line for verl's command line, as Hydra reads it. Every key here is in the version's own configuration."""
     text = f"[{value}]" if isinstance(value, str) and "," in value else str(value)
     return f"{key}={text}"

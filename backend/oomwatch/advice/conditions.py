@@ -64,7 +64,7 @@ def padding_removed(here: Situation) -> bool:
 
 
 def expandable_segments_safe(here: Situation) -> bool:
-    """No vLLM in the same process (its memory pool breaks), and a verl that does not switch it by itself (0.6 and on)."""
+    """No vLLM in the process (its memory pool breaks), and a verl that does not switch it by itself (0.6 does)."""
     releases = releases_of(here.config, here.version)
     known = here.settings.engine is not None and here.settings.engine != "vllm"
     return known and strategy_of(here.config) == "fsdp" and all(release < "0.6" for release in releases)

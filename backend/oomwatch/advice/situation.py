@@ -19,7 +19,7 @@ class Situation(NamedTuple):
     @property
     def gpus(self) -> int | None:
         """Of the whole run."""
-        nodes, each = self.count("trainer.nnodes"), self.count("trainer.n_gpus_per_node")
+        nodes, each = self.number_of("trainer.nnodes"), self.number_of("trainer.n_gpus_per_node")
         return each * (nodes or 1) if each else None
 
     @property
@@ -38,6 +38,6 @@ class Situation(NamedTuple):
     def phase_facts(self) -> PhaseFacts | None:
         return next((one for one in self.facts.phases if one.phase == self.phase), None)
 
-    def count(self, key: str) -> int | None:
+    def number_of(self, key: str) -> int | None:
         value = self.config.get(key)
         return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -11,18 +11,19 @@ def text_of(entry: Entry, remedy: wire.Remedy, language: wire.Language) -> str:
     what = entry.text.by_language()[language]
     if remedy.key is None:
         return what
-    change = _change(remedy, language)
-    frees = _frees(remedy, language)
-    return say("remedy.with_change", language, what=what, change=say("remedy.frees", language, change=change, frees=frees) if frees else change)
+    change, frees = _change(remedy.key, remedy, language), _frees(remedy, language)
+    if frees is not None:
+        change = say("remedy.frees", language, change=change, frees=frees)
+    return say("remedy.with_change", language, what=what, change=change)
 
 
-def _change(remedy: wire.Remedy, language: wire.Language) -> str:
-    name = (remedy.key or "").rsplit(".", 1)[-1]
+def _change(key: str, remedy: wire.Remedy, language: wire.Language) -> str:
     if remedy.value_to is None:
-        return say("remedy.not_told", language, key=remedy.key)
+        return say("remedy.not_told", language, name=key)
+    name = key.rsplit(".", 1)[-1]
     if remedy.value_from is None:
-        return say("remedy.set", language, key=name, to=remedy.value_to)
-    return say("remedy.change", language, key=name, value=remedy.value_from, to=remedy.value_to)
+        return say("remedy.set", language, name=name, to=remedy.value_to)
+    return say("remedy.change", language, name=name, value=remedy.value_from, to=remedy.value_to)
 
 
 def _frees(remedy: wire.Remedy, language: wire.Language) -> str | None:

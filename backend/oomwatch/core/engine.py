@@ -20,7 +20,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.lifecycle import Episode, Key, Lifecycle
 from oomwatch.core.outcome import Outcomes
 from oomwatch.core.past import Past
-from oomwatch.core.records import News, Scope, Subject
+from oomwatch.core.records import News, Scope, Subject, subject_of
 from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.core.verdict import UNKNOWN, Verdict
 
@@ -86,7 +86,7 @@ class Engine:
         """Have what becomes of these watched."""
         for one in transitions:
             channel = self._predicts.get(f"{one.alert}/{one.lowered_from or one.severity}")
-            self._outcomes.note(one, channel, _subject_of(one))
+            self._outcomes.note(one, channel, subject_of(one.labels))
         return transitions
 
     def _became(self, tell: Callable[..., list[wire.Transition]], *told: object) -> list[wire.Transition]:
@@ -230,9 +230,10 @@ class Engine:
         try:
             condition = episode.rule.when[episode.condition]
             episode.causes = self._diagnose(self.fleet, episode.subject, condition, verdict, now)
+            episode.remedies = ()  # what was told before a restart was for other causes
         except Exception as error:
             self.failures.append(Failure(episode.rule.key, episode.subject, error))
-        return structs.replace(transition, causes=episode.causes)
+        return structs.replace(transition, causes=episode.causes, remedies=episode.remedies)
 
     def _verdict(self, rule: Rule, subject: Subject, now: float, episode: Episode | None) -> tuple[Verdict, int]:
         """The first active verdict of the rule's conditions; else that of the condition which was active last."""
@@ -272,7 +273,7 @@ class Engine:
         """Open an alert as it was last told of; the transition that ends it where its rule is gone."""
         last = story[-1]
         fired_at = next(one.at for one in story if one.state == "firing")
-        subject, severity = _subject_of(last), last.lowered_from or last.severity
+        subject, severity = subject_of(last.labels), last.lowered_from or last.severity
         key = f"{last.alert}/{severity}"
         rule = next((one for one in self.rules.in_use() if one.key == key), None)
         orphan = Rule(alert=last.alert, severity=severity, when=())
@@ -322,12 +323,3 @@ class Engine:
         """What is pending or firing, oldest first."""
         episodes = [episode for of_subject in self._lifecycle.open.values() for episode in of_subject.values()]
         return sorted(episodes, key=lambda episode: (episode.started_at, episode.id))
-
-
-def _subject_of(transition: wire.Transition) -> Subject:
-    labels = transition.labels
-    if "gpu" in labels:
-        return Subject("gpu", labels["node"], labels["gpu"])
-    if "node" in labels:
-        return Subject("node", labels["node"])
-    return Subject("run", labels.get("run", ""))

@@ -214,7 +214,7 @@ class Fleet:
         body, pid = event.body, event.origin.pid if event.origin else None
         run.sights.observe(event)
         if isinstance(body, wire.Config):
-            run.config = body.values
+            run.config, run.framework, run.framework_version = body.values, body.framework, body.version
         if isinstance(body, wire.Step):
             record = run.steps.add(event.at, body, pid=pid, backlog=event.backlog)
             if record is None or event.backlog:

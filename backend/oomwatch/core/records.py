@@ -5,7 +5,7 @@ and the engine's alone.
 """
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from oomwatch import wire
@@ -48,6 +48,15 @@ class Subject(NamedTuple):
     scope: Scope
     name: str  # node or run
     gpu: str = ""
+
+
+def subject_of(labels: Mapping[str, str]) -> Subject:
+    """What an alert is about, by its labels."""
+    if "gpu" in labels:
+        return Subject("gpu", labels["node"], labels["gpu"])
+    if "node" in labels:
+        return Subject("node", labels["node"])
+    return Subject("run", labels.get("run", ""))
 
 
 class Notable(NamedTuple):
@@ -275,6 +284,8 @@ class RunRecord:
         self.timeline = Timeline()
         self.sights = Sights()
         self.config: dict[str, wire.ConfigValue] = {}
+        self.framework: str | None = None
+        self.framework_version: str | None = None
         self.torch_reserved = Window(WINDOW_SECONDS_MAX)  # of processes that could not be mapped to a GPU
         self.torch_subject: Subject | None = None  # where the trainer's rank 0 was last seen
         self.cycle_marks: dict[str, deque[CycleMark]] = {}
@@ -305,6 +316,8 @@ class RunRecord:
         self.last_seen_at = max(self.last_seen_at, other.last_seen_at)
         self.nodes |= other.nodes
         self.config = self.config or other.config
+        self.framework = self.framework or other.framework
+        self.framework_version = self.framework_version or other.framework_version
         if not self.steps:
             self.steps, self.timeline, self.sights = other.steps, other.timeline, other.sights
         for marker, marks in other.cycle_marks.items():

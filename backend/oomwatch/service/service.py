@@ -12,6 +12,7 @@ from oomwatch import __version__, wire
 from oomwatch.core.past import Past
 from oomwatch.core.rule import RuleSet
 from oomwatch.service.acting import Acting
+from oomwatch.service.adviser import Adviser
 from oomwatch.service.board import Board
 from oomwatch.service.defects import Defects
 from oomwatch.service.journal import Journal
@@ -52,6 +53,7 @@ class Service:
         self._judge = RecordedEngine(rules, recorder)
         self.engine = self._judge.engine
         self.defects = Defects()
+        self._advise = Adviser(self.engine.fleet, self.defects)
         self.roster = Roster()
         self.reception = Reception(self.roster, self.engine.fleet, self._time.now, self._observe)
         self.board = Board(self._in_words)
@@ -194,7 +196,7 @@ class Service:
 
     def _in_words(self, transition: wire.Transition, rules: RuleSet | None = None) -> wire.Transition:
         is_simulated = self._is_simulated(transition.labels)
-        return put_into_words(transition, rules or self.engine.rules, simulated=is_simulated)
+        return put_into_words(self._advise(transition), rules or self.engine.rules, simulated=is_simulated)
 
     def _is_simulated(self, labels: dict[str, str]) -> bool:
         node = self.engine.fleet.nodes.get(labels.get("node", ""))

@@ -1,0 +1,102 @@
+"""From a story to the line that a person copies."""
+
+from collections.abc import Mapping
+
+import pytest
+from tests.advice.runs import ACTOR, CONFIG, MEGATRON, ROLLOUT, device
+from tests.core.run_story import Shape, tell_steps
+from tests.core.story import GIB, SHIPPED, Story, rules_of
+
+from oomwatch import wire
+from oomwatch.advice import advise, remedies
+from oomwatch.wording import put_into_words
+
+HIGH = "    severity: warning\n    when: {kind: threshold, metric: gpu_used_ratio, above: 90%}\n    for: 5s\n"
+
+
+def residue_story(config: Mapping[str, wire.ConfigValue]) -> tuple[Story, wire.Transition]:
+    story = Story(rules_of(HIGH))
+    if config:
+        story.event(wire.Config(values=dict(config), framework="verl", version="0.9.1"))
+    tell_steps(story, 20, lambda n: Shape(base=30 + 1.2 * n, residue=8 + 1.2 * n, allocated=25.0))
+    return story, story.heard[0]
+
+
+def test_a_growing_residue_comes_with_its_cause_and_a_line_to_copy() -> None:
+    story, firing = residue_story(CONFIG | {"trainer.n_gpus_per_node": 1})
+    said = put_into_words(advise(firing, story.engine.fleet), SHIPPED, simulated=False)
+    assert said.causes[0].cause == "sleep_residue"
+    assert said.causes[0].texts["zh"] == "引擎休眠后未释放的显存在增长"
+    assert (
+        said.causes[0].evidence[0].texts["en"].startswith("what stays in use after the engine slept grew from 9.2 GiB")
+    )
+    first = said.remedies[0]
+    assert first.remedy == "restart_periodically"
+    assert first.override == f"trainer.save_freq={first.value_to}"
+    share = next(one for one in said.remedies if one.remedy == "lower_engine_share")
+    assert share.override == f"{ROLLOUT}.gpu_memory_utilization={share.value_to}"
+    assert f"gpu_memory_utilization 0.6 -> {share.value_to}: frees about" in share.texts["en"]
+
+
+def test_a_run_whose_configuration_was_not_told_gets_keys_and_no_values() -> None:
+    story, firing = residue_story({})
+    found = advise(firing, story.engine.fleet).remedies
+    assert found
+    for one in found:
+        assert (one.override, one.value_to, one.value_from) == (None, None, None)
+    with_key = next(one for one in found if one.key)
+    assert "configuration was not told" in with_key.texts["en"]
+
+
+def test_the_worked_example_says_what_halving_frees() -> None:
+    cause = wire.Cause(cause="log_prob_micro_batch", score=0.8, phase="old_log_prob")
+    first = remedies([cause], CONFIG, device("old_log_prob", needed_bytes=7.0 * GIB), version="0.9.1")[0]
+    assert first.override == f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu=4"
+    assert first.texts["en"].endswith(
+        "log_prob_micro_batch_size_per_gpu 8 -> 4: frees about 23.0 GiB of the 7.0 GiB needed."
+    )
+    assert (first.frees_bytes, first.needed_bytes) == (23 * GIB, 7 * GIB)
+
+
+def test_what_is_enough_and_cheap_goes_first() -> None:
+    cause = wire.Cause(cause="entropy_logits", score=0.8, phase="update_actor")
+    names = [one.remedy for one in remedies([cause], CONFIG, device("update_actor"), version="0.9.1")]
+    assert names[0] == "fused_kernels"
+    assert "shorter_responses" not in names
+
+
+def test_one_setting_is_advised_once_though_two_causes_name_it() -> None:
+    causes = [
+        wire.Cause(cause="actor_update", score=0.5, phase="update_actor"),
+        wire.Cause(cause="entropy_logits", score=0.4, phase="update_actor"),
+    ]
+    keys = [one.key for one in remedies(causes, CONFIG, device("update_actor"), version="0.9.1")]
+    assert len(keys) == len(set(keys)) == 3
+
+
+def test_megatron_is_told_of_its_own_keys() -> None:
+    cause = wire.Cause(cause="weight_sync", score=0.8, phase="update_weights")
+    found = remedies([cause], MEGATRON, device("update_weights", MEGATRON), version="0.9.1")
+    assert all(".fsdp_config." not in (one.key or "") for one in found)
+
+
+def test_another_framework_is_told_no_keys_of_verl() -> None:
+    cause = wire.Cause(cause="actor_update", score=0.8, phase="update_actor")
+    assert remedies([cause], {}, device("update_actor"), framework="trl") == ()
+
+
+@pytest.mark.parametrize("state", ["resolved", "pending"])
+def test_only_what_fires_is_advised(state: wire.AlertState) -> None:
+    story, firing = residue_story(CONFIG)
+    other = wire.Transition(
+        id=firing.id, alert=firing.alert, severity="warning", state=state, at=1, started_at=1,
+        labels=firing.labels, causes=firing.causes,
+    )  # fmt: skip
+    assert advise(other, story.engine.fleet) is other
+
+
+def test_remedies_that_were_told_stay_as_they_were() -> None:
+    story, firing = residue_story(CONFIG)
+    told = advise(firing, story.engine.fleet)
+    story.event(wire.Config(values=CONFIG | {f"{ACTOR}.ppo_micro_batch_size_per_gpu": 1}))
+    assert advise(told, story.engine.fleet) is told
