@@ -26,7 +26,7 @@ class Watched:
         self.gpus: dict[str, int] = {}  # "node/gpu" -> usable bytes
         self.readings: dict[str, list[tuple[float, int]]] = {}
         self._with_readings = with_readings
-        self._last_step: tuple[str | None, int, float] | None = None
+        self._last_steps: dict[str | None, tuple[int, float]] = {}  # of each run: number and time
 
     def see(self, line: Line) -> None:
         at = line.now if line.now is not None else line.advance
@@ -53,8 +53,9 @@ class Watched:
         if isinstance(body, _OUT_OF_MEMORY) and self.oom_at is None:
             self.oom_at = at
         if isinstance(body, wire.Step) and not body.validation_only:
-            last, self._last_step = self._last_step, (event.run, body.step, at)
-            if last is None or last[:2] != (event.run, body.step) or at - last[2] >= SAME_STEP_SECONDS:
+            last = self._last_steps.get(event.run)
+            self._last_steps[event.run] = (body.step, at)
+            if last is None or last[0] != body.step or at - last[1] >= SAME_STEP_SECONDS:
                 self.step_times.append(at)
 
 

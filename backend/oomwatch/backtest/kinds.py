@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from oomwatch.backtest import KINDS, plain_csv, smi_csv
+from oomwatch.backtest import KINDS, plain_csv, smi_rows
 from oomwatch.backtest.files import head_of
 from oomwatch.backtest.source import InputError
 from oomwatch_agent.logs.reader import LineReader
@@ -64,7 +64,7 @@ def _is_table(first: str, _: bytes) -> bool:
 
 
 def _is_smi(first: str, _: bytes) -> bool:
-    return smi_csv.is_header(first) or smi_csv.looks_like_rows(first)
+    return smi_rows.is_header(first) or smi_rows.looks_like_rows(first)
 
 
 def _is_log(_: str, head: bytes) -> bool:

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import msgspec
@@ -16,7 +18,7 @@ from oomwatch_agent.logs.scan import Chunk
 
 _RAY_FILE = re.compile(r"worker-[0-9a-f]{8,64}-[0-9a-f]{8}-(?P<pid>\d{1,10})\.(?:out|err)(?:\.gz)?$")
 _STAMPED_STEPS_RATIO = 0.8  # so many steps must have a time of their own
-_ENDINGS = (wire.DeviceOom, wire.HostOom)  # of a process that told nothing else: what the run ended with
+_RUSHED_RATIO = 0.5
 
 
 class Told(NamedTuple):
@@ -48,8 +50,14 @@ class Log(NamedTuple):
     def stamped(self) -> bool:
         """Whether the lines' own times tell when each step ended; else they are of a few lines only, or of none."""
         marks = [one.stamp for one in self.told if isinstance(one.body, wire.Step)] or [one.stamp for one in self.told]
-        known = {stamp for stamp in marks if stamp is not None}
-        return bool(known) and len(known) >= _STAMPED_STEPS_RATIO * len(marks)
+        known = sorted({stamp for stamp in marks if stamp is not None})
+        return bool(known) and len(known) >= _STAMPED_STEPS_RATIO * len(marks) and not self._is_rushed(known)
+
+    def _is_rushed(self, stamps: Sequence[float]) -> bool:
+        """Whether steps claim more time than lies between their lines: the log was written anew, and faster."""
+        took = [one.body.step_seconds for one in self.told if isinstance(one.body, wire.Step) and one.body.step_seconds]
+        between = [later - before for before, later in pairwise(stamps)]
+        return bool(took) and bool(between) and median(between) < _RUSHED_RATIO * median(took)
 
 
 def read_log(path: Path) -> Log:
@@ -106,106 +114,3 @@ def _check_metrics_line(line: bytes, place: str) -> None:
         raise InputError(
             f'{place}: a line {{"step": n, "data": {{...}}}} of the file logger is expected: {error}'
         ) from error
-
-
-# ---------------------------------------------------------------- several logs of one run
-
-
-def united(logs: Sequence[Log]) -> list[Told]:
-    """Several logs of one run as one, in order. What one repeats of another is told once.
-
-    The log with the most steps leads; what stands only in another (a rank's own file) goes to the step in which its
-    process printed it, told by how often its lines have come round.
-    """
-    main = max(logs, key=lambda log: (log.steps, len(log.told)))
-    told = list(main.told)
-    for log in logs:
-        if log is not main:
-            told = _with(told, log)
-    return told
-
-
-def _with(told: list[Told], log: Log) -> list[Told]:
-    if log.stamped and any(one.stamp is not None for one in told):
-        fresh = _without_repetitions(told, log.told)
-        return sorted([*told, *fresh], key=lambda one: one.stamp or 0.0)
-    told = _with_figures(told, log)
-    rest = [one for one in log.told if not isinstance(one.body, wire.Step) or not _has_steps(told)]
-    fresh = _without_repetitions(told, rest)
-    return _dealt(told, fresh) if fresh else told
-
-
-def _has_steps(told: Sequence[Told]) -> bool:
-    return any(isinstance(one.body, wire.Step) for one in told)
-
-
-def _with_figures(told: Sequence[Told], log: Log) -> list[Told]:
-    """Steps filled in with what another log says of the same ones; their order of coming tells resumed ones apart."""
-    others: dict[int, list[wire.Step]] = {}
-    for one in log.told:
-        if isinstance(one.body, wire.Step):
-            others.setdefault(one.body.step, []).append(one.body)
-    filled = []
-    for one in told:
-        if isinstance(one.body, wire.Step) and others.get(one.body.step):
-            filled.append(one._replace(body=_filled(one.body, others[one.body.step].pop(0))))
-        else:
-            filled.append(one)
-    return filled
-
-
-def _filled(known: wire.Step, other: wire.Step) -> wire.Step:
-    fields = msgspec.structs.asdict(known)
-    more = {
-        name: value
-        for name, value in msgspec.structs.asdict(other).items()
-        if fields[name] in (None, {}) and value not in (None, {})
-    }
-    return msgspec.structs.replace(known, **more) if more else known
-
-
-def _without_repetitions(told: Sequence[Told], others: Sequence[Told]) -> list[Told]:
-    """What of `others` is not in `told`: an event that one process tells once stands once in each log."""
-    counts: dict[object, int] = {}
-    for one in told:
-        counts[_key(one)] = counts.get(_key(one), 0) + 1
-    fresh = []
-    for one in others:
-        left = counts.get(_key(one), 0)
-        if left:
-            counts[_key(one)] = left - 1
-        else:
-            fresh.append(one)
-    return fresh
-
-
-def _key(one: Told) -> object:
-    """Ray's own files do not say the address; errors may be told by whoever waited for them."""
-    if isinstance(one.body, wire.DeviceOom):
-        return ("oom", one.origin.pid, one.body.tried_bytes, one.body.allocated_bytes)
-    return (one.origin.pid, msgspec.json.encode(one.body))
-
-
-def _dealt(told: Sequence[Told], fresh: Sequence[Told]) -> list[Told]:
-    """Events put to the steps that they belong to: each process' lines come round once a step."""
-    rounds: dict[int, list[Told]] = {}
-    counts: dict[tuple[str | None, object], int] = {}
-    current: dict[str | None, int] = {}
-    steps = sum(isinstance(one.body, wire.Step) for one in told)
-    for one in fresh:
-        point = getattr(one.body, "at_point", None)
-        if point is not None:
-            seen = (one.writer, point)
-            counts[seen] = counts.get(seen, 0) + 1
-            current[one.writer] = max(current.get(one.writer, 0), counts[seen] - 1)
-        last = current.get(one.writer, steps if isinstance(one.body, _ENDINGS) else 0)
-        rounds.setdefault(last, []).append(one)
-    dealt: list[Told] = []
-    step = 0
-    for one in told:
-        if isinstance(one.body, wire.Step):
-            dealt += rounds.pop(step, [])
-            step += 1
-        dealt.append(one)
-    rest = [one for number in sorted(rounds) for one in rounds[number]]
-    return [*dealt, *rest] if steps else [*rest, *dealt]

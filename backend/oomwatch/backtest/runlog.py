@@ -7,10 +7,11 @@ from itertools import pairwise
 import msgspec
 
 from oomwatch import wire
-from oomwatch.backtest.logs import Log, Told, united
+from oomwatch.backtest.logs import Log, Told
 from oomwatch.backtest.recording import BEGINNING, Message, Recording, gpu_facts
 from oomwatch.backtest.source import Known
 from oomwatch.backtest.steptimes import Placed, placed
+from oomwatch.backtest.united import united
 
 # Memory stays as it is until the next line says otherwise: readings are told again at this pace, as an agent would.
 HOLD_SECONDS = 5.0

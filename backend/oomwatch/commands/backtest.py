@@ -12,7 +12,7 @@ from oomwatch.backtest.result import Comparison, RulesResult
 from oomwatch.backtest.run import Tried
 from oomwatch.backtest.source import InputError, Source
 from oomwatch.backtest.table import side_by_side, table_of
-from oomwatch.commands.given import known_of, progress, rules_file
+from oomwatch.commands.given import Progress, known_of, rules_file
 from oomwatch.core.rule import RuleSet
 from oomwatch.options import SettingError
 from oomwatch.rulefile import RuleFileError, read_rules
@@ -43,8 +43,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _tried(sources: Sequence[Source], rule_sets: Sequence[RuleSet], options: argparse.Namespace) -> list[Tried]:
-    told = progress(wanted=options.progress)
-    return [Tried(sources, rules, with_readings=options.html is not None, told=told) for rules in rule_sets]
+    told = Progress(wanted=options.progress)
+    try:
+        return [Tried(sources, rules, with_readings=options.html is not None, told=told) for rules in rule_sets]
+    finally:
+        told.end()
 
 
 def _only(rules: RuleSet, names: Sequence[str] | None, path: Path) -> RuleSet:

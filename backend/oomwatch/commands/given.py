@@ -3,7 +3,6 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from oomwatch.backtest.source import Known
@@ -53,16 +52,23 @@ def rules_file(path: Path | None) -> Path:
     return rules_path(Settings(rules=path))
 
 
-def progress(*, wanted: bool) -> Callable[[int, int, str, float], None]:
+class Progress:
     """Tells how far it is on a terminal's last line, twice a second; nobody where nobody looks."""
-    if not (wanted or sys.stderr.isatty()):
-        return lambda *_: None
-    told_at = 0.0
 
-    def tell(place: int, count: int, name: str, seconds: float) -> None:
-        nonlocal told_at
-        if time.monotonic() - told_at >= _PROGRESS_SECONDS:
-            told_at = time.monotonic()
-            print(f"\r{place}/{count} {name[-40:]}: {seconds / 3600:.1f} h \033[K", end="", file=sys.stderr, flush=True)
+    def __init__(self, *, wanted: bool) -> None:
+        self._wanted = wanted or sys.stderr.isatty()
+        self._told_at = float("-inf")
 
-    return tell
+    def __call__(self, place: int, count: int, name: str, seconds: float) -> None:
+        """Input `place` of `count`, and the seconds that have passed in it."""
+        if self._wanted and time.monotonic() - self._told_at >= _PROGRESS_SECONDS:
+            self._told_at = time.monotonic()
+            self._print(f"{place}/{count} {name[-40:]}: {seconds / 3600:.1f} h")
+
+    def end(self) -> None:
+        """Leave the line empty for what comes next."""
+        if self._wanted:
+            self._print("")
+
+    def _print(self, text: str) -> None:
+        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)

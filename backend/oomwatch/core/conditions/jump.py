@@ -56,7 +56,7 @@ class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forb
 
     @property
     def hears(self) -> tuple[News, ...]:
-        return ("events",)
+        return ("steps",)
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:  # noqa: ARG002 - steps have no age
         run = fleet.runs.get(subject.name)
