@@ -122,6 +122,50 @@ def test_a_few_dated_lines_date_no_log(tmp_path: Path) -> None:
     assert [at for at, _ in _told(log)] == [80, 160]
 
 
+def test_times_that_are_faster_than_the_steps_are_not_believed(tmp_path: Path) -> None:
+    """The log was written anew, as by a test that plays it: its steps took 80 s, and their lines are a second apart."""
+    lines = [step_line(step, envelope=f"2026-11-29 10:00:0{step},000 INFO ") for step in range(1, 4)]
+    assert [at for at, _ in _told(write(tmp_path / "a.log", lines))] == [80, 160, 240]
+
+
+def test_times_without_a_year_are_times_too(tmp_path: Path) -> None:
+    lines = [step_line(step, envelope=f"INFO 11-29 10:0{2 * step}:00 [a.py:1] ") for step in range(1, 4)]
+    assert [at for at, _ in _told(write(tmp_path / "a.log", lines))] == [0, 120, 240]
+
+
+def test_a_step_that_is_told_twice_in_a_row_is_one_step(tmp_path: Path) -> None:
+    log = write(tmp_path / "a.log", [step_line(1), step_line(2), step_line(2), step_line(3)])
+    assert [at for at, _ in _told(log)] == [80, 160, 240]
+
+
+def test_a_packed_log_with_coloured_envelopes_and_carriage_returns_reads_the_same(tmp_path: Path) -> None:
+    plain = [
+        memory_line("After resume kv_cache", 60),
+        step_line(1),
+        memory_line("After resume kv_cache", 61),
+        step_line(2),
+    ]
+    dressed = [f"\x1b[36m(WorkerDict pid=7)\x1b[0m {line}\r" for line in plain]
+    first, second = write(tmp_path / "plain.log", plain), write(tmp_path / "dressed.log.gz", dressed)
+    assert _told(first) == _told(second)
+
+
+def test_a_host_that_ran_out_of_memory_is_the_end_of_the_input_too(tmp_path: Path) -> None:
+    killed = (
+        "(raylet) Memory on the node (IP: 192.0.2.2, ID: abc) where the task was running was 726.33GB / 760.00GB "
+        "(0.955696), which exceeds the memory usage threshold of 0.95."
+    )
+    log = write(
+        tmp_path / "a.log", [step_line(step, perf__cpu_memory_used_gb=600.0) for step in range(1, 4)] + [killed]
+    )
+    one = only(judged(log))
+    assert one.oom_at_s == 241
+    hello = next(sources(log)[0].lines()).message
+    assert isinstance(hello, wire.Hello)
+    assert hello.facts.host is not None
+    assert hello.facts.host.memory_total_bytes == 760 * GIB
+
+
 def test_an_error_after_the_last_step_stands_in_the_midst_of_its_phase(tmp_path: Path) -> None:
     frames = ["Traceback (most recent call last):", '  File "a.py", line 3, in update_actor']
     log = write(

@@ -167,3 +167,16 @@ def test_a_table_of_nvidia_smi_that_cannot_be_used_says_why(tmp_path: Path, line
     with pytest.raises(InputError) as mistake:
         sources(write(tmp_path / "gpus.csv", lines))
     assert why in str(mistake.value)
+
+
+def test_a_last_row_that_was_cut_short_is_no_mistake(tmp_path: Path) -> None:
+    path = write(tmp_path / "gpus.csv", [HEADER, *_rows(3)])
+    path.write_text(path.read_text(encoding="utf-8") + "2026/11/29 13:51", encoding="utf-8")
+    assert len(_samples(list(sources(path)[0].lines()))) == 3
+
+
+def test_a_guess_at_the_columns_that_cannot_be_right_is_given_up(tmp_path: Path) -> None:
+    """memory.used and memory.free look like used and total in one row, but not in two."""
+    rows = [f"2026/11/29 13:50:0{second}.000, 0, {10 + second} MiB, {90 - second} MiB" for second in range(3)]
+    with pytest.raises(InputError, match="say what the columns are, with --columns"):
+        sources(write(tmp_path / "gpus.csv", rows))

@@ -187,7 +187,7 @@ class _Layout:
             if known is None and place and row.point and row.point == rows[place - 1].point:
                 known = at  # another process, at the same point
             elif known is None and (place == 0 or _belongs_to(row, rows[place - 1]) or not self._ended):
-                known = self._of_failure(row, at) or at + (MOVE_SECONDS if place else 0.0)
+                known = self._of_failure(row, at) or at + (MOVE_SECONDS if place or not self._ended else 0.0)
                 known = min(known, max(at, following)) if following is not None else known
             elif known is None:
                 unknown = sum(1 for one in _until_known(fixed, place))

@@ -28,10 +28,15 @@ class TestFileError(ValueError):
 
 
 class Series(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One input series: `values` at multiples of the test's interval, the first at 0."""
+    """One input series: `values` at multiples of its interval (the test's, where it has none), the first at 0."""
 
     series: SeriesName
     values: Values
+    interval: Duration | None = None
+
+    def __post_init__(self) -> None:
+        if self.interval is not None and self.interval <= 0:
+            raise ValueError("interval must be more than 0s")
 
 
 class TimedEvent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,6 +71,7 @@ class RuleTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     interval: Duration = Duration(60)
     capacity: Quantity = Quantity(80 * GIB)
     host_memory: Quantity = Quantity(1000 * GIB)
+    disk: Quantity = Quantity(1000 * GIB)
     run: str | None = None
     input_series: tuple[Series, ...] = ()
     events: tuple[TimedEvent, ...] = ()

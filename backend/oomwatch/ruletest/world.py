@@ -1,7 +1,7 @@
 """Series of a rule test to the messages that agents would have sent."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -9,7 +9,7 @@ from oomwatch import __version__, wire
 from oomwatch.trace import Line
 
 if TYPE_CHECKING:
-    from oomwatch.ruletest.testfile import RuleTest, TimedEvent
+    from oomwatch.ruletest.testfile import RuleTest, Series, TimedEvent
 
 GIB = 2**30
 START = 1_200_000_000.0
@@ -71,15 +71,27 @@ _WHOLE = ("_bytes", "_total", "_running", "_waiting", "step")
 
 
 class Track(NamedTuple):
-    """A series with its labels filled in."""
+    """A series with its labels filled in, and its values by their times in seconds."""
 
     kind: Kind
     labels: dict[str, str]
+    interval: float
     values: list[float | None]
 
     @property
     def node(self) -> str:
         return self.labels["node"]
+
+
+class Told(NamedTuple):
+    """What one series says at one time. `place` counts its values."""
+
+    track: Track
+    place: int
+    value: float
+
+
+Moment: TypeAlias = "tuple[float, str, wire.Sample | wire.Event]"
 
 
 def lines_of(test: "RuleTest", until: float) -> Iterator[Line]:
@@ -98,21 +110,23 @@ def lines_of(test: "RuleTest", until: float) -> Iterator[Line]:
 class _World:
     def __init__(self, test: "RuleTest") -> None:
         self._test = test
-        self._tracks = [
-            _track(test, one.series.name, one.series.labels, one.values.values) for one in test.input_series
-        ]
+        self._tracks = [_track(test, one) for one in test.input_series]
         named = [track.node for track in self._tracks] + [event.node for event in test.events]
         self._nodes = list(dict.fromkeys(named)) or ["n"]
         self._seq = 0
 
     def hellos(self) -> Iterator[Line]:
         for node in self._nodes:
-            labels = dict.fromkeys(
-                track.labels["gpu"] for track in self._tracks if track.node == node and "gpu" in track.labels
-            )
+            tracks = [track for track in self._tracks if track.node == node]
+            labels = dict.fromkeys(track.labels["gpu"] for track in tracks if "gpu" in track.labels)
             gpus = tuple(
                 wire.GpuFacts(gpu=gpu, uuid=f"{node}-{gpu}", name="GPU", total_bytes=int(self._test.capacity))
                 for gpu in labels or {"0": None}
+            )
+            host = wire.HostFacts(
+                memory_total_bytes=int(self._test.host_memory),
+                disk_path="/tmp/ray",  # noqa: S108 - where Ray spills to
+                disk_total_bytes=int(self._test.disk),
             )
             hello = wire.Hello(
                 protocol=wire.PROTOCOL_VERSION,
@@ -120,8 +134,8 @@ class _World:
                 node=node,
                 session="test",
                 sent_at=START,
-                interval_seconds=float(self._test.interval),
-                facts=wire.NodeFacts(gpus=gpus, host=wire.HostFacts(memory_total_bytes=int(self._test.host_memory))),
+                interval_seconds=min((track.interval for track in tracks), default=1.0),
+                facts=wire.NodeFacts(gpus=gpus, host=host),
                 run=self._test.run,
             )
             yield Line(now=START, node=node, message=hello)
@@ -133,28 +147,32 @@ class _World:
             self._seq += 1
             yield at, Line(now=START + at, node=node, message=msgspec.structs.replace(message, seq=self._seq))
 
-    def _of_events(self, until: float) -> "Iterator[tuple[float, str, wire.Sample | wire.Event]]":
+    def _of_events(self, until: float) -> Iterator[Moment]:
         for event in self._test.events:
             if event.at <= until:
                 yield float(event.at), event.node, _event(event)
 
-    def _of_series(self, until: float) -> "Iterator[tuple[float, str, wire.Sample | wire.Event]]":
-        interval = float(self._test.interval)
-        length = max((len(track.values) for track in self._tracks), default=0)
-        for place in range(length):
-            at = place * interval
-            if at > until:
-                return
-            for node in self._nodes:
-                tracks = [
-                    (track, value)
-                    for track in self._tracks
-                    if track.node == node and (value := _value(track, place)) is not None
-                ]
-                if tracks:
-                    yield at, node, _sample(at, tracks)
-                    yield from ((at, node, step) for step in _steps(at, place, tracks))
-                    yield from _heartbeats(at, min(at + interval, until), node)
+    def _of_series(self, until: float) -> Iterator[Moment]:
+        for node in self._nodes:
+            moments = _moments([track for track in self._tracks if track.node == node], until)
+            times = list(moments)
+            for at, following in zip(times, [*times[1:], float("inf")], strict=True):
+                told = moments[at]
+                yield at, node, _sample(at, told)
+                yield from ((at, node, step) for step in _steps(at, told))
+                heard_until = at + max(one.track.interval for one in told)
+                yield from _heartbeats(at, min(following, heard_until, until), node)
+
+
+def _moments(tracks: Sequence[Track], until: float) -> dict[float, list[Told]]:
+    """What is told at each time, in order of time."""
+    moments: dict[float, list[Told]] = {}
+    for track in tracks:
+        for place, value in enumerate(track.values):
+            at = place * track.interval
+            if value is not None and at <= until:
+                moments.setdefault(at, []).append(Told(track, place, value))
+    return dict(sorted(moments.items()))
 
 
 def _heartbeats(at: float, until: float, node: str) -> Iterator[tuple[float, str, wire.Sample]]:
@@ -164,29 +182,23 @@ def _heartbeats(at: float, until: float, node: str) -> Iterator[tuple[float, str
         beat += HEARTBEAT_SECONDS
 
 
-def _track(test: "RuleTest", name: str, labels: dict[str, str], values: list[float | None]) -> Track:
-    kind = SERIES[name]
-    filled = {"node": "n"} | labels
+def _track(test: "RuleTest", series: "Series") -> Track:
+    kind = SERIES[series.series.name]
+    labels = {"node": "n"} | series.series.labels
     if kind.scope in ("gpu", "torch"):
-        filled.setdefault("gpu", "0")
+        labels.setdefault("gpu", "0")
     if kind.scope in ("step", "phase"):
-        filled.setdefault("run", test.run or "r")
+        labels.setdefault("run", test.run or "r")
     whole = float(test.host_memory if kind.scope == "host" else test.capacity)
     factor = whole if kind.factor is None else kind.factor
-    return Track(kind, filled, [None if value is None else value * factor for value in values])
+    values = [None if value is None else value * factor for value in series.values.values]
+    return Track(kind, labels, float(series.interval or test.interval), values)
 
 
-def _value(track: Track, place: int) -> float | None:
-    return track.values[place] if place < len(track.values) else None
-
-
-Told = Sequence[tuple[Track, float]]
-
-
-def _of_scope(tracks: Told, scope: Scope, *labels: str) -> dict[tuple[str, ...], dict[str, Any]]:
+def _of_scope(told: Sequence[Told], scope: Scope, *labels: str) -> dict[tuple[str, ...], dict[str, Any]]:
     """The fields told of each subject of a kind, by its labels."""
     found: dict[tuple[str, ...], dict[str, Any]] = {}
-    for track, value in tracks:
+    for track, _, value in told:
         if track.kind.scope == scope:
             key = tuple(track.labels.get(label, "") for label in labels)
             fields = found.setdefault(key, {})
@@ -194,7 +206,7 @@ def _of_scope(tracks: Told, scope: Scope, *labels: str) -> dict[tuple[str, ...],
     return found
 
 
-def _sample(at: float, tracks: Told) -> wire.Sample:
+def _sample(at: float, tracks: Sequence[Told]) -> wire.Sample:
     gpus = [_gpu(gpu, fields) for (gpu,), fields in _of_scope(tracks, "gpu", "gpu").items()]
     host = _of_scope(tracks, "host").get(())
     torch = [
@@ -224,11 +236,12 @@ def _gpu(gpu: str, fields: dict[str, Any]) -> wire.GpuSample:
     return wire.GpuSample(gpu=gpu, status="lost") if lost else wire.GpuSample(gpu=gpu, **fields)
 
 
-def _steps(at: float, place: int, tracks: Told) -> Iterator[wire.Event]:
-    """One step a run and interval, numbered from 1 where no series `step` numbers them."""
-    phases = _of_scope(tracks, "phase", "run", "phase")
-    fields_of = _of_scope(tracks, "step", "run")
-    for run in dict.fromkeys([*(run for (run,) in fields_of), *(run for run, _ in phases)]):
+def _steps(at: float, told: Sequence[Told]) -> Iterator[wire.Event]:
+    """One step of each run of which any figure is told, numbered from 1 where no series `step` numbers them."""
+    phases = _of_scope(told, "phase", "run", "phase")
+    fields_of = _of_scope(told, "step", "run")
+    places = {one.track.labels["run"]: one.place for one in told if one.track.kind.scope in ("step", "phase")}
+    for run, place in places.items():
         seconds = {phase: fields["phase_seconds"] for (name, phase), fields in phases.items() if name == run}
         fields = {"step": place + 1} | fields_of.get((run,), {})
         yield wire.Event(
