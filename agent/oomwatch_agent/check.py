@@ -25,6 +25,7 @@ def check(settings: AgentSettings, sampler: Sampler, hello: Callable[[], wire.He
     yield "One sample, as it is sent every " + f"{settings.interval:g} s"
     yield msgspec.json.format(wire.encode(collected.sample), indent=2).decode()
     yield f"Events in the logs so far: {len(collected.events)}"
+    yield f"Acts permitted before a process dies: {', '.join(settings.allow_acts) or 'none'}"
     welcome = asyncio.run(_ask_server(settings, hello()))
     yield f"Server {settings.server} (oomwatch {welcome.server_version}) takes this agent as node {settings.node}"
 

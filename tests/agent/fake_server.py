@@ -98,3 +98,21 @@ def refusing(reason: wire.RefusedReason, detail: str, *, retry: bool) -> Script:
             return
 
     return script
+
+
+def asking(*requests: wire.ActRequest, once: Callable[[wire.Sample], bool] = lambda sample: sample.seq > 0) -> Script:
+    """A server that welcomes, acknowledges each message, and asks for acts when a sample is such that it is time."""
+
+    async def script(server: FakeServer, connection: ServerConnection) -> None:
+        waiting = list(requests)
+        async for message in server.listen(connection):
+            if isinstance(message, wire.Hello) and not server.is_welcome(connection):
+                await say(connection, WELCOME)
+            while waiting and isinstance(message, wire.Sample) and once(message):
+                await say(connection, waiting.pop(0))
+            if isinstance(message, wire.Sample | wire.Event | wire.Bye):
+                await say(connection, wire.Ack(seq=message.seq))
+            if isinstance(message, wire.Bye):
+                return
+
+    return script

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.agent.fake_server import FakeServer, refusing, welcoming
+from tests.agent.fake_server import FakeServer, asking, refusing, welcoming
 
 from oomwatch import __version__, wire
 from oomwatch_agent.__main__ import main
@@ -147,6 +147,37 @@ def test_it_fits_into_a_trainers_image() -> None:
     _with_server(server, story)
 
 
+def test_an_agent_that_is_stopped_ends_its_hook_and_tells_of_it_first(tmp_path: Path) -> None:
+    hook = tmp_path / "hook"
+    hook.write_text("#!/bin/sh\necho $$ > pid\nexec sleep 600\n")
+    hook.chmod(0o755)
+    alert = wire.Alert(
+        id="a1", alert="full", severity="critical", state="firing", labels={"node": "n1"}, started_at=1.0, texts={}
+    )
+    server = FakeServer(asking(wire.ActRequest(id="a1", alert=alert, acts=("hook", "stacks"))))
+
+    def pids() -> list[str]:
+        return [told for path in tmp_path.glob("acts/*/pid") if (told := path.read_text())]
+
+    async def story() -> None:
+        permitting = ("--allow-acts", "hook", "--hook", str(hook), "--acts-dir", str(tmp_path / "acts"))
+        agent = await Process.start("--server", server.url, *SIMULATED, *permitting)
+        await _until(lambda: bool(pids()))
+        agent.signal(signal.SIGTERM)
+        status, _, log = await agent.ended()
+        assert status == 0, log
+        assert not psutil.pid_exists(int(pids()[0]))
+
+    _with_server(server, story)
+    *_, last = server.heard
+    assert isinstance(last, wire.Bye)
+    bodies = [one.body for one in server.heard if isinstance(one, wire.Event) and isinstance(one.body, wire.ActDone)]
+    assert [(body.act, body.detail) for body in bodies] == [
+        ("stacks", "not allowed on this node; start its agent with --allow-acts stacks"),
+        ("hook", "killed, since the agent was stopped"),
+    ]
+
+
 def test_check_says_what_is_found_and_that_the_server_takes_it() -> None:
     server = FakeServer(welcoming())
 
@@ -158,6 +189,7 @@ def test_check_says_what_is_found_and_that_the_server_takes_it() -> None:
         assert "GPUs: 2" in out
         assert "Simulated H100 80GB HBM3, 79.11 GiB usable" in out
         assert '"type": "sample"' in out
+        assert "Acts permitted before a process dies: none" in out
         assert f"Server {server.url} (oomwatch 9.9) takes this agent as node n1" in out
 
     _with_server(server, story)

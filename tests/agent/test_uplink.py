@@ -9,8 +9,8 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
-from tests.agent.fake_server import WELCOME, FakeServer, refusing, say, welcoming
-from tests.wire.golden_messages import MESSAGES
+from tests.agent.fake_server import WELCOME, FakeServer, asking, refusing, say, welcoming
+from tests.wire.golden_messages import ACT
 from websockets.asyncio.server import ServerConnection
 
 from oomwatch import wire
@@ -249,29 +249,15 @@ def test_unknown_and_unreadable_messages_are_counted_and_skipped() -> None:
     _story(story)
 
 
-def _asking(server: FakeServer, connection: ServerConnection) -> Awaitable[None]:
-    """A server that asks for an act as soon as there is something to acknowledge."""
-
-    async def script() -> None:
-        async for message in server.listen(connection):
-            if isinstance(message, wire.Hello):
-                await say(connection, WELCOME)
-            elif isinstance(message, wire.Sample):
-                await say(connection, MESSAGES["act"])  # type: ignore[arg-type]
-                await say(connection, wire.Ack(seq=message.seq))
-
-    return script()
-
-
 @pytest.mark.parametrize("can_act", [True, False])
 def test_an_act_that_is_asked_for_goes_to_who_does_it_and_else_is_skipped(can_act: bool) -> None:
     async def story() -> None:
-        async with _running(FakeServer(_asking)) as bench:
+        async with _running(FakeServer(asking(ACT))) as bench:
             taken: list[wire.ActRequest] = []
             bench.uplink._on_act = taken.append if can_act else None
             bench.add_samples(1)
             await _until(lambda: bench.outbox.acknowledged_seq == 1)
-            assert taken == ([MESSAGES["act"]] if can_act else [])
+            assert taken == ([ACT] if can_act else [])
             assert bench.uplink.unknown_total == (0 if can_act else 1)
 
     _story(story)

@@ -339,6 +339,27 @@ def _tight(at: float, key: str, node: str, gpu: str) -> wire.Alert:
     return msgspec.structs.replace(tight, value=0.88, limit=0.85)
 
 
+def _acts(at: float) -> tuple[wire.Act, ...]:
+    folder = "/srv/acts/20261130T095326Z-gpu_memory_high-9f3c0a1b2c3d4e5f"
+    return (
+        wire.Act(
+            act="memory_snapshot",
+            at=at - 190,
+            node="gpu-02",
+            ok=True,
+            detail="process 25520: 94 s of history, 38.4 MiB",
+            path=f"{folder}/memory_snapshot-25520",
+        ),
+        wire.Act(
+            act="hook",
+            at=at - 290,
+            node="gpu-02",
+            ok=False,
+            detail="not allowed on this node; start its agent with --allow-acts hook",
+        ),
+    )
+
+
 def _alerts(at: float) -> tuple[wire.Alert, ...]:
     full = alert(
         at,
@@ -369,7 +390,7 @@ def _alerts(at: float) -> tuple[wire.Alert, ...]:
     slow = replace(slow, alert="rollout_time_jump", value=96.0, limit=108.0, unit="seconds", started_at=at - 240)
     return (
         replace(host, alert="host_memory_high", value=0.9, limit=0.88, started_at=at - 900, fired_at=at - 870),
-        full,
+        replace(full, acts=_acts(at)),
         slow,
         _tight(at, "a4", "gpu-02", "5"),
         replace(_tight(at, "a5", "gpu-01", "6"), state="pending", fired_at=None, value=0.86),

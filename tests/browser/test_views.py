@@ -177,6 +177,15 @@ def test_alerts_say_what_where_how_much_why_and_what_to_do(troubled: Stage, read
     expect(page.locator(".alert").last).not_to_have_attribute("open", "")
 
 
+def test_an_alert_says_what_was_done_because_of_it_and_where_the_files_are(troubled: Stage, reader: Reader) -> None:
+    acts = reader.open(troubled, "#/alerts").locator(".alert").first.locator(".acts li")
+    expect(acts).to_have_count(2)
+    expect(acts.first).to_contain_text("Memory snapshot: done on gpu-02")
+    expect(acts.first.locator("code")).to_contain_text("memory_snapshot-25520")
+    expect(acts.last).to_contain_text("Your hook: not done on gpu-02")
+    expect(acts.last).to_contain_text("--allow-acts hook")
+
+
 def test_alerts_are_filtered_from_the_address_and_by_hand(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled, "#/alerts?state=open&node=gpu-04")
     expect(page.locator(".alert")).to_have_count(1)

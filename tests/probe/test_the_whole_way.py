@@ -8,9 +8,8 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from tests.agent.fake_server import WELCOME, FakeServer, say, welcoming
+from tests.agent.fake_server import FakeServer, asking, welcoming
 from tests.probe.guests import CUDA_IN_USE, DEADLINE_SECONDS, GIB, ROOT, STANDIN, environment
-from websockets.asyncio.server import ServerConnection
 
 from oomwatch import wire
 
@@ -80,26 +79,6 @@ echo saved
 """
 
 
-def _asking_once(server: FakeServer, connection: ServerConnection) -> Awaitable[None]:
-    """A server that asks for every act once the agent sees the trainer's process."""
-
-    async def script() -> None:
-        asked = False
-        async for message in server.listen(connection):
-            if isinstance(message, wire.Hello) and not server.is_welcome(connection):
-                await say(connection, WELCOME)
-            elif isinstance(message, wire.Sample | wire.Event | wire.Bye):
-                await say(connection, wire.Ack(seq=message.seq))
-            if isinstance(message, wire.Sample) and message.torch and not asked:
-                asked = True
-                await say(connection, ASK)
-                await say(connection, ASK)  # as after a break
-            if isinstance(message, wire.Bye):
-                return
-
-    return script()
-
-
 def test_what_a_server_asks_for_is_done_within_the_trainer_while_it_lives(tmp_path: Path) -> None:
     socket, hook = str(tmp_path / "probe.sock"), tmp_path / "hook"
     code = FAST + CUDA_IN_USE + "from torch.cuda import memory\nimport sys\n"
@@ -109,7 +88,7 @@ def test_what_a_server_asks_for_is_done_within_the_trainer_while_it_lives(tmp_pa
     )
     hook.write_text(HOOK)
     hook.chmod(0o755)
-    server = FakeServer(_asking_once)
+    server = FakeServer(asking(ASK, ASK, once=lambda sample: bool(sample.torch)))  # twice, as after a break
     allowing = ("--allow-acts", "memory_snapshot,stacks,hook", "--hook", str(hook), "--acts-dir", f"{tmp_path}/acts")
 
     def told() -> dict[str, wire.ActDone]:

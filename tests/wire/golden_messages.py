@@ -194,6 +194,22 @@ SAMPLE_WITH_RANKS = wire.Sample(
         ),
     ),
 )
+ACT = wire.ActRequest(
+    id="9f3c0a1b2c3d4e5f",
+    alert=wire.Alert(
+        id="9f3c0a1b2c3d4e5f",
+        alert="memory_forecast",
+        severity="critical",
+        state="firing",
+        labels={"node": "gpu-07", "gpu": "3", "run": RUN},
+        started_at=1796000000.0,
+        fired_at=1796000005.0,
+        texts={"en": wire.AlertText(summary="GPU 3 of gpu-07 will be full in 4 steps", description="")},
+    ),
+    acts=wire.ACTS,
+    gpu="3",
+    step_seconds=94.0,
+)
 MESSAGES: dict[str, wire.AgentMessage | wire.ServerMessage] = {
     "hello": HELLO,
     "hello-with-addresses": msgspec.structs.replace(
@@ -213,20 +229,5 @@ MESSAGES: dict[str, wire.AgentMessage | wire.ServerMessage] = {
     "welcome": wire.Welcome(protocol=1, server_version="0.1.0", sent_at=1796000000.1, resume_after_seq=16),
     "refused": wire.Refused(reason=wire.RefusedReason.NODE_TAKEN, detail="another agent is called gpu-07", retry=True),
     "ack": wire.Ack(seq=17),
-    "act": wire.ActRequest(
-        id="9f3c0a1b2c3d4e5f",
-        alert=wire.Alert(
-            id="9f3c0a1b2c3d4e5f",
-            alert="memory_forecast",
-            severity="critical",
-            state="firing",
-            labels={"node": "gpu-07", "gpu": "3", "run": RUN},
-            started_at=1796000000.0,
-            fired_at=1796000005.0,
-            texts={"en": wire.AlertText(summary="GPU 3 of gpu-07 will be full in 4 steps", description="")},
-        ),
-        acts=wire.ACTS,
-        gpu="3",
-        step_seconds=94.0,
-    ),
+    "act": ACT,
 }
