@@ -5,8 +5,6 @@ significant for noise that remembers as much as this does, must have left all be
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
-from math import sqrt
 from statistics import median
 
 from oomwatch.core import trend
@@ -14,8 +12,6 @@ from oomwatch.core import trend
 LONG_STEPS, SHORT_STEPS = 30, 12
 SIGNIFICANT_DEVIATIONS = 3.1  # one-sided p = .001: successive steps share most of their window
 STILL_RATIO = 0.5  # of the pace of the whole window, and of the steps before the last ones
-MEMORY_MAX = 0.9
-EXACT_RATIO = 1e-9
 LAST_STEPS = 6  # whose median is what the figure is now
 
 
@@ -45,23 +41,8 @@ def _may_rise(window: Sequence[float], at_least: float) -> bool:
 
 
 def _is_significant(window: Sequence[float], slope: float) -> bool:
-    memory = _memory([value - slope * index for index, value in enumerate(window)])
-    deviation = trend.score_deviation(len(window)) * sqrt((1 + memory) / (1 - memory))
+    deviation = trend.score_deviation(len(window)) * trend.widened_by_memory(window, slope)
     return trend.score(window) > SIGNIFICANT_DEVIATIONS * deviation
-
-
-def _memory(values: Sequence[float]) -> float:
-    """How much of a value's noise is left in the next one: autocorrelation at lag 1, without its bias in short series.
-
-    (F. H. C. Marriott and J. A. Pope, Biometrika 41, 1954.)
-    """
-    middle = sum(values) / len(values)
-    off = [value - middle for value in values]
-    total = sum(one * one for one in off)
-    if total <= EXACT_RATIO**2 * sum(one * one for one in values):
-        return 0.0  # a straight line: what is left is rounding
-    found = sum(one * following for one, following in pairwise(off)) / total
-    return min(MEMORY_MAX, max(0.0, found + (1 + 4 * found) / len(values)))
 
 
 def scatter(values: Sequence[float]) -> float:

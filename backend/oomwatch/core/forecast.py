@@ -12,22 +12,26 @@ things can fill the card: the rest drifts, or the lengths do, and those not beyo
 
 from collections.abc import Sequence
 from itertools import combinations, pairwise
-from math import exp, factorial, inf, sqrt
+from math import inf
 from statistics import median
 from typing import Literal, NamedTuple
 
-from oomwatch.core.trend import rising_p, slope
+from oomwatch.core.climb import (
+    RECORD_STEPS,
+    SHORT_STEPS,
+    STEPS_MIN,
+    WINDOW_STEPS,
+    Climb,
+    climb,
+    is_highest_so_far,
+    is_record,
+    risen,
+    still_to_come,
+)
+from oomwatch.core.trend import rising_p, score_deviation
 
-LONG_STEPS, SHORT_STEPS, STEPS_MIN = 30, 12, 6
-WINDOW_STEPS = 60  # for what is too slow for that
-# How often these are wrong, and how early they are right: bench/warnings, docs/reference/performance.md.
-LONG_P, SHORT_P = 0.003, 0.02
 LENGTH_P = 0.01
 RISE_RATIO_MIN = 0.01  # of the card, over the window: less is nothing to speak of
-RECORD_STEPS = 4  # among so many last peaks there is one higher than all before
-SATURATING_RATIO = 0.4  # a rise that has slowed down to less than this share of what it was levels off
-SURE_P, STEADY_RATIO = 1e-4, 0.6
-HALF_STEPS_MIN, BENT_P = 4, 0.05
 STEEP_STEPS = 4
 STEEP_RISE_RATIO = 0.015  # of the card, each step
 STEEP_ETA_STEPS = 12.0
@@ -113,16 +117,16 @@ def _changes(peaks: Sequence[float], tokens: Sequence[float]) -> list[tuple[floa
 def _drift(rest: Sequence[float], capacity: float, usual_bytes: float) -> Forecast | None:
     """What is left of the peaks when lengths are taken out rises by itself."""
     steep = _steep(rest, capacity, usual_bytes)
-    found = None if steep else _trend(rest)
-    if found is None or _rise(rest) < RISE_RATIO_MIN * capacity or not _is_record(rest) or _is_highest_so_far(rest):
+    found = None if steep else climb(rest)
+    if found is None or not is_record(rest) or is_highest_so_far(rest) or risen(rest) < RISE_RATIO_MIN * capacity:
         return steep
     level = _high_now(rest[-SHORT_STEPS:], found.per_step) + usual_bytes
-    return _reaching("drift", found, level, capacity) if level + _still_to_come(rest, found) >= capacity else None
+    return _reaching("drift", found, level, capacity) if level + still_to_come(rest, found) >= capacity else None
 
 
 def _growth(peaks: Sequence[float], driver: _Driver, capacity: float) -> Forecast | None:
     """Responses become longer, and the peaks with them: as far as the configuration lets them."""
-    found = _trend([driver.per_token * one for one in driver.tokens])
+    found = climb([driver.per_token * one for one in driver.tokens])
     if found is None:
         return None
     level = max(peaks[-RECORD_STEPS:])
@@ -134,71 +138,6 @@ def _growth(peaks: Sequence[float], driver: _Driver, capacity: float) -> Forecas
     return _reaching("length_growth", found, level, capacity)
 
 
-class _Trend(NamedTuple):
-    values: Sequence[float]  # of the window that tells the slope
-    per_step: float
-    p: float
-    steps: int
-
-
-def _trend(values: Sequence[float]) -> _Trend | None:
-    """A rise that two windows agree on; where the usual two are too short for the noise, two twice as long."""
-    if len(values) < STEPS_MIN:
-        return None
-    found = _agreed(values[-LONG_STEPS:], values[-SHORT_STEPS:])
-    if found is None and len(values) > LONG_STEPS:
-        found = _agreed(values, values[-2 * SHORT_STEPS :])
-    return found
-
-
-def _agreed(long: Sequence[float], short: Sequence[float]) -> _Trend | None:
-    """Either both are significant, and the short one says how fast it is now; or the long one is beyond doubt, and the
-    short one too noisy to tell, but no slower."""
-    long_p = rising_p(long)
-    if long_p > LONG_P:
-        return None
-    fast, usual = slope(short), slope(long)
-    if rising_p(short) <= SHORT_P and fast >= SATURATING_RATIO * usual:
-        return _Trend(short, fast, long_p, len(long))
-    if long_p <= SURE_P and fast >= STEADY_RATIO * usual:
-        return _Trend(long, usual, long_p, len(long))
-    return None
-
-
-def _still_to_come(values: Sequence[float], found: _Trend) -> float:
-    """How far a rise that has surely slowed down may go on yet; one that has not goes on for ever.
-
-    It has where a straight line is first overtaken and then not followed. If it slows down by the same share in each
-    half of the window, what is to come is a geometric series.
-    """
-    window = values[-found.steps :]
-    per_step, half = slope(window), len(window) // 2
-    bent = [value - per_step * index for index, value in enumerate(window)]
-    if half < HALF_STEPS_MIN or max(rising_p(bent[:half]), rising_p(bent[half:][::-1])) > BENT_P:
-        return inf
-    before, lately = slope(window[:half]), slope(window[half:])
-    share = lately / before if before > 0 else 1.0
-    return lately * half * share / (1 - share) if 0 < share < STEADY_RATIO else inf if share >= STEADY_RATIO else 0.0
-
-
-def _is_highest_so_far(values: Sequence[float]) -> bool:
-    """Whether a line that never falls is no more than the highest value so far of a noise without trend.
-
-    The n-th value of such a noise is a record once in n, so the number of records among the last is nearly Poisson.
-    """
-    if any(after < before for before, after in pairwise(values)):
-        return False
-    last = values[-SHORT_STEPS:]
-    records = sum(after > before for before, after in pairwise(last))
-    expected = sum(1 / n for n in range(len(values) - len(last) + 2, len(values) + 1))
-    return _poisson_tail(records, expected) > LONG_P
-
-
-def _poisson_tail(count: int, expected: float) -> float:
-    """How probable so many or more are."""
-    return 1.0 - sum(exp(-expected) * expected**k / factorial(k) for k in range(count))
-
-
 def _steep(rest: Sequence[float], capacity: float, usual_bytes: float) -> Forecast | None:
     """A rise so steep that there is no time for statistics: every one of the last steps, by much, to a record."""
     last = rest[-STEEP_STEPS:]
@@ -208,11 +147,11 @@ def _steep(rest: Sequence[float], capacity: float, usual_bytes: float) -> Foreca
     earlier = [abs(after - before) for before, after in pairwise(rest[: 1 - STEEP_STEPS])]
     if earlier and sum(rises) < STEEP_NOISE_MIN * median(earlier):
         return None
-    found = _reaching("drift", _Trend(last, median(rises), 0.0, len(last)), last[-1] + usual_bytes, capacity)
+    found = _reaching("drift", Climb(last, median(rises), 0.0, len(last)), last[-1] + usual_bytes, capacity)
     return found if found and found.eta_steps <= STEEP_ETA_STEPS else None
 
 
-def _reaching(reason: Reason, found: _Trend, level: float, capacity: float) -> Forecast | None:
+def _reaching(reason: Reason, found: Climb, level: float, capacity: float) -> Forecast | None:
     if found.per_step <= 0:
         return None
     low, high = slope_interval(found.values)
@@ -233,7 +172,7 @@ def slope_interval(values: Sequence[float]) -> tuple[float, float]:
     """Nine in ten for the Theil-Sen slope, from the order of the pairs' slopes (Sen 1968)."""
     n = len(values)
     slopes = sorted((later - earlier) / (j - i) for (i, earlier), (j, later) in combinations(enumerate(values), 2))
-    spread = INTERVAL_Z * sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    spread = INTERVAL_Z * score_deviation(n)
     first = max(0, round((len(slopes) - spread) / 2))
     last = min(len(slopes) - 1, round((len(slopes) + spread) / 2))
     return slopes[first], slopes[last]
@@ -243,16 +182,6 @@ def _could_reach(peaks: Sequence[float], capacity: float) -> bool:
     """Cheaply: what rises is higher lately than before."""
     third = max(1, len(peaks) // 3)
     return max(peaks[-third:]) > max(peaks[:third]) or capacity - max(peaks) < 0
-
-
-def _is_record(values: Sequence[float]) -> bool:
-    return max(values[-RECORD_STEPS:]) > max(values[:-RECORD_STEPS])
-
-
-def _rise(values: Sequence[float]) -> float:
-    """From where the window began to where it is now."""
-    third = max(1, len(values) // 3)
-    return median(values[-RECORD_STEPS:]) - median(values[:third])
 
 
 def _high_now(values: Sequence[float], per_step: float) -> float:

@@ -6,10 +6,12 @@ them little. (H. B. Mann 1945, M. G. Kendall 1975; H. Theil 1950, P. K. Sen 1968
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import erfc, sqrt
 from statistics import median
 
+MEMORY_MAX, MEMORY_UNSURE = 0.9, 0.4
+EXACT_RATIO = 1e-9  # of the values: what is less is rounding
 EXACT_MAX = 12  # up to here the distribution is counted out; beyond, it is close enough to normal
 
 
@@ -39,6 +41,50 @@ def slope(values: Sequence[float]) -> float:
     """Rise from one value to the next: the median over all pairs."""
     pairs = combinations(enumerate(values), 2)
     return median((later - earlier) / (j - i) for (i, earlier), (j, later) in pairs)
+
+
+def remembering_p(values: Sequence[float]) -> float:
+    """`rising_p` for noise that remembers: successive values are less than independent, and prove less.
+
+    How much they remember is told by how far they get in two steps and in one, in which a trend that has only begun
+    hardly shows: of noise whose memory is phi, the squares of these are as 1 + phi to 1. So short a series tells that
+    only to a quarter or so, which is given to the trend.
+    """
+    if len(values) <= EXACT_MAX:
+        return rising_p(values)
+    once = _scattered(values, 1)
+    straight = once <= (EXACT_RATIO * max(map(abs, values))) ** 2
+    found = 0.0 if straight else _scattered(values, 2) / once - 1
+    memory = min(MEMORY_MAX, max(0.0, found - MEMORY_UNSURE))
+    deviation = score_deviation(len(values)) * sqrt((1 + memory) / (1 - memory))
+    return 0.5 * erfc((score(values) - 1) / deviation / sqrt(2))
+
+
+def _scattered(values: Sequence[float], lag: int) -> float:
+    """Mean square of the changes over so many steps, about their median."""
+    changes = [later - earlier for earlier, later in zip(values, values[lag:], strict=False)]
+    middle = median(changes)
+    return sum((change - middle) ** 2 for change in changes) / len(changes)
+
+
+def widened_by_memory(values: Sequence[float], per_step: float) -> float:
+    """How many times wider the score of such values scatters than that of independent ones (at lag 1)."""
+    memory = _memory([value - per_step * index for index, value in enumerate(values)])
+    return sqrt((1 + memory) / (1 - memory))
+
+
+def _memory(values: Sequence[float]) -> float:
+    """How much of a value's noise is left in the next one: autocorrelation at lag 1, without its bias in short series.
+
+    (F. H. C. Marriott and J. A. Pope, Biometrika 41, 1954.)
+    """
+    middle = sum(values) / len(values)
+    off = [value - middle for value in values]
+    total = sum(one * one for one in off)
+    if total <= EXACT_RATIO**2 * sum(one * one for one in values):
+        return 0.0  # a straight line: what is left is rounding
+    found = sum(one * following for one, following in pairwise(off)) / total
+    return min(MEMORY_MAX, max(0.0, found + (1 + 4 * found) / len(values)))
 
 
 @lru_cache(maxsize=4096)

@@ -7,7 +7,7 @@ from itertools import groupby, pairwise
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core import trend
+from oomwatch.core.climb import climb, is_highest_so_far, is_record, risen
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.records import WINDOW_SECONDS_MAX, Channel, News, Scope, Subject
 from oomwatch.core.signals import Signal, signal
@@ -17,7 +17,6 @@ from oomwatch.units import Duration, Quantity, format_duration
 
 PEAKS = 20  # the window is cut into as many slices, each a training step or longer, and each has one peak
 # How often this is wrong, and how early it is right: bench/trend.py, docs/reference/performance.md.
-SIGNIFICANT_P = 0.002
 TREND_PEAKS_MIN = 6  # fewer cannot be that significant
 # A steep rise is believed sooner: of the first peaks, or of the last ones where they leave all before them behind.
 STEEP_RATIO = 0.05  # of the bound's unit; for shares of the card, five percent of it
@@ -32,7 +31,7 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
 
     The raw line is a sawtooth, so peaks are compared: of the run's steps where those are known, else of slices of time
     (readings of a probe) or of the line itself. The signal is rising if the last peaks are above the bound and show a
-    trend that is significant (Mann-Kendall) and amounts to `by` (Theil-Sen), or rise steeply one after the other.
+    climb (core/climb.py) that amounts to `by`, as they did a peak ago, or rise steeply one after the other.
     """
 
     metric: str
@@ -98,10 +97,15 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
     def _is_rising(self, peaks: Sequence[float]) -> bool:
         if len(peaks) < TREND_PEAKS_MIN:
             return _is_steep(peaks, STEEP_RATIO)
-        if trend.rising_p(peaks) < SIGNIFICANT_P and trend.slope(peaks) * (len(peaks) - 1) >= self.by:
+        if self._climbs(peaks) and self._climbs(peaks[:-1]):
             return True
         last = peaks[-STEEP_PEAKS:]
         return _is_steep(last, STEEP_RATIO) and last[-1] - max(peaks[:-STEEP_PEAKS]) >= STEEP_RATIO
+
+    def _climbs(self, peaks: Sequence[float]) -> bool:
+        return (
+            is_record(peaks) and not is_highest_so_far(peaks) and climb(peaks) is not None and risen(peaks) >= self.by
+        )
 
 
 def _is_steep(peaks: Sequence[float], by: float) -> bool:
