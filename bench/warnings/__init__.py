@@ -3,6 +3,7 @@
     python -m bench.warnings --list
     python -m bench.warnings --runs 200 --jobs 2
     python -m bench.warnings --report
+    python -m bench.warnings --show leak_slow 3
 
 A run is made from a seed, a configuration in verl's own keys, and what nature adds to it (lengths, leaks, neighbours).
 Its memory follows from the arithmetic of training and rollout, second by second, so that another configuration of the

@@ -13,6 +13,7 @@ from bench.warnings import report, scenarios
 from bench.warnings.measure import Task, measure
 from bench.warnings.report import Result
 from bench.warnings.series import measure_series
+from bench.warnings.show import show
 
 RUNS = 120
 
@@ -23,6 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             "\n".join(f"{name:32} {' '.join((one.__doc__ or '').split())}" for name, one in scenarios.SCENARIOS.items())
         )
+        return 0
+    if asked.show is not None:
+        for line in show(asked.show[0], int(asked.show[1]), asked.rules, asked.trace):
+            print(line)
         return 0
     if asked.healthy_series is not None:
         found = measure_series(asked.healthy_series, asked.capacity, asked.detector, asked.rules)
@@ -53,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--json", type=Path, help="write all figures, and every run, to this file")
     parser.add_argument("--list", action="store_true", help="the scenarios, and what each is")
+    parser.add_argument("--show", nargs=2, metavar=("SCENARIO", "SEED"), help="one run, and all that our rules say")
+    parser.add_argument("--trace", type=Path, help="with --show: write the run down as a trace")
     parser.add_argument(
         "--healthy-series", type=Path, metavar="CSV", help="series,t_seconds,used_bytes; may be gzipped"
     )

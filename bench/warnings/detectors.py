@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from oomwatch import wire
+from oomwatch.advice import advise
 from oomwatch.core.engine import Engine
 from oomwatch.core.rule import RuleSet
 from oomwatch.rulefile import read_rules
-from oomwatch.trace import Line
+from oomwatch.trace import Line, give
 
 SHIPPED = Path(__file__).resolve().parents[2] / "alerts.yaml"
 FOUR = 4  # rules that are asked for first of all
@@ -68,10 +69,7 @@ def by_rules(lines: Sequence[Line], rules: RuleSet) -> Seen:
     engine = Engine(rules)
     told: list[wire.Transition] = []
     for line in lines:
-        if line.advance is not None:
-            told += engine.advance(line.advance)
-        elif line.message is not None:
-            told += engine.observe(line.message, line.node or "", line.now or 0.0)
+        told += [advise(one, engine.fleet) for one in give(engine, line)]
     return Seen(_episodes(told), len(engine.failures))
 
 

@@ -76,7 +76,9 @@ def fragmentation(draft: Draft) -> Spec:
     draft.lengths(spread=0.5, wobble=0.08)
     onset = _usual_trend(draft, 0.7, 0.85)
     draft.set(stuck=Growth(per_step=draft.dice.uniform(0.008, 0.025), onset=onset), slack=0.05)
-    return draft.spec("trend", "fragmentation", onset=onset)
+    tells = draft.tells
+    unseen = not (tells.probe or tells.debug)  # without torch's figures a hole looks like a tensor
+    return draft.spec("trend", "fragmentation", alike=("leak",) if unseen else (), onset=onset)
 
 
 def other_process_grows(draft: Draft) -> Spec:

@@ -104,7 +104,7 @@ def few_retries(draft: Draft) -> Spec:
     """Now and then the allocator flushes its cache, and all is well."""
     draft.tells = draft.tells._replace(probe=True, steps=True, config=True)
     draft.fill_all(draft.dice.uniform(0.88, 0.95), rollout=draft.dice.uniform(0.7, 0.88))
-    draft.set(retries_at=draft.dice.uniform(0.02, 0.08))
+    draft.set(retries_at=draft.dice.uniform(0.008, 0.025))
     return draft.spec("healthy")
 
 

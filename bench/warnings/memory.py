@@ -37,14 +37,14 @@ class Resident(NamedTuple):
 def resident_of(model: Model, settings: Settings, reward_model: Model | None) -> Resident:
     shards, whole = settings.gpus, model.parameters
     trained = whole
-    base = 4 * whole
+    base = settings.param_bytes * whole
     if settings.lora_rank > 0:
         trained = LORA_PARAMETERS_A_RANK * settings.lora_rank * model.hidden * model.layers
         base = 2 * whole + 4 * trained
     critic = whole / shards if settings.update_critic else 0.0
     return Resident(
         params=base / shards,
-        grads=4 * trained / shards,
+        grads=settings.param_bytes * trained / shards,
         optimizer=8 * trained / shards,
         ref=2 * whole / shards if settings.ref else 0.0,
         critic_params=4 * critic,
@@ -145,7 +145,7 @@ class Engine(NamedTuple):
 
 def engine_of(card: Card, has: Resident, settings: Settings, residue_bytes: float) -> Engine:
     """vLLM's budget is a share of the whole card; its graphs are on top of it."""
-    graphs = 0.0 if settings.eager else GRAPH_BYTES * settings.sequences_at_once / 256
+    graphs = settings.graphs * GRAPH_BYTES * settings.sequences_at_once / 256
     awake = card.total_bytes * settings.utilization + graphs
     if not settings.sleeps:
         return Engine(awake, awake, awake)

@@ -16,7 +16,7 @@ from oomwatch import wire
 
 GAP_STEPS = 10
 # What these say is no warning of memory: it has happened, or something else is the matter.
-NO_FORECAST = ("out_of_memory", "agent_silent", "gpu_lost", "rollout_time_jump", "reshard_frequent")
+NO_FORECAST = ("out_of_memory", "agent_silent", "gpu_lost", "rollout_time_jump", "reshard_storm")
 RESTART = "restart_periodically"
 
 

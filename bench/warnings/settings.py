@@ -10,6 +10,9 @@ Config: TypeAlias = Mapping[str, wire.ConfigValue]
 ACTOR, REF, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.ref", "actor_rollout_ref.rollout"
 MODEL, CRITIC = "actor_rollout_ref.model", "critic"
 
+HALF = ("bf16", "bfloat16", "fp16", "float16")
+FEW_GRAPHS = 0.3  # of their memory, where sizes are chosen
+
 # verl 0.9.1's defaults, of the keys that are read here.
 DEFAULTS: dict[str, wire.ConfigValue] = {
     "data.train_batch_size": 64,
@@ -35,6 +38,7 @@ DEFAULTS: dict[str, wire.ConfigValue] = {
     f"{ACTOR}.ulysses_sequence_parallel_size": 1,
     f"{ACTOR}.entropy_from_logits_with_chunking": False,
     f"{ACTOR}.entropy_checkpointing": False,
+    f"{ACTOR}.fsdp_config.model_dtype": "fp32",
     f"{ACTOR}.fsdp_config.param_offload": False,
     f"{ACTOR}.fsdp_config.optimizer_offload": False,
     f"{REF}.log_prob_micro_batch_size_per_gpu": 8,
@@ -65,6 +69,7 @@ CRITIC_DEFAULTS: dict[str, wire.ConfigValue] = {
 # Of a run with a reward model on the same cards.
 REWARD_DEFAULTS: dict[str, wire.ConfigValue] = {
     "reward_model.enable": False,
+    "reward_model.enable_resource_pool": False,  # cards of its own
     "reward_model.micro_batch_size_per_gpu": 16,
 }
 
@@ -98,6 +103,7 @@ class Settings(NamedTuple):
     chunked: bool
     entropy_checkpointed: bool
     lora_rank: int
+    param_bytes: int  # a parameter, as the trainer keeps it
     params_offloaded: bool
     optimizer_offloaded: bool
     ref_offloaded: bool
@@ -105,7 +111,7 @@ class Settings(NamedTuple):
     critic_optimizer_offloaded: bool
     utilization: float
     sleeps: bool
-    eager: bool
+    graphs: float  # share of the CUDA graphs that are captured
     sequences_at_once: int
     staged: bool
     tensor_parallel: int
@@ -154,6 +160,12 @@ class _Reader:
     def _first(self, *keys: str) -> str:
         return next(key for key in keys if key in self._config)
 
+    def graphs(self) -> float:
+        """Of the default's sizes, fewer or none."""
+        if self.is_on(f"{ROLLOUT}.enforce_eager"):
+            return 0.0
+        return FEW_GRAPHS if self._config.get(f"{ROLLOUT}.cudagraph_capture_sizes") else 1.0
+
     def settings(self) -> Settings:
         is_on, number = self.is_on, self.number
         has_critic = self._config["algorithm.adv_estimator"] == "gae"
@@ -172,7 +184,7 @@ class _Reader:
             update_actor=self.batching(ACTOR, "ppo_"),
             update_critic=self.batching(CRITIC, "ppo_") if has_critic else None,
             reward=Batching(number("reward_model.micro_batch_size_per_gpu"), None, 1)
-            if is_on("reward_model.enable")
+            if is_on("reward_model.enable") and not is_on("reward_model.enable_resource_pool")
             else None,
             checkpointed=is_on(f"{MODEL}.enable_gradient_checkpointing"),
             activations_offloaded=is_on(f"{MODEL}.enable_activation_offload"),
@@ -181,6 +193,7 @@ class _Reader:
             chunked=is_on(f"{ACTOR}.entropy_from_logits_with_chunking"),
             entropy_checkpointed=is_on(f"{ACTOR}.entropy_checkpointing"),
             lora_rank=number(f"{MODEL}.lora_rank"),
+            param_bytes=2 if str(self._config[f"{ACTOR}.fsdp_config.model_dtype"]) in HALF else 4,
             params_offloaded=is_on(f"{ACTOR}.fsdp_config.param_offload"),
             optimizer_offloaded=is_on(f"{ACTOR}.fsdp_config.optimizer_offload"),
             ref_offloaded=is_on(f"{REF}.fsdp_config.param_offload"),
@@ -188,7 +201,7 @@ class _Reader:
             critic_optimizer_offloaded=is_on(f"{critic_fsdp}.optimizer_offload"),
             utilization=self.ratio(f"{ROLLOUT}.gpu_memory_utilization"),
             sleeps=is_on(f"{ROLLOUT}.free_cache_engine"),
-            eager=is_on(f"{ROLLOUT}.enforce_eager"),
+            graphs=self.graphs(),
             sequences_at_once=number(f"{ROLLOUT}.max_num_seqs"),
             staged=is_on(f"{ROLLOUT}.multi_stage_wake_up"),
             tensor_parallel=number(f"{ROLLOUT}.tensor_model_parallel_size"),
