@@ -22,6 +22,8 @@ def transition(
     reason: wire.TransitionReason | None = None,
     facts: dict[str, wire.Fact] | None = None,
     texts: dict[str, wire.AlertText] | None = None,
+    causes: tuple[wire.Cause, ...] = (),
+    remedies: tuple[wire.Remedy, ...] = (),
 ) -> wire.Transition:
     """A GPU (by default 0 of gpu-07 in run qwen7b) whose memory is 90 % full."""
     subject = {"node": node, "gpu": None if gpu is None else str(gpu), "run": run}
@@ -41,7 +43,29 @@ def transition(
         reason=reason,
         texts=_texts(gpu, node) if texts is None else texts,
         simulated=simulated,
+        causes=causes,
+        remedies=remedies,
     )
+
+
+LEAK = wire.Cause(
+    cause="leak",
+    score=0.8,
+    texts={"en": "A leak", "zh": "泄漏"},
+    evidence=(
+        wire.Evidence(key="floors_rise", texts={"en": "all phases gained 9 GiB", "zh": "各阶段都增加 9 GiB"}),
+        wire.Evidence(key="allocated_rises", texts={"en": "torch allocated 8 GiB more", "zh": "torch 多分配 8 GiB"}),
+    ),
+)
+RESTART = wire.Remedy(
+    remedy="restart_periodically",
+    cause="leak",
+    key="trainer.save_freq",
+    value_to=20,
+    override="trainer.save_freq=20",
+    texts={"en": "Start again from a checkpoint.", "zh": "从检查点重启。"},
+)
+LOOK = wire.Remedy(remedy="find_what_is_kept", cause="leak", texts={"en": "Find what is kept.", "zh": "查找残留。"})
 
 
 def _texts(gpu: int | None, node: str | None) -> dict[str, wire.AlertText]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.server.notify_samples import START, transition
+from tests.server.notify_samples import LEAK, LOOK, RESTART, START, transition
 
 from oomwatch import wire
 from oomwatch.notify.grouping import group
@@ -137,3 +137,25 @@ def test_markdown_is_sent_verbatim_so_that_slack_finds_no_mentions_in_it() -> No
 )
 def test_text_is_cut_after_escaping_and_never_within_an_entity(text: str, limit: int, expected: str) -> None:
     assert fit(text, limit) == expected
+
+
+def test_a_message_says_the_cause_and_what_was_worked_out_instead_of_the_rules_advice() -> None:
+    body = compose(transition(causes=(LEAK,), remedies=(RESTART, LOOK)))
+    texts = texts_of(body)
+    assert "*Probable cause*\nA leak (all phases gained 9 GiB; torch allocated 8 GiB more)" in texts
+    steps = next(text for text in texts if text.startswith("*What to do*"))
+    assert steps == ("*What to do*\n1. Start again from a checkpoint.\n`trainer.save_freq=20`\n2. Find what is kept.")
+    assert_within_slacks_limits(body)
+
+
+def test_a_cause_and_remedies_of_any_length_keep_slacks_limits() -> None:
+    long = dict.fromkeys(wire.LANGUAGES, HOSTILE * 200)
+    cause = msgspec.structs.replace(LEAK, texts=long)
+    remedies = (msgspec.structs.replace(RESTART, texts=long, override=HOSTILE * 20),) * 3
+    text = dict.fromkeys(wire.LANGUAGES, wire.AlertText(summary=HOSTILE * 99, description=HOSTILE * 99))
+    assert_within_slacks_limits(compose(transition(causes=(cause,), remedies=remedies, texts=text)))
+
+
+def test_what_is_over_needs_no_change() -> None:
+    texts = texts_of(compose(transition(state="resolved", causes=(LEAK,), remedies=(RESTART,))))
+    assert not any("leak" in text or "save_freq" in text for text in texts)

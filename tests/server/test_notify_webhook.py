@@ -6,7 +6,7 @@ import hmac
 from typing import Any
 
 import msgspec
-from tests.server.notify_samples import START, transition
+from tests.server.notify_samples import LEAK, LOOK, RESTART, START, transition
 
 from oomwatch import wire
 from oomwatch.notify.grouping import Group, group
@@ -148,3 +148,10 @@ def test_a_repeated_message_has_the_same_id_and_another_has_another() -> None:
     both = message_id(one_message(transition(0), transition(1)))
     assert both == message_id(one_message(transition(1), transition(0)))
     assert both != message_id(one_message(transition(0)))
+
+
+def test_the_cause_and_what_to_change_are_annotations() -> None:
+    told = compose(transition(causes=(LEAK,), remedies=(RESTART, LOOK)))["alerts"][0]["annotations"]
+    assert told["cause"] == "A leak (all phases gained 9 GiB; torch allocated 8 GiB more)"
+    assert told["remedies"] == "Start again from a checkpoint.\nFind what is kept."
+    assert told["overrides"] == "trainer.save_freq=20"

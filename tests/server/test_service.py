@@ -12,6 +12,15 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.records import Subject
 from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.core.verdict import UNKNOWN, Verdict
+from oomwatch.rulefile import parse_rules
+
+OOM_AT_ONCE = parse_rules("""
+rules:
+  - alert: out_of_memory
+    severity: critical
+    when: {kind: event, of: [device_oom], within: 10m}
+    summary: "it failed"
+""").rules
 
 
 class Broken(Struct, frozen=True):
@@ -380,3 +389,27 @@ def test_a_worker_nodes_messages_bear_the_name_that_the_drivers_node_told() -> N
     stored = [message.run for message in house.shelf.messages if isinstance(message, wire.Event)]
     assert stored == ["demo/qwen", "demo/qwen"]
     assert list(house.service.engine.fleet.runs) == ["demo/qwen"]
+
+
+def test_an_alert_is_told_with_its_causes_in_words_and_with_remedies_that_stay() -> None:
+    """A failure in the rollout: what is told when it fires is told again, and the remedies are not sought anew."""
+    house = House(OOM_AT_ONCE)
+    session, _ = house.connect()
+    config: dict[str, wire.ConfigValue] = {"actor_rollout_ref.rollout.gpu_memory_utilization": 0.7}
+    house.service.reception.take(session, sample(1, 70))
+    house.service.reception.take(session, _event(2, wire.Config(values=config, framework="verl", version="0.9.1")))
+    failed = wire.DeviceOom(error="OutOfMemoryError", gpu="0", phase="rollout", tried_bytes=2 * 2**30)
+    house.service.reception.take(session, _event(3, failed))
+    house.flush()
+    fired = house.channels.offered[-1]
+    assert fired.causes[0].texts["en"] == "The rollout engine's share of the card"
+    assert fired.causes[0].evidence[0].texts["en"] == "it failed in rollout"
+    first = fired.remedies[0]
+    assert first.override == f"actor_rollout_ref.rollout.gpu_memory_utilization={first.value_to}"
+    house.service.reception.take(session, _event(4, wire.Config(values={"trainer.save_freq": 5}, framework="verl")))
+    (shown,) = house.service.open_alerts()
+    assert (shown.causes, shown.remedies) == (fired.causes, fired.remedies)
+
+
+def _event(seq: int, body: wire.EventBody) -> wire.Event:
+    return wire.Event(seq=seq, at=START, run="r", body=body)

@@ -179,6 +179,50 @@ LIVE_MESSAGES: dict[str, wire.LiveMessage] = {
             ),
         )
     ),
+    "live-alert-with-causes": wire.AlertChanged(
+        alert=msgspec.structs.replace(
+            ALERT,
+            state="firing",
+            lowered_from="critical",
+            causes=(
+                wire.Cause(
+                    cause="log_prob_micro_batch",
+                    score=0.71,
+                    phase="old_log_prob",
+                    evidence=(
+                        wire.Evidence(
+                            key="log_prob_batch",
+                            facts={"micro_batch": 8},
+                            texts={"en": "8 sequences a pass", "zh": "每次计算 8 条序列"},
+                        ),
+                    ),
+                    texts={"en": "The micro batch of the log-prob pass", "zh": "log-prob 计算的 micro batch"},
+                ),
+                wire.Cause(cause="leak", score=0.2, texts={"en": "A leak", "zh": "泄漏"}),
+            ),
+            remedies=(
+                wire.Remedy(
+                    remedy="smaller_log_prob_batch",
+                    cause="log_prob_micro_batch",
+                    key="actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu",
+                    value_from=8,
+                    value_to=4,
+                    override="actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=4",
+                    frees_bytes=9 * GIB,
+                    needed_bytes=7 * GIB,
+                    texts={"en": "Fewer sequences in one pass.", "zh": "减少单次计算的序列数。"},
+                    price={"en": "a little slower", "zh": "略慢"},
+                    source="article 2",
+                ),
+                wire.Remedy(
+                    remedy="find_what_is_kept",
+                    cause="leak",
+                    texts={"en": "Look for tensors that are kept.", "zh": "查找被保留的张量。"},
+                    price={"en": "a look into the code", "zh": "需要查看代码"},
+                ),
+            ),
+        )
+    ),
     "live-torch": wire.TorchPoint(
         at=AT + 2,
         node="gpu-07",

@@ -26,6 +26,10 @@ DESCRIPTION_LIMIT = 1200
 SUBJECTS_LIMIT = 800
 SUBJECT_LIMIT = 100
 ADVICE_LIMIT = 1200
+CAUSE_LIMIT = 450
+REMEDIES_SHOWN = 3
+REMEDY_LIMIT = 280
+OVERRIDE_LIMIT = 110
 CONTEXT_LIMIT = 300
 LINK_LIMIT = 500
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -52,7 +56,7 @@ def message(group: Group, frame: Frame) -> dict[str, object]:
     title = f"{_sign(group)} {words.title(group, frame.language)}"
     blocks = [
         {"type": "header", "text": {"type": "plain_text", "text": fit(title, HEADER_LIMIT), "emoji": True}},
-        *(_section(text) for text in (_story(group, frame), _subjects(group, frame), _advice(group, frame)) if text),
+        *(_section(part(group, frame)) for part in (_story, _subjects, _cause, _advice) if part(group, frame)),
         {"type": "context", "elements": [_markdown(_context(group, frame))]},
     ]
     return {"text": fit(title, FALLBACK_LIMIT), "blocks": blocks}
@@ -112,7 +116,25 @@ def _subject(transition: wire.Transition, frame: Frame) -> str:
     return ": ".join(part for part in (place, said) if part)
 
 
+def _cause(group: Group, frame: Frame) -> str:
+    cause = words.cause(words.worst(group), frame.language)
+    return f"*{say('notify.cause', frame.language)}*\n{fit(cause, CAUSE_LIMIT)}" if cause else ""
+
+
+def _remedies(group: Group, frame: Frame) -> str:
+    """What was worked out for this run, each with its line in a code span."""
+    found = words.remedies(words.worst(group), frame.language)[:REMEDIES_SHOWN]
+    lines = [
+        f"{number}. {fit(what, REMEDY_LIMIT)}" + (f"\n`{fit(line, OVERRIDE_LIMIT)}`" if line else "")
+        for number, (what, line) in enumerate(found, start=1)
+    ]
+    return f"*{say('notify.advice', frame.language)}*\n" + "\n".join(lines) if lines else ""
+
+
 def _advice(group: Group, frame: Frame) -> str:
+    """What to change: worked out for this run, or else what the rule says to everybody."""
+    if worked_out := _remedies(group, frame):
+        return worked_out
     advice = words.text_of(words.worst(group), frame.language).advice
     if not advice or group.state == "resolved":
         return ""

@@ -96,11 +96,15 @@ def _annotations(transition: wire.Transition, frame: Frame) -> dict[str, str]:
     """The words, then the figures behind them by the names that alerts.yaml uses."""
     text = words.text_of(transition, frame.language)
     demo = transition.simulated
+    remedies = words.remedies(transition, frame.language)
     values: dict[str, object] = {
         **transition.facts,
         "summary": say("notify.title_demo", frame.language, title=text.summary) if demo else text.summary,
         "description": text.description or None,
         "advice": "\n".join(text.advice) or None,
+        "cause": words.cause(transition, frame.language),
+        "remedies": "\n".join(what for what, _ in remedies) or None,
+        "overrides": "\n".join(line for _, line in remedies if line) or None,
         "acts": "\n".join(words.acts_of(transition, frame.language)) or None,
         "value": transition.value,
         "limit": transition.limit,

@@ -110,6 +110,23 @@ def text_of(transition: wire.Transition, language: wire.Language) -> wire.AlertT
     return known or wire.AlertText(summary=transition.alert, description="")
 
 
+def cause(transition: wire.Transition, language: wire.Language) -> str | None:
+    """The most likely cause with what speaks for it: "A leak: ... (the least that every phase holds rose by 9 GiB)"."""
+    if not transition.causes or transition.state == "resolved":
+        return None
+    first = transition.causes[0]
+    name = first.texts.get(language, first.cause)
+    seen = say("notify.and", language).join(one.texts[language] for one in first.evidence if language in one.texts)
+    return say("notify.because", language, cause=name, evidence=seen) if seen else name
+
+
+def remedies(transition: wire.Transition, language: wire.Language) -> list[tuple[str, str | None]]:
+    """What to change, the most useful first, each with the line to copy where there is one."""
+    if transition.state == "resolved":
+        return []
+    return [(one.texts.get(language, one.remedy), one.override) for one in transition.remedies]
+
+
 def reason(transition: wire.Transition, language: wire.Language) -> str | None:
     """Why it was resolved, where that is something else than recovery."""
     if transition.state != "resolved" or transition.reason is None or transition.reason == "recovered":

@@ -64,4 +64,9 @@ export class Words {
   pick(texts) {
     return texts[this.language] ?? texts.en ?? Object.values(texts)[0] ?? { summary: "", description: "", advice: [] };
   }
+
+  /** A sentence that came in several languages. @param {Record<string, string>} texts @param {string} [otherwise] @returns {string} */
+  said(texts, otherwise = "") {
+    return texts[this.language] ?? texts.en ?? otherwise;
+  }
 }

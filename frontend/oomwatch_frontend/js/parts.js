@@ -169,8 +169,8 @@ export function splitCode(text) {
   return [...pieces, text.slice(from)];
 }
 
-/** @param {Words} words @param {string} text */
-function copyButton(words, text) {
+/** Copies a text. @param {Words} words @param {string} text */
+export function copyButton(words, text) {
   const button = h("button", { type: "button", class: "copy" }, words.t("copy.do"));
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(text);

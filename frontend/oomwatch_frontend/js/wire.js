@@ -310,6 +310,32 @@ const act = struct({
 });
 /** @typedef {ReturnType<typeof act>} Act */
 
+const evidence = struct({ key: text, facts: record(textOrNumber), texts: record(text) });
+
+const cause = struct({
+  cause: text,
+  score: number,
+  phase: maybe(text),
+  evidence: list(evidence),
+  texts: record(text),
+});
+/** @typedef {ReturnType<typeof cause>} Cause */
+
+const remedy = struct({
+  remedy: text,
+  cause: text,
+  key: maybe(text),
+  value_from: maybe(configValue),
+  value_to: maybe(configValue),
+  override: maybe(text),
+  frees_bytes: maybe(number),
+  needed_bytes: maybe(number),
+  texts: record(text),
+  price: record(text),
+  source: maybe(text),
+});
+/** @typedef {ReturnType<typeof remedy>} Remedy */
+
 const alert = struct({
   id: text,
   alert: text,
@@ -327,6 +353,9 @@ const alert = struct({
   stale: flag,
   simulated: flag,
   reason: maybe(text),
+  lowered_from: maybe(severity),
+  causes: list(cause),
+  remedies: list(remedy),
   acts: list(act),
 });
 /** @typedef {ReturnType<typeof alert>} Alert */

@@ -6,6 +6,7 @@ import { byUrgency, levelOf } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { aged, nothing, places, prose } from "../parts.js";
 import { link } from "../router.js";
+import { changes, why } from "./alert-why.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../wire.js").Alert} Alert */
@@ -136,7 +137,8 @@ function drawAlert(app, element, alert) {
         "div",
         { class: "alert-what" },
         text.description === "" ? null : h("p", {}, prose(words, text.description)),
-        ...advice(app, text.advice),
+        ...why(words, alert.causes),
+        ...changes(words, alert.remedies, text.advice),
         ...acts(app, alert.acts),
       ),
       h("dl", {}, ...figures(app, alert).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
@@ -157,15 +159,6 @@ function tags(app, alert) {
   const moved = alert.state === "resolved" ? alert.ended_at : alert.started_at;
   if (moved !== null) tags.push(aged(words, alert.state === "resolved" ? "alerts.ended_ago" : "alerts.since", moved));
   return tags;
-}
-
-/** @param {App} app @param {string[]} lines */
-function advice(app, lines) {
-  if (lines.length === 0) return [];
-  return [
-    h("h3", {}, app.words.t("alerts.advice")),
-    h("ol", {}, ...lines.map((line) => h("li", {}, prose(app.words, line)))),
-  ];
 }
 
 /** What agents did because of it, and where the files lie. @param {App} app @param {Act[]} done */

@@ -34,7 +34,7 @@ export function coverageTable(words, coverage) {
 /** @param {Words} words @param {Coverage} coverage */
 function problemOf(words, { problem, texts }) {
   if (problem === null) return "";
-  return prose(words, texts[words.language] ?? texts.en ?? problem);
+  return prose(words, words.said(texts, problem));
 }
 
 /** The settings that memory depends on, as the trainer printed them. @param {Words} words @param {Run["config"]} config */
