@@ -22,6 +22,7 @@ from typing import BinaryIO
 import msgspec
 
 from oomwatch import wire
+from oomwatch.advice import advise
 from oomwatch.core.engine import Engine
 from oomwatch.core.past import Past
 from oomwatch.core.rule import RuleSet
@@ -137,10 +138,10 @@ def _lines(file: Iterable[bytes], path: Path) -> Iterator[Line]:
 
 
 def replay(trace: Iterable[Line], rules: RuleSet) -> Iterator[wire.Transition]:
-    """What these rules would have said, in order, without the words."""
+    """What these rules would have said, in order, with what they would have advised, and without their own words."""
     engine = Engine(rules)
     for line in trace:
-        yield from give(engine, line)
+        yield from (advise(one, engine.fleet) for one in give(engine, line))
 
 
 def give(engine: Engine, line: Line) -> Sequence[wire.Transition]:

@@ -152,7 +152,9 @@ def test_a_cause_and_remedies_of_any_length_keep_slacks_limits() -> None:
     long = dict.fromkeys(wire.LANGUAGES, HOSTILE * 200)
     cause = msgspec.structs.replace(LEAK, texts=long)
     remedies = (msgspec.structs.replace(RESTART, texts=long, override=HOSTILE * 20),) * 3
-    text = dict.fromkeys(wire.LANGUAGES, wire.AlertText(summary=HOSTILE * 99, description=HOSTILE * 99))
+    text: dict[str, wire.AlertText] = dict.fromkeys(
+        wire.LANGUAGES, wire.AlertText(summary=HOSTILE * 99, description=HOSTILE * 99)
+    )
     assert_within_slacks_limits(compose(transition(causes=(cause,), remedies=remedies, texts=text)))
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from oomwatch import wire
+from oomwatch.advice import advise
 from oomwatch.core.engine import Engine
 from oomwatch.core.rule import Override, Rule, RuleSet
 from oomwatch.core.steps import SAME_STEP_SECONDS
@@ -74,7 +75,7 @@ def drive(
     transitions: list[wire.Transition] = []
     for line in lines:
         watched.see(line)
-        transitions += give(engine, line)
+        transitions += [advise(one, engine.fleet) for one in give(engine, line)]
         if progress is not None and watched.began_at is not None:
             progress(watched.ended_at - watched.began_at)
     failures = dict.fromkeys(f"{one.rule}: {one.error!r}" for one in engine.failures)
