@@ -27,7 +27,6 @@ _MAX_SIMULATED_GPUS = 64
 _HOOK_BOUNDS_SECONDS = (1.0, 3600.0)
 
 LogFrom: TypeAlias = Literal["auto", "start", "now"]
-ActName: TypeAlias = Literal["memory_snapshot", "stacks", "hook"]  # wire.ACTS
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 
 _DESCRIPTION = """\
@@ -85,7 +84,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         option("socket that probes within the trainer send to: auto, off, or a path", metavar="auto|off|PATH"),
     ] = "auto"
     allow_acts: Annotated[
-        tuple[ActName, ...],
+        tuple[wire.ActName, ...],
         option(
             "what a server may have done here before a process dies: memory_snapshot, stacks, hook", metavar="ACT,..."
         ),

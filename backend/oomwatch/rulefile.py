@@ -54,7 +54,7 @@ class _RuleEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep_firing_steps: Annotated[int, Meta(ge=0, le=100)] = 0
     enabled: bool = True
     predicts: Literal["device", "host", "disk", "nothing"] | None = None
-    before_it_dies: tuple[Literal["memory_snapshot", "stacks", "hook"], ...] = ()  # wire.ACTS
+    before_it_dies: tuple[wire.ActName, ...] = ()
 
 
 class _Match(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

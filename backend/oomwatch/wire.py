@@ -510,7 +510,8 @@ class Ack(_Message, frozen=True, kw_only=True, tag="ack"):
 
 
 # What an agent can be asked to do before a process dies. It does only what its own --allow-acts permits.
-ACTS = ("memory_snapshot", "stacks", "hook")
+ActName: TypeAlias = Literal["memory_snapshot", "stacks", "hook"]
+ACTS: tuple[ActName, ...] = get_args(ActName)
 ACTS_MAX = 16  # in one request
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.acts.cabinet import SETS_KEPT, Cabinet
+from oomwatch_agent.acts.cabinet import SETS_KEPT, Cabinet, folder_for_process
 from oomwatch_agent.acts.desk import DEEDS, PAUSE_SECONDS, Desk
 from oomwatch_agent.acts.permit import Permit
 from oomwatch_agent.acts.watched import Watched
@@ -133,6 +133,8 @@ def test_a_hook_gets_the_alert_as_json_on_its_standard_input_and_no_argument(nod
     arguments, alert = Path(told.path).read_text().splitlines()[:2]
     assert arguments == "[]"
     assert alert.encode() == wire.encode(request().alert)
+    files = Path(told.path).parent.iterdir()
+    assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in files} == {"alert.json": 0o600, "hook.txt": 0o600}
 
 
 def test_the_settings_of_the_agent_are_kept_from_its_hook(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,6 +332,15 @@ def test_a_name_from_the_server_leads_nowhere_else(tmp_path: Path) -> None:
     assert made.parent == tmp_path / "acts"
     assert made.name.endswith("-x-______etc_cron_d_x")
     assert stat.S_IMODE(made.stat().st_mode) == 0o711
+
+
+@pytest.mark.parametrize("uid", [os.getuid(), *([12345] if os.geteuid() == 0 else [])])
+def test_a_process_of_another_user_gets_a_folder_of_its_own(uid: int, tmp_path: Path) -> None:
+    """It can write there and see nothing else; others can see nothing of it."""
+    with subprocess.Popen(["sleep", "600"], user=uid) as running:
+        made = folder_for_process(Cabinet(tmp_path / "acts").open_set(_alert("new")), "stacks", running.pid)
+        running.kill()
+    assert (made.stat().st_uid, stat.S_IMODE(made.stat().st_mode)) == (uid, 0o700)
 
 
 def test_a_file_takes_a_part_of_the_free_disk_at_most(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def run(
     """Run it to its end, or the limit's. Both its outputs go to one new file. Raises OSError where it cannot begin."""
     began_at = time.monotonic()
     with stdin.open("rb") as given, output.open("xb", buffering=0) as file:
+        os.fchmod(file.fileno(), 0o600)  # the folder can be entered by other users' processes (cabinet.py)
         process = subprocess.Popen(  # noqa: S603 - the user's own, or py-spy; never a shell
             list(command),
             stdin=given,

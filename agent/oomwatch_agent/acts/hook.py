@@ -15,6 +15,7 @@ def hook(task: Task) -> Done:
     if program is None:
         return Done(ok=False, detail="this agent was given no --hook")
     given, output = task.folder / ALERT_FILE, task.folder / OUTPUT_FILE
+    given.touch(0o600)
     given.write_bytes(wire.encode(task.request.alert) + b"\n")
     try:
         ended = run(
