@@ -29,10 +29,19 @@ class Told(NamedTuple):
     tokens_total: float | None = None
 
 
-def tell(story: Story, number: int, told: Told, *, gpus: int = 1, roles: Mapping[str, str] | None = None) -> Story:
+def tell(
+    story: Story,
+    number: int,
+    told: Told,
+    *,
+    gpus: int = 1,
+    roles: Mapping[str, str] | None = None,
+    strangers: Mapping[str, float] | None = None,
+) -> Story:
+    """`strangers`: GiB of each GPU that a program of others has."""
     for phase, seconds in PHASE_SECONDS.items():
         level: float = getattr(told, phase)
-        story.wait(seconds, lambda one, level=level: _read(one, level, told, gpus, roles or {}))  # type: ignore[misc]
+        story.wait(seconds, lambda one, level=level: _read(one, level, told, gpus, roles or {}, strangers or {}))  # type: ignore[misc]
         if phase == "rollout" and told.residue is not None:
             story.event(wire.EngineSleep(gpu="0", still_used_bytes=int(told.residue * GIB)))
     return story.event(
@@ -66,12 +75,16 @@ def gpu_of(story: Story, gpu: str = "0") -> GpuRecord:
     return record
 
 
-def _read(story: Story, gib: float, told: Told, gpus: int, roles: Mapping[str, str]) -> None:
+def _read(
+    story: Story, gib: float, told: Told, gpus: int, roles: Mapping[str, str], strangers: Mapping[str, float]
+) -> None:
     samples = []
     for gpu in map(str, range(gpus)):
         used = int((gib + told.more.get(gpu, 0.0)) * GIB)
-        process = wire.GpuProcess(pid=10 + int(gpu), run="r", rank=int(gpu), role=roles.get(gpu, "actor"))
-        samples.append(wire.GpuSample(gpu=gpu, used_bytes=used, processes=(process,)))
+        processes = [wire.GpuProcess(pid=10 + int(gpu), run="r", rank=int(gpu), role=roles.get(gpu, "actor"))]
+        if gpu in strangers:
+            processes.append(wire.GpuProcess(pid=99, used_bytes=int(strangers[gpu] * GIB)))
+        samples.append(wire.GpuSample(gpu=gpu, used_bytes=used, processes=tuple(processes)))
     story.sample(*samples, torch=_torch(gib, told))
 
 

@@ -93,18 +93,17 @@ def test_a_run_that_has_had_its_longest_batch_has_shown_the_worst_case() -> None
     assert story.heard == []
 
 
-def test_when_all_steps_reach_the_cap_the_mean_tells_on() -> None:
-    """Packed batches: the longest response is as long as allowed, and the others of its batch still get longer."""
-
+def test_where_only_means_are_told_they_tell_to_twice_the_longest() -> None:
     def shape(number: int) -> Told:
-        mean = 3000.0 + 200 * (number * 7 % 11)
-        return Told(update_actor=30.0 + 8 * mean / 1000, length_max=8192.0, length_mean=mean, clip_ratio=0.02)
+        told = growing_with_length(number)
+        return told._replace(length_mean=told.length_max, length_max=None)
 
     story = configure(Story(shipped("longest_batch_too_big"), run="r"), data__max_response_length=8192)
-    (fired,) = told(story, shape).heard
-    assert float(fired.facts["predicted_bytes"]) > CARD_BYTES
-    story = Story(shipped("longest_batch_too_big"), run="r")  # the clipped ones tell the cap too
-    assert told(story, shape).states == ["firing"]
+    assert tell_all(story, 20, shape).heard == []
+    story = configure(Story(shipped("longest_batch_too_big"), run="r"), data__max_response_length=8192)
+    tell_all(story, 20, lambda number: shape(number)._replace(update_actor=shape(number).update_actor * 1.6))
+    (fired,) = story.heard
+    assert fired.facts["cap_tokens"] == 4700  # twice the longest mean by then
 
 
 def test_without_a_cap_nothing_is_foretold() -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from statistics import median
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -14,26 +13,21 @@ from oomwatch.core.records import Channel, GpuRecord, News, RunRecord, Scope, Su
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
-PEERS_MIN = 3  # besides the GPU itself: of fewer no one can say which is the odd one
+SCATTER_PEERS_MIN = 3  # of fewer no scatter can be told
 FAR_SCATTERS = 4.0
 PIPELINE_KEYS = tuple(f"{role}.megatron.pipeline_model_parallel_size" for role in ("actor_rollout_ref.actor", "critic"))
 
 
-class Excess(NamedTuple):
-    peak_bytes: float
-    usual_bytes: float  # the median of all that do the same
-
-
 class Imbalance(Struct, frozen=True, kw_only=True, tag_field="kind", tag="imbalance", forbid_unknown_fields=True):
-    """{kind: imbalance, above: 15%, peak_above: 70%, steps: 3}
+    """{kind: imbalance, above: 15%, peak_above: 80%, steps: 3}
 
-    In so many steps in a row, a GPU's peak is above the median of the run's GPUs of the same role by that share of the
-    card and by four times their scatter, and it is above `peak_above` itself. The stages of a pipeline differ by
-    nature: runs with one are not judged.
+    In so many steps in a row, a GPU's peak is above the median of the run's other GPUs of the same role by that share
+    of the card and by four times their scatter, and it is above `peak_above` itself. What programs of others have on a
+    card does not count. The stages of a pipeline differ by nature: runs with one are not judged.
     """
 
     above: Quantity = Quantity(0.15)
-    peak_above: Quantity = Quantity(0.70)
+    peak_above: Quantity = Quantity(0.80)
     steps: int = 3
 
     def __post_init__(self) -> None:
@@ -59,20 +53,21 @@ class Imbalance(Struct, frozen=True, kw_only=True, tag_field="kind", tag="imbala
     def hears(self) -> tuple[News, ...]:
         return ("steps",)
 
-    def holds_for(self, peaks: Sequence[float], of_all: Sequence[Sequence[float]], capacity_bytes: float) -> bool:
-        """Whether the peaks of a GPU stick out of those `of_all` GPUs (itself among them), step by step."""
-        if len(peaks) < self.steps or len(of_all) < self.steps:
+    def holds_for(self, peaks: Sequence[float], of_others: Sequence[Sequence[float]], capacity_bytes: float) -> bool:
+        """Whether the peaks of a GPU stick out of those of the others, step by step."""
+        if len(peaks) < self.steps or len(of_others) < self.steps:
             return False
         return all(
-            self._sticks_out(peak, group, capacity_bytes)
-            for peak, group in zip(peaks[-self.steps :], of_all[-self.steps :], strict=True)
+            self._sticks_out(peak, others, capacity_bytes)
+            for peak, others in zip(peaks[-self.steps :], of_others[-self.steps :], strict=True)
         )
 
-    def _sticks_out(self, peak: float, group: Sequence[float], capacity_bytes: float) -> bool:
-        if len(group) <= PEERS_MIN or peak <= self.peak_above * capacity_bytes:
+    def _sticks_out(self, peak: float, others: Sequence[float], capacity_bytes: float) -> bool:
+        if not others or peak <= self.peak_above * capacity_bytes:
             return False
-        excess = peak - median(group)
-        return excess > self.above * capacity_bytes and excess > FAR_SCATTERS * scatter(group)
+        excess = peak - median(others)
+        scattered = scatter(others) if len(others) >= SCATTER_PEERS_MIN else 0.0
+        return excess > self.above * capacity_bytes and excess > FAR_SCATTERS * scattered
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         gpu = fleet.gpu(subject)
@@ -83,8 +78,8 @@ class Imbalance(Struct, frozen=True, kw_only=True, tag_field="kind", tag="imbala
 
     def _judged(self, fleet: Fleet, gpu: GpuRecord, run: RunRecord) -> Verdict:
         moments = [step.at for step in list(gpu.steps)[-self.steps :] if step.usual]
-        mine = {step.at: step.peak_bytes for step in gpu.steps if step.peak_bytes is not None}
-        peaks = [peak for at in moments if (peak := mine.get(at)) is not None]
+        mine = _own_peaks(gpu, run, self.steps)
+        peaks = [mine[at] for at in moments if at in mine]
         if len(peaks) < self.steps:
             return UNKNOWN
         if peaks[-1] <= self.peak_above * gpu.usable_bytes or _is_pipeline(run):
@@ -92,15 +87,15 @@ class Imbalance(Struct, frozen=True, kw_only=True, tag_field="kind", tag="imbala
         by_role = run.memo.once(
             ("peaks by role", self.steps), gpu.steps[-1].at, lambda: _peaks_by_role(fleet, run, moments)
         )
-        of_all = by_role.get(_role(gpu), [])
-        if not self.holds_for(peaks, of_all, gpu.usable_bytes):
+        others = [_without(group, peak) for group, peak in zip(by_role.get(_role(gpu), []), peaks, strict=False)]
+        if not self.holds_for(peaks, others, gpu.usable_bytes):
             return INACTIVE
-        usual = median(of_all[-1])
+        usual = median(others[-1])
         facts: dict[str, wire.Fact] = {
             "peak_bytes": peaks[-1],
             "median_bytes": usual,
             "excess_bytes": peaks[-1] - usual,
-            "peers": len(of_all[-1]) - 1,
+            "peers": len(others[-1]),
             "capacity_bytes": gpu.usable_bytes,
             "step": gpu.steps[-1].step,
         }
@@ -127,8 +122,23 @@ def _peaks_by_role(fleet: Fleet, run: RunRecord, moments: Sequence[float]) -> di
     found: dict[str, list[list[float]]] = {}
     for gpu in fleet.gpus_of_run(run):
         groups = found.setdefault(_role(gpu), [[] for _ in moments])
-        peaks = {step.at: step.peak_bytes for step in list(gpu.steps)[-len(moments) :]}
+        peaks = _own_peaks(gpu, run, len(moments))
         for group, at in zip(groups, moments, strict=True):
-            if (peak := peaks.get(at)) is not None:
-                group.append(peak)
+            if at in peaks:
+                group.append(peaks[at])
     return found
+
+
+def _own_peaks(gpu: GpuRecord, run: RunRecord, steps: int) -> dict[float, float]:
+    """The peaks of the last steps, by their times, less what programs of others have on the card."""
+    processes = gpu.processes or ()
+    known = any(one.run == run.name for one in processes)
+    others = sum(one.used_bytes or 0 for one in processes if one.run != run.name) if known else 0
+    return {step.at: step.peak_bytes - others for step in list(gpu.steps)[-steps:] if step.peak_bytes is not None}
+
+
+def _without(group: Sequence[float], peak: float) -> list[float]:
+    """The peaks of the others: all but one's own."""
+    others = list(group)
+    others.remove(peak)
+    return others

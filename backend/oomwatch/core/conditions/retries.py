@@ -10,21 +10,26 @@ from oomwatch.core.held import held_on
 from oomwatch.core.peaks import usual_of
 from oomwatch.core.records import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.units import Quantity
 
 
 class Retries(Struct, frozen=True, kw_only=True, tag_field="kind", tag="retries", forbid_unknown_fields=True):
-    """{kind: retries, in_steps: 2, of_steps: 3}
+    """{kind: retries, in_steps: 2, of_steps: 3, peak_above: 90%}
 
     torch's `num_alloc_retries` rose in so many of the last usual steps, as the probe tells it: a request did not fit,
-    the cache was emptied, and the second try went well. The next one may not.
+    the cache was emptied, and the second try went well. The next one may not. On a card that is not full even at its
+    peak a retry is an accident of sizes.
     """
 
     in_steps: int = 2
     of_steps: int = 3
+    peak_above: Quantity = Quantity(0.9)
 
     def __post_init__(self) -> None:
         if not 1 <= self.in_steps <= self.of_steps:
             raise ValueError("in_steps must be at least 1 and at most of_steps")
+        if not 0 <= self.peak_above <= 1:
+            raise ValueError("peak_above is a share of the card; write for example 90% or 0.9")
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
@@ -42,8 +47,10 @@ class Retries(Struct, frozen=True, kw_only=True, tag_field="kind", tag="retries"
     def hears(self) -> tuple[News, ...]:
         return ("steps",)
 
-    def holds_for(self, retries: Sequence[int]) -> bool:
-        """Whether these retries of each step, oldest first, are too many."""
+    def holds_for(self, retries: Sequence[int], peaks: Sequence[float], capacity_bytes: float) -> bool:
+        """Whether these retries of each step, oldest first, are too many on a card with these peaks."""
+        if peaks and max(peaks[-self.of_steps :]) <= self.peak_above * capacity_bytes:
+            return False
         return sum(count > 0 for count in retries[-self.of_steps :]) >= self.in_steps
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
@@ -56,7 +63,8 @@ class Retries(Struct, frozen=True, kw_only=True, tag_field="kind", tag="retries"
             retries = [step.retries for step in steps if step.retries is not None]
             if len(retries) < self.of_steps:
                 return UNKNOWN
-            if not self.holds_for(retries):
+            peaks = [step.peak_bytes for step in steps if step.peak_bytes is not None]
+            if not self.holds_for(retries, peaks, gpu.usable_bytes):
                 return INACTIVE
             facts: dict[str, wire.Fact] = {
                 "step": steps[-1].step,
@@ -65,9 +73,8 @@ class Retries(Struct, frozen=True, kw_only=True, tag_field="kind", tag="retries"
                 "of_steps": self.of_steps,
                 "capacity_bytes": gpu.usable_bytes,
             }
-            peak = max((step.peak_bytes for step in steps if step.peak_bytes is not None), default=None)
-            if peak is not None:
-                facts["peak_bytes"] = peak
+            if peaks:
+                facts["peak_bytes"] = max(peaks)
             return Verdict("active", float(sum(retries)), 0.0, "count", facts)
 
         return held_on(gpu, self, now, judged)

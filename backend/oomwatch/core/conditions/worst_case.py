@@ -45,8 +45,8 @@ class WorstCase(Struct, frozen=True, kw_only=True, tag_field="kind", tag="worst_
     """{kind: worst_case, steps: 8}
 
     In each phase the peak is held against the length of the responses (Theil-Sen). It holds when even the flattest line
-    that the data allow is above the card at data.max_response_length. Silent where a batch as long has been seen, and
-    where a batch is bounded by its tokens (ppo_max_token_len_per_gpu) and has reached that bound.
+    that the data allow is above the card at data.max_response_length. Silent where a response as long has been seen,
+    and where a batch is bounded by its tokens (ppo_max_token_len_per_gpu) and has reached that bound.
     """
 
     steps: int = 8
@@ -165,19 +165,16 @@ def _response_cap(steps: Sequence[GpuStep], config: Mapping[str, wire.ConfigValu
 def _lengths(steps: Sequence[GpuStep], response_cap: float) -> tuple[list[GpuStep], list[float], float] | None:
     """The steps to compare, the length of each, and the longest one to foretell.
 
-    The longest response counts as long as none has reached the cap. From then on it says no more: what the peak still
-    follows is how long the others of its micro batch are. Then the mean counts, of the steps that reached the cap.
+    The longest response of each step counts, as long as none has reached the cap: from then on the worst case has been
+    shown. Where only means are told they count, and no mean is foretold that is far beyond.
     """
     told = [step for step in steps if step.length_max_tokens is not None]
     longest = [step.length_max_tokens or 0.0 for step in told]
-    if told and max(longest) < SHOWN_RATIO * response_cap:
-        return told, longest, response_cap
-    at_cap = [step for step, length in zip(told, longest, strict=True) if length >= SHOWN_RATIO * response_cap]
-    known = [step for step in (at_cap if told else steps) if step.length_mean_tokens is not None]
+    if told:
+        return (told, longest, response_cap) if max(longest) < SHOWN_RATIO * response_cap else None
+    known = [step for step in steps if step.length_mean_tokens is not None]
     means = [step.length_mean_tokens or 0.0 for step in known]
-    if not known:
-        return None
-    return known, means, min(response_cap, FURTHEST * max(means)) if told else response_cap
+    return (known, means, min(response_cap, FURTHEST * max(means))) if known else None
 
 
 def _points(steps: Sequence[GpuStep], lengths: Sequence[float]) -> dict[str, list[Point]]:
