@@ -3,7 +3,7 @@
 from tests.core.step_story import Told, gpu_of, tell, tell_all
 from tests.core.story import Story
 
-from oomwatch.core.held import OVER_SECONDS, QUIET_STEPS, held_on, is_held
+from oomwatch.core.held import OVER_SECONDS, QUIET_STEPS, held_on, last_active
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 
 ACTIVE = Verdict("active", 1.0)
@@ -32,7 +32,7 @@ def states(story: Story, asked: Asked, steps: int, first: int = 1) -> list[str]:
 def test_it_is_given_up_at_the_tenth_quiet_step() -> None:
     story, asked = Story((), run="r"), Asked(INACTIVE, ACTIVE, INACTIVE)
     assert states(story, asked, 14) == ["inactive", *["active"] * QUIET_STEPS, *["inactive"] * 3]
-    assert not is_held(gpu_of(story).memo, "k")
+    assert last_active(gpu_of(story).memo, "k") is None
 
 
 def test_it_is_worked_out_once_a_step() -> None:
@@ -40,7 +40,7 @@ def test_it_is_worked_out_once_a_step() -> None:
     for second in range(5):
         assert held_on(gpu_of(story), "k", story.now + second, asked) == ACTIVE
     assert asked.count == 1
-    assert is_held(gpu_of(story).memo, "k")
+    assert last_active(gpu_of(story).memo, "k") == ACTIVE
 
 
 def test_what_is_not_known_yet_is_unknown_and_what_is_known_no_more_is_over() -> None:

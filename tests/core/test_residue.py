@@ -102,6 +102,15 @@ def test_it_is_over_after_ten_quiet_steps() -> None:
     assert 17 * STEP_SECONDS < story.heard[1].at < 27 * STEP_SECONDS
 
 
+def test_a_growth_that_goes_on_slowly_is_one_alert_until_it_is_level() -> None:
+    story = Story(shipped("sleep_residue_grows"), run="r")
+    tell_all(story, 60, lambda number: Told(residue=4.0 + (3.0 if number > 8 else 0.0) + 0.08 * max(0, number - 8)))
+    assert story.states == ["firing"]
+    assert round(float(story.heard[0].facts["usual_bytes"]) / GIB, 1) == 4.0
+    tell_all(story, 60, lambda _: Told(residue=11.2), first=61)
+    assert story.states == ["firing", "resolved"]
+
+
 def test_a_restart_ends_it_and_sets_a_new_measure() -> None:
     story = Story(shipped("sleep_residue_grows"), run="r")
     tell_all(story, 8, lambda number: Told(residue=4.0 if number < 8 else 12.0))

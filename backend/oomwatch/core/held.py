@@ -40,10 +40,10 @@ def held(memo: Memo, key: Hashable, last: GpuStep | StepRecord, judge: Callable[
     return memo.once(key, last.at, work_out).verdict
 
 
-def is_held(memo: Memo, key: Hashable) -> bool:
-    """Whether it was so at the step before: what `judge` may ask, to be slower to give up than to begin."""
+def last_active(memo: Memo, key: Hashable) -> Verdict | None:
+    """What was so at the step before: `judge` may ask, to be slower to give up than to begin."""
     before = memo.last(key)
-    return isinstance(before, _Held) and before.verdict.state == "active"
+    return before.verdict if isinstance(before, _Held) and before.verdict.state == "active" else None
 
 
 def held_on(gpu: GpuRecord, key: Hashable, now: float, judge: Callable[[], Verdict]) -> Verdict:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from oomwatch import wire
 from oomwatch.core.drift import drift, scatter
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.held import held_on
+from oomwatch.core.held import held_on, last_active
 from oomwatch.core.peaks import GpuStep
 from oomwatch.core.records import Channel, GpuRecord, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
@@ -105,6 +105,14 @@ class Residue(Struct, frozen=True, kw_only=True, tag_field="kind", tag="residue"
             total = max(0.0, total + value - usual - allowed)
         return Growth(usual, recent[-1], limit) if total > alarming else None
 
+    def goes_on(self, residues: Sequence[float], before: Growth) -> Growth | None:
+        """What had grown has not come back, and still grows. What has become the usual level is let go."""
+        window = residues[-WINDOW_STEPS:]
+        third = max(1, len(window) // 3)
+        if median(window[-third:]) - median(window[:third]) < GROWN_BYTES_MIN / 2 or window[-1] <= before.limit_bytes:
+            return None
+        return before._replace(last_bytes=window[-1])
+
     def _trend(self, residues: Sequence[float], room_bytes: float) -> Growth | None:
         slope = drift(residues, GROWN_BYTES_MIN)
         if slope is None or slope * HORIZON_STEPS < room_bytes:
@@ -128,6 +136,10 @@ class Residue(Struct, frozen=True, kw_only=True, tag_field="kind", tag="residue"
             return UNKNOWN
         room = max(0.0, gpu.usable_bytes - max(peaks))
         growth = self.holds_for(residues, room)
+        if (known := last_active(gpu.memo, self)) is not None and known.limit is not None:
+            usual = known.facts["usual_bytes"]
+            before = Growth(float(usual), residues[-1], known.limit, growth.slope_bytes if growth else None)
+            growth = self.goes_on(residues, before) or growth
         if growth is None:
             return INACTIVE
         facts: dict[str, wire.Fact] = {

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.held import held_on, is_held
+from oomwatch.core.held import held_on, last_active
 from oomwatch.core.peaks import GpuStep, usual_of
 from oomwatch.core.records import Channel, GpuRecord, News, RunRecord, Scope, Subject
 from oomwatch.core.relation import Line, line_through
@@ -135,7 +135,7 @@ class WorstCase(Struct, frozen=True, kw_only=True, tag_field="kind", tag="worst_
         found: list[Overflow] = []
         for phase, points in _points(known, lengths).items():
             cap_tokens = min(cap, _bound(phase, known, lengths, config))
-            line = self.holds_for(points, cap_tokens, gpu.usable_bytes, is_held=is_held(gpu.memo, self))
+            line = self.holds_for(points, cap_tokens, gpu.usable_bytes, is_held=last_active(gpu.memo, self) is not None)
             if line is not None:
                 found.append(Overflow(phase, line, cap_tokens))
         return found
