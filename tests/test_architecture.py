@@ -32,7 +32,7 @@ READERS = {
 }
 OUTER = {"oomwatch.hub", "oomwatch.metrics", "oomwatch.notify", "oomwatch.store"}
 INSIDE = SHARED | READERS | {"oomwatch.core"}
-WIRED = INSIDE | OUTER | {"oomwatch.service", "oomwatch_frontend"}
+WIRED = INSIDE | OUTER | {"oomwatch.incident", "oomwatch.service", "oomwatch_frontend"}
 MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch": set(),  # the version, and nothing else
     "oomwatch.wire": {"oomwatch.units"},
@@ -42,6 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(READERS, INSIDE),
     "oomwatch.service": INSIDE,
     **dict.fromkeys(OUTER, INSIDE | {"oomwatch.service"}),
+    "oomwatch.incident": INSIDE | {"oomwatch.service", "oomwatch.store"},
     "oomwatch.web": WIRED,
     "oomwatch.up": INSIDE,  # it starts the programs, and is none
     # Logs of runs that are over are read by the agent's own parsers, which are pure.
@@ -49,6 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.ruletest": INSIDE,
     "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest"},
     "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
+    "oomwatch.commands.incident": INSIDE | {"oomwatch.incident"},
     "oomwatch.__main__": WIRED | {"oomwatch.web", "oomwatch.up", "oomwatch.commands"},
     "oomwatch_agent": SHARED | {"oomwatch_agent.logs"},
     "oomwatch_agent.logs": SHARED,

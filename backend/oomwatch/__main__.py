@@ -103,6 +103,8 @@ def _add_reports(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         commands, "scorecard", "say how good the warnings were", report_flags.SCORECARD, _later("scorecard")
     )
     report_flags.add_scorecard_flags(card)
+    told = _command(commands, "incident", "tell what ran out of memory", report_flags.INCIDENT, _later("incident"))
+    report_flags.add_incident_flags(told)
 
 
 def _add_trying(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -47,6 +47,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     record: Annotated[
         Path | None, option("append everything the rules are given to a file, for oomwatch replay", metavar="FILE")
     ] = None
+    incidents: Annotated[
+        Path | None,
+        option(
+            "folder for reports of what ran out of memory; without it incidents, beside the database", metavar="DIR"
+        ),
+    ] = None
+    incidents_keep: Annotated[int, option("how many of these reports are kept, of 5 MB each", metavar="COUNT")] = 50
     log_level: Annotated[LogLevel, option("debug, info, warning or error", metavar="LEVEL")] = "info"
 
 
@@ -82,6 +89,8 @@ def check(settings: Settings) -> None:
     address_of(settings)
     if not 0 < settings.flush_interval <= FLUSH_SECONDS_MAX:
         raise SettingError(f"flush_interval: must be more than 0s and at most {FLUSH_SECONDS_MAX:g}s")
+    if settings.incidents_keep < 1:
+        raise SettingError("incidents_keep: must be at least 1")
     if settings.external_url is not None:
         parts = urlsplit(settings.external_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -91,11 +100,23 @@ def check(settings: Settings) -> None:
 def database_url(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
     """The SQLAlchemy URL of the database; a bare path is a SQLite file."""
     if settings.db is None:
-        data = Path(environ.get("XDG_DATA_HOME") or Path("~/.local/share").expanduser())
-        return f"sqlite:///{data / 'oomwatch' / 'oomwatch.db'}"
+        return f"sqlite:///{_data_folder(environ) / 'oomwatch.db'}"
     if "://" in settings.db or settings.db.startswith("sqlite:"):
         return settings.db
     return f"sqlite:///{Path(settings.db).expanduser()}"
+
+
+def _data_folder(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("XDG_DATA_HOME") or Path("~/.local/share").expanduser()) / "oomwatch"
+
+
+def incidents_path(settings: Settings, environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder of incident reports: beside a database that is a file, else in the user's data folder."""
+    if settings.incidents is not None:
+        return settings.incidents
+    url = database_url(settings, environ)
+    file = url.partition("sqlite:///")[2].partition("?")[0]
+    return (Path(file).parent if file and ":memory:" not in file else _data_folder(environ)) / "incidents"
 
 
 def rules_path(settings: Settings) -> Path:

@@ -111,6 +111,7 @@ def _annotations(transition: wire.Transition, frame: Frame) -> dict[str, str]:
         "unit": transition.unit,
         "reason": transition.reason,
         "simulated": "true" if demo else None,
+        "incident_url": frame.incident_link(transition.facts.get("incident")),
     }
     return {name: str(value) for name, value in values.items() if value is not None}
 

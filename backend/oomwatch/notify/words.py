@@ -22,6 +22,12 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     def link(self, alert_id: str) -> str | None:
         return None if self.external_url is None else f"{self.external_url.rstrip('/')}/#/alerts?id={alert_id}"
 
+    def incident_link(self, incident: wire.Fact | None) -> str | None:
+        """Where the report of an incident will be, some seconds after the alert."""
+        if self.external_url is None or incident is None:
+            return None
+        return f"{self.external_url.rstrip('/')}/api/v1/incidents/{incident}.html"
+
 
 def title(group: Group, language: wire.Language) -> str:
     """ "gpu_memory_high on 8 GPUs of gpu-07 (run qwen7b): up to 93 %", with DEMO in front where it is simulated."""

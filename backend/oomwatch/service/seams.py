@@ -19,6 +19,18 @@ class Herald(Protocol):
     def offer(self, transitions: Sequence[wire.Transition]) -> None: ...
 
 
+class Incidents(Protocol):
+    """Which alerts tell that something has run out of memory, and of which incident."""
+
+    def note(self, transition: wire.Transition, now: float) -> None:
+        """The engine has said this; nobody has been told yet."""
+        ...
+
+    def with_incident(self, transition: wire.Transition) -> wire.Transition:
+        """The same transition, with its incident among its facts where there is one."""
+        ...
+
+
 class Recorder(Protocol):
     """Writes down what the engine is given, before it is given."""
 

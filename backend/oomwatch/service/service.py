@@ -19,7 +19,7 @@ from oomwatch.service.journal import Journal
 from oomwatch.service.picture import Picture
 from oomwatch.service.reception import Reception
 from oomwatch.service.recorded import RecordedEngine
-from oomwatch.service.seams import Audience, Herald, Recorder
+from oomwatch.service.seams import Audience, Herald, Incidents, Recorder
 from oomwatch.service.sessions import Roster
 from oomwatch.service.timepiece import Timepiece, steady_clock
 from oomwatch.wording import put_into_words, rule_view
@@ -44,6 +44,7 @@ class Service:
         herald: Herald,
         *,
         recorder: Recorder | None = None,
+        incidents: Incidents | None = None,
         clock: Callable[[], float] = time.time,
         steady: Callable[[], float] = steady_clock,
     ) -> None:
@@ -65,6 +66,7 @@ class Service:
         self._has_paused = self._has_passed_over = False
         self._audience = audience
         self._herald = herald
+        self._incidents = incidents
 
     def attach(self, journal: Journal) -> None:
         """The journal tells people through `tell`, and so can only be made after the service."""
@@ -191,11 +193,16 @@ class Service:
     # ------------------------------------------------------------ telling
 
     def _announce(self, transitions: Sequence[wire.Transition]) -> None:
+        if self._incidents is not None:
+            for transition in transitions:
+                self._incidents.note(transition, self.clock())
         if transitions:
             self.journal.announce([self.acting.with_acts(self._in_words(transition)) for transition in transitions])
 
     def _in_words(self, transition: wire.Transition, rules: RuleSet | None = None) -> wire.Transition:
         is_simulated = self._is_simulated(transition.labels)
+        if self._incidents is not None:
+            transition = self._incidents.with_incident(transition)
         return put_into_words(self._advise(transition), rules or self.engine.rules, simulated=is_simulated)
 
     def _is_simulated(self, labels: dict[str, str]) -> bool:

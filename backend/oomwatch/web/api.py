@@ -16,7 +16,7 @@ from oomwatch import wire
 from oomwatch.service import runviews
 from oomwatch.service.service import StillConnectedError
 from oomwatch.store.store import StoreError
-from oomwatch.web import scores
+from oomwatch.web import incidents, scores
 from oomwatch.web.answers import answer, refusal
 from oomwatch.web.describe import described, refusals, returns
 from oomwatch.web.parts import Parts, parts_of
@@ -213,6 +213,7 @@ def install(app: FastAPI) -> None:
     """Add the routes, their description, and their errors in one form."""
     app.include_router(router)
     app.include_router(scores.router)
+    app.include_router(incidents.router)
     app.add_middleware(HeadAsGet)
     app.add_exception_handler(RequestValidationError, _bad_query)
     app.add_exception_handler(HTTPException, _http_error)

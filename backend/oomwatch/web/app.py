@@ -15,13 +15,16 @@ from starlette.routing import Mount, Route, WebSocketRoute
 
 from oomwatch import __version__, wire
 from oomwatch.hub import Hub
+from oomwatch.incident.clerk import Clerk
+from oomwatch.incident.desk import Desk
+from oomwatch.incident.folder import Folder
 from oomwatch.metrics import Metrics
 from oomwatch.notify import http
 from oomwatch.rulefile import RuleFile, read_rules
 from oomwatch.service.journal import Entry, Journal
 from oomwatch.service.rulewatch import RuleWatch, Stamp, stamp
 from oomwatch.service.service import BEAT_SECONDS, Service
-from oomwatch.settings import Settings, check, database_url, rules_path
+from oomwatch.settings import Settings, check, database_url, incidents_path, rules_path
 from oomwatch.store.store import Batch, Store
 from oomwatch.store.store import Entry as StoreEntry
 from oomwatch.trace import TraceWriter
@@ -88,6 +91,7 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
             "beat": _beat(parts.service),
             "rule watch": watch.run(),
             "upkeep": keep_up(parts),
+            "incidents": _clerk(parts, rules.notify.language).run(),
         }
         await stack.enter_async_context(in_background(work, parts))
         stack.enter_context(_reload_on_hangup(watch))
@@ -113,15 +117,18 @@ async def _start(
     hub = Hub()
     herald = Herald(store, write, http.client(), external_url=settings.external_url, clock=clock)
     stack.push_async_callback(herald.stop)
-    service = Service(rules.rules, hub, herald, recorder=recorder, clock=clock)
+    folder, desk = Folder(incidents_path(settings), settings.incidents_keep), Desk()
+    desk.remember(reversed(await run_in(readers, folder.entries)))
+    service = Service(rules.rules, hub, herald, recorder=recorder, incidents=desk, clock=clock)
     journal = Journal(_Archive(store), write, service.tell, flush_seconds=float(settings.flush_interval))
     service.attach(journal)
     stack.push_async_callback(journal.flush)
     restore(service, store)
+    desk.resume(service.board.all(), folder.ids(), service.started_at)
     herald.replace(rules.notify)
     await herald.ready()
     metrics = Metrics(service, herald.status)
-    return Parts(settings, store, service, journal, hub, herald, metrics, write, readers, dead_tasks=[])
+    return Parts(settings, store, service, journal, hub, herald, metrics, write, readers, folder, desk, dead_tasks=[])
 
 
 class _Archive:
@@ -155,6 +162,10 @@ def _rule_watch(parts: Parts, path: Path, seen: Stamp) -> RuleWatch:
         parts.service.replace_rules(rules.rules)
 
     return RuleWatch(path, apply, parts.service.report_rules, parts.service.defects.count, seen=seen)
+
+
+def _clerk(parts: Parts, language: wire.Language) -> Clerk:
+    return Clerk(parts.desk, parts.incidents, parts.service, parts.store, parts.journal, parts.read, language=language)
 
 
 async def _beat(service: Service) -> None:

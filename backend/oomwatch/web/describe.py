@@ -7,13 +7,14 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from oomwatch import wire
+from oomwatch.incident.report import Entry, Incident
 from oomwatch.scorecard import Scorecard
 from oomwatch.web.rows import Agent, AlertRow, AlertStory, History
 
 # Every type that an answer holds.
 KINDS = (
     *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan),
-    *(AlertRow, AlertStory, History, Agent, Scorecard),
+    *(AlertRow, AlertStory, History, Agent, Scorecard, Entry, Incident),
 )
 
 

@@ -9,6 +9,8 @@ from typing import NamedTuple, TypeVar
 from starlette.requests import HTTPConnection
 
 from oomwatch.hub import Hub
+from oomwatch.incident.desk import Desk
+from oomwatch.incident.folder import Folder
 from oomwatch.metrics import Metrics
 from oomwatch.service.journal import Call, Journal
 from oomwatch.service.service import Service
@@ -31,6 +33,8 @@ class Parts(NamedTuple):
     metrics: Metrics
     write: Call
     readers: Executor
+    incidents: Folder
+    desk: Desk
     dead_tasks: list[str]  # names of those that ended by a defect
 
     async def read(self, fn: Callable[..., T], *args: object, **kwargs: object) -> T:
