@@ -8,6 +8,7 @@ from oomwatch import wire
 from oomwatch.core.rule import RuleSet
 from oomwatch.rulefile import parse_rules
 from oomwatch.service.journal import Entry, Journal
+from oomwatch.service.seams import Incidents
 from oomwatch.service.service import Service
 from oomwatch.service.sessions import Session
 
@@ -152,12 +153,21 @@ class Agent:
 class House:
     """A service, everything around it, and the time."""
 
-    def __init__(self, rules: RuleSet = FULL_AT_ONCE, *, entries_max: int = 1000, now: float = START) -> None:
+    def __init__(
+        self,
+        rules: RuleSet = FULL_AT_ONCE,
+        *,
+        entries_max: int = 1000,
+        now: float = START,
+        incidents: Incidents | None = None,
+    ) -> None:
         self.now = now
         self.set_by = 0.0  # how far the clock is off the time that has passed
         self.log: list[str] = []
         self.browsers, self.channels, self.shelf = Browsers(self.log), Channels(self.log), Shelf(self.log)
-        self.service = Service(rules, self.browsers, self.channels, clock=self._clock, steady=lambda: self.now)
+        self.service = Service(
+            rules, self.browsers, self.channels, clock=self._clock, steady=lambda: self.now, incidents=incidents
+        )
         self.journal = Journal(self.shelf, _call, self.service.tell, flush_seconds=5.0, entries_max=entries_max)
         self.service.attach(self.journal)
 

@@ -21,7 +21,8 @@ class Desk:
     """Told of the engine's transitions; gives the drafts that are due."""
 
     def __init__(self) -> None:
-        self._latest: dict[str, Draft] = {}  # by run or node
+        self._drafts: dict[str, Draft] = {}  # by id: those that an alert may join, or that are due
+        self._latest: dict[str, str] = {}  # the last one of each run or node
         self._due_at: dict[str, float] = {}  # by incident
         self._of_alert: OrderedDict[str, str] = OrderedDict()
 
@@ -32,12 +33,13 @@ class Desk:
             return
         labels = transition.labels
         place = f"run {labels['run']}" if "run" in labels else f"node {labels.get('node', '')}"
-        draft = self._latest.get(place)
+        draft = self._drafts.get(self._latest.get(place, ""))
         if draft is None or transition.at - draft.at > SAME_SECONDS:
             draft = Draft(
                 id=incident_id(transition.at, place), at=transition.at, node=labels.get("node"), run=labels.get("run")
             )
-        self._latest[place] = draft = _joined(draft, labels, transition.id)
+        self._latest[place] = draft.id
+        self._drafts[draft.id] = _joined(draft, labels, transition.id)
         self._due_at.setdefault(draft.id, now + AFTER_SECONDS)
         self._remember(transition.id, draft.id)
 
@@ -72,8 +74,7 @@ class Desk:
             self._remember(alert.id, incident)
             if incident not in written:
                 draft = Draft(id=incident, at=fired_at, node=alert.labels.get("node"), run=alert.labels.get("run"))
-                draft = self._latest.get(incident, draft)
-                self._latest[incident] = _joined(draft, alert.labels, alert.id)
+                self._drafts[incident] = _joined(self._drafts.get(incident, draft), alert.labels, alert.id)
                 self._due_at[incident] = now
 
     def due(self, now: float) -> list[Draft]:
@@ -81,12 +82,13 @@ class Desk:
         ready = [incident for incident, at in self._due_at.items() if at <= now]
         for incident in ready:
             del self._due_at[incident]
-        drafts = [draft for draft in self._latest.values() if draft.id in ready]
-        self._latest = {
-            place: draft
-            for place, draft in self._latest.items()
-            if draft.id in self._due_at or now - draft.at <= SAME_SECONDS
+        drafts = [self._drafts[incident] for incident in ready]
+        self._drafts = {
+            incident: draft
+            for incident, draft in self._drafts.items()
+            if incident in self._due_at or now - draft.at <= SAME_SECONDS
         }
+        self._latest = {place: incident for place, incident in self._latest.items() if incident in self._drafts}
         return drafts
 
 
