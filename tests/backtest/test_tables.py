@@ -64,6 +64,7 @@ def test_each_series_is_an_input_of_its_own_and_a_day_is_counted_for_each(tmp_pa
             ":1: the columns series, t_seconds, used_bytes are expected; used_bytes is missing",
         ),
         (["series,t_seconds,used_bytes", "a,0,1", "a,x,1"], ":3: a name, seconds and bytes are expected, got 'a,x,1'"),
+        (["series,t_seconds,used_bytes"], ": a header, and no row below it"),
         (["series,t_seconds,used_bytes", "a,0"], ":2: a name, seconds and bytes are expected"),
         (["series,t_seconds,used_bytes", "a,0,-5"], ":2: out of all bounds"),
         (["series,t_seconds,used_bytes", "a,60,1", "a,0,1"], ":3: t_seconds goes back, from 60 to 0"),

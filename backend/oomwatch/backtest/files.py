@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from oomwatch.backtest.source import InputError
 
-HEAD_BYTES = 256 * 1024
+HEAD_BYTES = 64 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK_BYTES = 1024 * 1024
 

@@ -6,10 +6,12 @@ from pathlib import Path
 import msgspec
 
 from oomwatch.backtest import KINDS, plain_csv, smi_rows
-from oomwatch.backtest.files import head_of
+from oomwatch.backtest.files import blocks_of, head_of
 from oomwatch.backtest.source import InputError
 from oomwatch_agent.logs.reader import LineReader
 from oomwatch_agent.logs.scan import Chunk
+
+BINARY_RATIO = 0.05
 
 
 class _TraceKeys(msgspec.Struct):
@@ -39,16 +41,24 @@ def kind_of(path: Path) -> str:
 def recognised(path: Path) -> str | None:
     """One of KINDS, or None. Raises InputError for a file that cannot be read."""
     head = head_of(path)
+    if _is_binary(head):
+        return None
     first = next((line for line in head.decode("utf-8", "replace").splitlines() if line.strip()), "").lstrip("\ufeff")
-    return next((kind for kind, is_it in _TESTS.items() if is_it(first, head)), None)
+    found = next((kind for kind, is_it in _TESTS.items() if is_it(first)), None)
+    return found or ("log" if _tells_anything(path) else None)
 
 
-def _is_trace(first: str, _: bytes) -> bool:
+def _is_binary(head: bytes) -> bool:
+    """A checkpoint, a picture, a database. Logs may hold a few NUL bytes."""
+    return head.count(b"\0") > BINARY_RATIO * len(head)
+
+
+def _is_trace(first: str) -> bool:
     keys = _decoded(first, _TraceKeys)
     return keys is not None and any(getattr(keys, name) is not None for name in keys.__struct_fields__)
 
 
-def _is_metrics(first: str, _: bytes) -> bool:
+def _is_metrics(first: str) -> bool:
     return _decoded(first.replace("NaN", "null").replace("Infinity", "null"), _MetricsKeys) is not None
 
 
@@ -59,25 +69,28 @@ def _decoded(line: str, kind: type[msgspec.Struct]) -> msgspec.Struct | None:
         return None
 
 
-def _is_table(first: str, _: bytes) -> bool:
+def _is_table(first: str) -> bool:
     return len({cell.strip() for cell in first.split(",")} & set(plain_csv.COLUMNS)) > 1
 
 
-def _is_smi(first: str, _: bytes) -> bool:
+def _is_smi(first: str) -> bool:
     return smi_rows.is_header(first) or smi_rows.looks_like_rows(first)
 
 
-def _is_log(_: str, head: bytes) -> bool:
-    """Whether the agent's parsers find anything in it, at its beginning or after a long printed configuration."""
-    reader = LineReader()
-    found = next(reader.read(Chunk(head.replace(b"\0", b"") + b"\n", 1)), None) or next(reader.end(), None)
+def _tells_anything(path: Path) -> bool:
+    """Whether the agent's parsers find anything in it, which may be after much chatter."""
+    reader, rest = LineReader(), b""
+    for block in blocks_of(path):
+        whole, _, rest = (rest + block.replace(b"\0", b"")).rpartition(b"\n")
+        if next(reader.read(Chunk(whole + b"\n", 0)), None) is not None:
+            return True
+    found = next(reader.read(Chunk(rest + b"\n", 0)), None) or next(reader.end(), None)
     return found is not None
 
 
-_TESTS: dict[str, Callable[[str, bytes], bool]] = {
+_TESTS: dict[str, Callable[[str], bool]] = {
     "trace": _is_trace,
     "metrics": _is_metrics,
     "csv": _is_table,
     "nvidia-smi": _is_smi,
-    "log": _is_log,
 }

@@ -35,6 +35,8 @@ def read_series(path: Path) -> dict[str, list[Row]]:
             if rows and row.at < rows[-1].at:
                 raise InputError(f"{path}:{table.line_num}: t_seconds goes back, from {rows[-1].at:g} to {row.at:g}")
             rows.append(row)
+    if not series:
+        raise InputError(f"{path}: a header, and no row below it")
     return series
 
 
