@@ -6,7 +6,6 @@ from oomwatch import wire
 from oomwatch.backtest.drive import Driven, Watched
 from oomwatch.backtest.result import InputResult
 from oomwatch.backtest.score import judged, spread, summed_up
-from oomwatch.core.rule import RuleSet
 from oomwatch.rulefile import parse_rules
 from oomwatch.trace import Line
 
@@ -19,6 +18,8 @@ rules:
   - {alert: full, severity: critical, when: {kind: threshold, metric: gpu_used_ratio, above: 95%}, summary: s}
   - {alert: told, severity: info, when: {kind: threshold, metric: gpu_used_ratio, above: 50%}, summary: s}
   - {alert: gone, severity: critical, when: {kind: event, of: [device_oom]}, summary: s}
+  - {alert: hot, when: {kind: threshold, metric: gpu_temperature_celsius, above: 90}, summary: s}
+  - {alert: host, when: {kind: threshold, metric: host_memory_ratio, above: 90%}, summary: s}
 """
 ).rules
 CAUSES = (wire.Cause(cause="leak", score=0.8), wire.Cause(cause="fragmentation", score=0.1))
@@ -65,7 +66,8 @@ def result(
     watched.see(Line(advance=START))
     watched.see(Line(advance=START + length_s))
     watched.gpus = {"n/0": 80 * GIB, "n/1": 80 * GIB}
-    watched.oom_at = None if oom_s is None else START + oom_s
+    if oom_s is not None:
+        watched.oom_at, watched.oom_of = START + oom_s, "device"
     watched.step_times = [START + at for at in steps]
     transitions = sorted((one for story in alerts for one in story), key=lambda one: one.at)
     return judged("run", Driven(watched, transitions, []), RULES)
@@ -114,6 +116,8 @@ def test_what_ended_before_or_came_after_or_is_information_warned_of_nothing() -
         alert(100, name="told", severity="info"),
         alert(100, name="gone", severity="critical"),
         alert(100, lowered_s=200),
+        alert(100, name="hot"),
+        alert(100, name="host"),
     ):
         one = result(story, oom_s=3000)
         assert (one.warned, one.lead_s, one.false_alarms) == (False, None, 0)
@@ -126,10 +130,13 @@ def test_a_false_alarm_is_a_warning_in_a_run_that_never_runs_out() -> None:
         alert(400, name="told", severity="info"),
         alert(500, name="gone", severity="critical"),
         alert(600, lowered_s=700),
+        alert(700, name="hot"),
+        alert(800, name="host"),
     )
-    assert (one.warned, one.false_alarms) == (None, 2)
-    assert [alert.severity for alert in one.alerts] == ["warning", "warning", "info", "critical", "info"]
-    assert one.alerts[-1].fired_severity == "warning"
+    assert (one.warned, one.false_alarms) == (None, 3)
+    assert [alert.severity for alert in one.alerts[:5]] == ["warning", "warning", "info", "critical", "info"]
+    assert one.alerts[4].fired_severity == "warning"
+    assert [alert.warns for alert in one.alerts] == [True, True, False, False, False, False, True]
 
 
 def test_an_alert_tells_its_first_cause_and_when_it_expects_the_end() -> None:
@@ -163,9 +170,13 @@ def test_nothing_to_take_a_figure_of_is_no_figure() -> None:
     assert (spread([]).p10, spread([7.0]).p10) == (None, 7)
 
 
-def test_rules_are_known_by_their_names_alone() -> None:
-    """An alert of a rule that is not in the file counts like any other."""
+def test_what_a_rule_is_said_to_predict_makes_it_a_warning_or_none() -> None:
+    rule = """
+rules:
+  - {alert: full, predicts: %s, when: {kind: threshold, metric: gpu_used_ratio, above: 85%%}, summary: s}
+"""
     watched = Watched()
     watched.see(Line(advance=START))
-    one = judged("run", Driven(watched, alert(5, name="new"), []), RuleSet())
-    assert one.false_alarms == 1
+    for predicts, false_alarms in (("nothing", 0), ("host", 1)):
+        rules = parse_rules(rule % predicts).rules
+        assert judged("run", Driven(watched, alert(5), []), rules).false_alarms == false_alarms

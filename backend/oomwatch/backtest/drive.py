@@ -8,11 +8,12 @@ import msgspec
 from oomwatch import wire
 from oomwatch.advice import advise
 from oomwatch.core.engine import Engine
+from oomwatch.core.records import Channel
 from oomwatch.core.rule import Override, Rule, RuleSet
 from oomwatch.core.steps import SAME_STEP_SECONDS
 from oomwatch.trace import Line, give
 
-_OUT_OF_MEMORY = (wire.DeviceOom, wire.HostOom)
+_OUT_OF_MEMORY: dict[type, Channel] = {wire.DeviceOom: "device", wire.HostOom: "host"}
 Progress = Callable[[float], None]  # is told the seconds that have passed in the input
 
 
@@ -24,6 +25,7 @@ class Watched:
         self.ended_at = 0.0
         self.step_times: list[float] = []  # when each training step ended
         self.oom_at: float | None = None
+        self.oom_of: Channel | None = None  # what ran out
         self.gpus: dict[str, int] = {}  # "node/gpu" -> usable bytes
         self.readings: dict[str, list[tuple[float, int]]] = {}
         self._with_readings = with_readings
@@ -51,8 +53,9 @@ class Watched:
 
     def _see_event(self, event: wire.Event, at: float) -> None:
         body = event.body
-        if isinstance(body, _OUT_OF_MEMORY) and self.oom_at is None:
-            self.oom_at = at
+        channel = _OUT_OF_MEMORY.get(type(body))
+        if channel is not None and self.oom_at is None:
+            self.oom_at, self.oom_of = at, channel
         if isinstance(body, wire.Step) and not body.validation_only:
             last = self._last_steps.get(event.run)
             self._last_steps[event.run] = (body.step, at)

@@ -1,10 +1,10 @@
 """From what was said to how good it was. Pure.
 
 Definitions
-    warning      an alert that is a warning or critical when last heard of, of a rule with any condition but `event`:
-                 that it has happened is no warning
-    stays up     open when the memory ran out; or it ended and the same rule fired again on the same subject within
-                 AGAIN_STEPS steps (AGAIN_SECONDS where no step is known), until the memory ran out
+    warning      an alert that is a warning or critical when last heard of, of a rule that predicts that a memory will
+                 run full (Rule.predicts): that it has happened, or that a rollout is slow, is none
+    stays up     open when the memory that it is about ran out; or it ended and the same rule fired again on the same
+                 subject within AGAIN_STEPS steps (AGAIN_SECONDS where no step is known), until then
     lead         from when the first warning that stays up fired until the memory ran out
     warned       a lead of at least one step; of LEAD_SECONDS_MIN where no step is known
     false alarm  a warning in an input that never ran out of memory
@@ -21,7 +21,7 @@ import msgspec
 from oomwatch import wire
 from oomwatch.backtest.drive import Driven, Watched
 from oomwatch.backtest.result import AlertResult, InputResult, RuleScore, Spread, Summary
-from oomwatch.core.conditions.event import EventSeen
+from oomwatch.core.records import Channel
 from oomwatch.core.rule import RuleSet
 from oomwatch.wording import put_into_words
 
@@ -38,7 +38,11 @@ class _Alert(NamedTuple):
     fired: wire.Transition
     last: wire.Transition
     ended_at: float | None
-    warns: bool
+    warns_of: Channel | None  # which memory it is about; None: it is no warning
+
+    @property
+    def warns(self) -> bool:
+        return self.warns_of is not None
 
 
 def judged(name: str, driven: Driven, rules: RuleSet, notes: Sequence[str] = ()) -> InputResult:
@@ -81,19 +85,15 @@ def _alerts(transitions: Iterable[wire.Transition], rules: RuleSet) -> list[_Ale
     stories: dict[str, list[wire.Transition]] = {}
     for transition in transitions:
         stories.setdefault(transition.id, []).append(transition)
-    events_only = {
-        (rule.alert, rule.severity)
-        for rule in rules.rules
-        if all(isinstance(condition, EventSeen) for condition in rule.when)
-    }
+    predicts = {(rule.alert, rule.severity): rule.predicts for rule in rules.rules}
     alerts = []
     for story in stories.values():
         fired = next((one for one in story if one.state == "firing" and one.change == "state"), None)
         if fired is not None:
             ended = next((one for one in story if one.state == "resolved" and one.change == "state"), None)
             last = _last(story)
-            counts = last.severity in _WARNING and (fired.alert, fired.severity) not in events_only
-            alerts.append(_Alert(fired, last, ended.at if ended else None, counts))
+            channel = predicts.get((fired.alert, fired.severity)) if last.severity in _WARNING else None
+            alerts.append(_Alert(fired, last, ended.at if ended else None, channel))
     return sorted(alerts, key=lambda one: one.fired.at)
 
 
@@ -112,7 +112,7 @@ def _leading(alerts: Sequence[_Alert], watched: Watched) -> list[_Alert]:
     again_seconds = AGAIN_STEPS * _step_seconds(watched) or AGAIN_SECONDS
     leading: list[_Alert] = []
     for one in sorted(alerts, key=lambda alert: alert.fired.at, reverse=True):
-        if not one.warns or one.fired.at >= watched.oom_at:
+        if one.warns_of != watched.oom_of or one.fired.at >= watched.oom_at:
             continue
         is_open = one.ended_at is None or one.ended_at >= watched.oom_at
         if is_open or _fired_again(one, leading, again_seconds):
@@ -124,7 +124,7 @@ def _fired_again(one: _Alert, later: Sequence[_Alert], within_seconds: float) ->
     ended_at = one.ended_at or one.fired.at
     return any(
         other.fired.alert == one.fired.alert
-        and other.fired.labels == one.fired.labels
+        and subject_of(other.fired.labels) == subject_of(one.fired.labels)
         and 0 <= other.fired.at - ended_at <= within_seconds
         for other in later
     )

@@ -65,7 +65,12 @@ def _worth(alert: AlertResult, one: InputResult) -> str:
         return lead_of(alert.lead_s, alert.lead_steps)
     if not alert.warns:
         return "no warning" if alert.severity != "info" else "information"
-    return "false" if one.oom_at_s is None else "ended before"
+    if one.oom_at_s is None:
+        return "false"
+    if alert.started_at_s >= one.oom_at_s:
+        return "came after"
+    ended_before = alert.ended_at_s is not None and alert.ended_at_s < one.oom_at_s
+    return "ended before" if ended_before else "of other memory"
 
 
 def lead_of(lead_s: float | None, lead_steps: int | None) -> str:
