@@ -1,4 +1,7 @@
-"""The memory of the machine, or of the container, that the trainer runs in: where most runs that die of memory die."""
+"""The memory of the machine, or of the container, that the trainer runs in: where most runs that die of memory die.
+
+And the file systems that hold what has no room in it: /dev/shm, and the disk that Ray spills to.
+"""
 
 import os
 import platform
@@ -11,6 +14,7 @@ from pathlib import Path
 from oomwatch import wire
 from oomwatch_agent import cgroup
 from oomwatch_agent.source import Found, Reading, SourceMissingError
+from oomwatch_agent.spill_disk import DiskUse, SpillDisk
 from oomwatch_agent.who.addresses import addresses_of, own_addresses, usable
 from oomwatch_agent.who.processes import Processes
 
@@ -30,8 +34,11 @@ class HostSource:
         root: Path = Path("/"),
         addresses: Callable[[], tuple[str, ...]] = own_addresses,
         clock: Callable[[], float] = time.monotonic,
+        spill_disk: SpillDisk | None = None,
     ) -> None:
         self._root = root
+        self._spill_disk = spill_disk or SpillDisk()
+        self._disk: DiskUse | None = None  # as it was at the last slow read
         self._addresses = addresses
         self._group: cgroup.MemoryGroup | None = None
         self._facts: wire.NodeFacts | None = None
@@ -51,7 +58,7 @@ class HostSource:
         return self._facts
 
     def read(self, *, slow: bool) -> Reading:
-        """One look. A slow one also reads the limits again (they can be changed) and lists the largest processes."""
+        """One look. A slow one also looks at limits (they can be changed) and disk, and lists the largest processes."""
         before = self._facts
         if slow:
             self._facts = self._look()
@@ -61,6 +68,7 @@ class HostSource:
             cgroup_used_bytes=self._group.used_bytes() if self._group else None,
             swap_used_bytes=_difference(memory, "SwapTotal", "SwapFree"),
             shm_used_bytes=self._shm_used_bytes(),
+            disk_used_bytes=self._disk.used_bytes if self._disk else None,
             memory_pressure_some_ratio=self._pressure("some"),
             memory_pressure_full_ratio=self._pressure("full"),
             oom_kill_total=self._kills_of_the_kernel(),
@@ -73,7 +81,7 @@ class HostSource:
         """Nothing is held open."""
 
     def _look(self) -> wire.NodeFacts:
-        memory = self._memory()
+        memory, self._disk = self._memory(), self._spill_disk.look()
         self._group = cgroup.find(self._root, memory.get("MemTotal", 0))
         host = wire.HostFacts(
             memory_total_bytes=memory.get("MemTotal", 0),
@@ -81,6 +89,8 @@ class HostSource:
             memory_limit_source=self._group.version if self._group else None,
             swap_total_bytes=memory.get("SwapTotal"),
             shm_total_bytes=self._shm_total_bytes(),
+            disk_path=self._disk.path[: wire.TEXT_CHARS_MAX] if self._disk else None,
+            disk_total_bytes=self._disk.total_bytes if self._disk else None,
             cpu_count=os.cpu_count(),
             hostname=socket.gethostname(),
             kernel=platform.release(),

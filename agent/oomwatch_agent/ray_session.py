@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
-import psutil
 
 from oomwatch import wire
 from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logsource import Budget, Follower, LogFrom, state_of
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.ray_jobs import Job, JobNames
+from oomwatch_agent.raylets import USUAL_PLACE, raylet_sessions, usual_places
 from oomwatch_agent.run_files import RunFiles
 from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
 from oomwatch_agent.who.roles import role_of
@@ -26,20 +26,8 @@ from oomwatch_agent.who.roles import role_of
 _WORKER = re.compile(r"worker-[0-9a-f]{8,64}-(?P<job>[0-9a-f]{8})-(?P<pid>\d{1,10})\.(?:out|err)$")
 _DAEMONS = ("raylet.out", "raylet.err")  # they tell of workers killed for memory, and of a full disk
 _NO_JOB = "ffffffff"
-_USUAL_PLACE = Path("/tmp/ray")  # noqa: S108 - where Ray puts its sessions
 _MOST_FILES = 2000
 _ALIVE_SECONDS = 3600.0
-
-
-def raylet_sessions() -> Iterator[Path]:
-    """Session folders of the raylets that run on this machine, as far as their command lines may be read."""
-    for process in psutil.process_iter(["name", "cmdline"]):
-        if process.info["name"] == "raylet":
-            yield from (
-                Path(part.partition("=")[2])
-                for part in process.info["cmdline"] or ()
-                if part.startswith("--session_dir=")
-            )
 
 
 class RaySource:
@@ -58,7 +46,7 @@ class RaySource:
         environ: Mapping[str, str] = os.environ,
         sessions: Callable[[], Iterable[Path]] = raylet_sessions,
         clock: Callable[[], float] = time.time,
-        usual_place: Path = _USUAL_PLACE,
+        usual_place: Path = USUAL_PLACE,
         most_files: int = _MOST_FILES,
         own: OwnPatterns | None = None,
         run_files: RunFiles | None = None,
@@ -136,18 +124,14 @@ class RaySource:
 
     def _folders(self) -> list[Path]:
         """The folders with logs, each once, however many names lead to it."""
-        if self._mode != "auto":
-            candidates = [Path(self._mode)]
-        else:
-            candidates = [*self._sessions(), *(place for place in self._usual_places() if self._is_alive(place))]
+        auto = self._mode == "auto"
+        candidates = [*self._sessions(), *self._usual_sessions()] if auto else [Path(self._mode)]
         found = (logs for candidate in candidates if (logs := logs_folder(candidate)) is not None)
         return list(dict.fromkeys(found))
 
-    def _usual_places(self) -> Iterator[Path]:
-        given = self._environ.get("RAY_TMPDIR")
-        if given:
-            yield Path(given) / "ray" / "session_latest"
-        yield self._usual_place / "session_latest"
+    def _usual_sessions(self) -> Iterator[Path]:
+        latest = (place / "session_latest" for place in usual_places(self._environ, self._usual_place))
+        return (session for session in latest if self._is_alive(session))
 
     def _is_alive(self, session: Path) -> bool:
         """Whether anything was written there lately: a machine keeps the folders of sessions that ended long ago.

@@ -18,6 +18,11 @@ CARD_RESERVED_GIB = 551 / 1024
 CARD_USABLE_GIB = CARD_TOTAL_GIB - CARD_RESERVED_GIB
 HOST_TOTAL_GIB = 1007.0
 HOST_IDLE_GIB = 38.0
+SHM_TOTAL_GIB = 64.0
+SPILL_FOLDER = "/tmp/ray"  # noqa: S108 - a name that is shown, not a path to write to
+DISK_TOTAL_GIB, DISK_IDLE_GIB = 3576.0, 1210.0
+SHM_GIB = 11.5  # the object store's share of a run: batches on their way from rollout to update
+SPILLED_GIB = 24.0  # of earlier steps, that Ray has moved out of it
 RAY_KILLS_AT = 0.95  # share of the host's memory; Ray's own default
 MAX_RESPONSE_TOKENS = 4096
 USUAL_TOKENS = 620
@@ -120,6 +125,8 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     utilization: float
     wiggle_gib: float
     host_gib: float  # that the run takes
+    shm_gib: float
+    spilled_gib: float
     tokens: float  # of the step's mean response
     finished: StepNumbers | None = None  # the step is done when this moment ends
     ending: Ending | None = None  # the run dies in this moment
@@ -193,6 +200,8 @@ def _draft(
         wiggle_gib=phase.wiggle_gib,
         tokens=tokens,
         host_gib=0.0 if phase.name == "down" else story.host_gib + story.host_growth_gib * step,
+        shm_gib=0.0 if phase.name == "down" else SHM_GIB * (0.4 if phase.name == "gen" else 1.0),
+        spilled_gib=SPILLED_GIB * min(1.0, step / 4),
     )
 
 

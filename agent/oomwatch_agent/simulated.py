@@ -11,8 +11,12 @@ from oomwatch_agent.scenario import (
     CARD_RESERVED_GIB,
     CARD_TOTAL_GIB,
     DEMO,
+    DISK_IDLE_GIB,
+    DISK_TOTAL_GIB,
     HOST_IDLE_GIB,
     HOST_TOTAL_GIB,
+    SHM_TOTAL_GIB,
+    SPILL_FOLDER,
     STORIES,
     Story,
     moments,
@@ -56,7 +60,13 @@ class SimulatedSource:
         return wire.NodeFacts(
             gpus=tuple(_gpu_facts(gpu) for gpu in range(self._gpu_count)),
             host=wire.HostFacts(
-                memory_total_bytes=_bytes(HOST_TOTAL_GIB), swap_total_bytes=0, cpu_count=128, hostname="simulated"
+                memory_total_bytes=_bytes(HOST_TOTAL_GIB),
+                swap_total_bytes=0,
+                shm_total_bytes=_bytes(SHM_TOTAL_GIB),
+                disk_path=SPILL_FOLDER,
+                disk_total_bytes=_bytes(DISK_TOTAL_GIB),
+                cpu_count=128,
+                hostname="simulated",
             ),
             sources=(wire.SourceFacts(name=self.name, state="ok", detail=f"simulation: {self._label}"),),
         )
@@ -208,6 +218,8 @@ def _host_sample(runs: list[_Run], *, slow: bool) -> wire.HostSample:
     return wire.HostSample(
         memory_used_bytes=_bytes(used),
         swap_used_bytes=0,
+        shm_used_bytes=_bytes(sum(run.moment.shm_gib for run in runs)),
+        disk_used_bytes=_bytes(DISK_IDLE_GIB + sum(run.moment.spilled_gib for run in runs)),
         oom_kill_total=0,
         memory_pressure_some_ratio=0.0,
         processes=tuple(sorted(processes, key=lambda process: -process.rss_bytes)) if processes is not None else None,

@@ -281,6 +281,9 @@ class Step(_Body, frozen=True, kw_only=True, tag="step"):
     response_clip_ratio: Ratio | None = None
     rollout_ms_per_token: Annotated[float, Meta(ge=0)] | None = None
     tokens_total: Annotated[float, Meta(ge=0)] | None = None
+    preemptions_mean: Annotated[float, Meta(ge=0)] | None = (
+        None  # a sequence was put back for want of KV cache so often
+    )
     validation_only: bool = False  # no training happened in it (verl's step:0 with validation figures)
 
 

@@ -10,6 +10,7 @@ import pytest
 from oomwatch import wire
 from oomwatch_agent.host import HostSource
 from oomwatch_agent.source import Found, Reading, SourceMissingError
+from oomwatch_agent.spill_disk import SpillDisk
 
 GIB = 1024**3
 PAGE_BYTES = resource.getpagesize()
@@ -67,8 +68,13 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
+def no_disk() -> SpillDisk:
+    """Of this machine's own Ray nothing shall be seen."""
+    return SpillDisk(sessions=list, places=list)
+
+
 def opened(machine: Machine) -> HostSource:
-    source = HostSource(root=machine.root)
+    source = HostSource(root=machine.root, spill_disk=no_disk())
     source.open()
     return source
 
@@ -79,7 +85,7 @@ def host(reading: Reading) -> wire.HostSample:
 
 
 def host_facts(machine: Machine) -> wire.HostFacts:
-    facts = HostSource(root=machine.root).open().host
+    facts = HostSource(root=machine.root, spill_disk=no_disk()).open().host
     assert facts is not None
     return facts
 
@@ -118,6 +124,22 @@ def test_shared_memory_is_read_where_it_is_mounted(machine: Machine) -> None:
     assert host(opened(machine).read(slow=False)).shm_used_bytes is not None
 
 
+def test_the_disk_that_ray_spills_to_is_read_with_the_limits(machine: Machine) -> None:
+    blocks = [400]
+
+    def usage(_folder: Path) -> os.statvfs_result:
+        return os.statvfs_result((4096, 4096, 1000, blocks[0], blocks[0], 0, 0, 0, 0, 255))
+
+    disk = SpillDisk(sessions=list, places=lambda: [Path("/x/ray")], usage=usage)
+    source = HostSource(root=machine.root, spill_disk=disk)
+    facts = source.open().host
+    assert facts is not None
+    assert (facts.disk_path, facts.disk_total_bytes) == ("/x/ray", 4_096_000)
+    blocks[0] = 300
+    assert host(source.read(slow=False)).disk_used_bytes == 600 * 4096
+    assert host(source.read(slow=True)).disk_used_bytes == 700 * 4096
+
+
 def test_what_a_kernel_does_not_tell_is_none(machine: Machine) -> None:
     (machine.root / "proc/pressure/memory").unlink()
     (machine.root / "proc/vmstat").unlink()
@@ -128,11 +150,11 @@ def test_what_a_kernel_does_not_tell_is_none(machine: Machine) -> None:
 
 def test_without_proc_the_source_is_missing(tmp_path: Path) -> None:
     with pytest.raises(SourceMissingError, match="meminfo"):
-        HostSource(root=tmp_path).open()
+        HostSource(root=tmp_path, spill_disk=no_disk()).open()
 
 
 def test_the_facts_name_the_addresses_that_others_know_the_node_by(machine: Machine) -> None:
-    facts = HostSource(root=machine.root, addresses=lambda: ("192.0.2.7",)).open().host
+    facts = HostSource(root=machine.root, spill_disk=no_disk(), addresses=lambda: ("192.0.2.7",)).open().host
     assert facts is not None
     assert facts.addresses == ("192.0.2.7",)
 
@@ -144,7 +166,7 @@ def test_the_address_of_a_container_with_a_large_process_is_one_of_the_nodes(mac
     machine.process(78, pages=9000, command="of this machine itself")
     machine.write("proc/78/net/fib_trie", "     |-- 10.0.0.9\n        /32 host LOCAL\n")
     machine.write("proc/77/net/fib_trie", "     |-- 10.244.1.7\n        /32 host LOCAL\n")
-    source = HostSource(root=machine.root, addresses=lambda: ("192.0.2.7",), clock=lambda: now[0])
+    source = HostSource(root=machine.root, spill_disk=no_disk(), addresses=lambda: ("192.0.2.7",), clock=lambda: now[0])
     source.open()
     source.read(slow=True)
     facts = source.read(slow=True).facts

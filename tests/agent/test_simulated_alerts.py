@@ -17,14 +17,14 @@ NOW = 1_790_000_000.0
 # Scenario -> alert -> when it fires first, in seconds since the start; what is not listed does not fire in ten minutes.
 FIRED: dict[str, dict[str, int]] = {
     "healthy": {},
-    "leak": {"gpu_memory_high": 212, "out_of_memory": 304},
+    "leak": {"memory_forecast": 183, "gpu_memory_high": 212, "out_of_memory": 304},
     "sleep-residue": {"out_of_memory": 135, "gpu_memory_high": 405},
     "slow-rollout": {"rollout_time_jump": 183},
-    "length-growth": {},
+    "length-growth": {"memory_forecast": 366},
     "oom": {"out_of_memory": 104},
-    "host-leak": {"host_memory_high": 405, "out_of_memory": 448},
+    "host-leak": {"host_memory_high": 405, "host_memory_forecast": 423, "out_of_memory": 448},
     "reshard-storm": {"reshard_storm": 120},
-    "demo": {"gpu_memory_high": 72, "out_of_memory": 141},
+    "demo": {"gpu_memory_high": 72, "memory_forecast": 140, "out_of_memory": 141},
 }
 
 
@@ -69,9 +69,10 @@ def test_in_ten_minutes_a_scenario_raises_its_own_alerts_and_no_other(scenario: 
     assert fired == {alert: pytest.approx(second, abs=3) for alert, second in FIRED[scenario].items()}
 
 
-def test_growing_responses_end_in_a_warning_of_a_full_card_and_of_what_torch_keeps() -> None:
+def test_growing_responses_end_in_warnings_of_a_full_card_of_what_torch_keeps_and_of_slow_engines() -> None:
     fired = {one.alert for _, one in _transitions("length-growth", 900) if one.state == "firing"}
-    assert fired == {"gpu_memory_high", "torch_reserved_high"}
+    device = {"memory_forecast", "allocator_retries", "gpu_memory_high", "torch_reserved_high"}
+    assert fired == device | {"kv_cache_pressure"}
 
 
 def test_the_demo_warns_of_the_crowded_run_alone_and_within_a_minute_and_a_half() -> None:

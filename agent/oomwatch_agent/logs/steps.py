@@ -45,6 +45,7 @@ def step_from(step: int, metrics: Mapping[str, object]) -> wire.Step | None:
         response_clip_ratio=values.positive("response_length/clip_ratio", at_most=1e6),
         rollout_ms_per_token=values.positive("timing_per_token_ms/gen"),
         tokens_total=values.positive("perf/total_num_tokens"),
+        preemptions_mean=values.positive("timing_s/agent_loop/num_preempted/mean"),
         validation_only=_is_validation_only(metrics),
     )
 

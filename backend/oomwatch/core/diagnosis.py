@@ -29,6 +29,8 @@ TOPICS: dict[str, Topic] = {
     "host_memory_ratio": "host",
     "host_oom": "host",
     "host_forecast": "host",
+    "host_disk_ratio": "disk",
+    "host_shm_ratio": "disk",
     "disk_forecast": "disk",
     "disk_full": "disk",
     "shm_small": "disk",

@@ -13,10 +13,12 @@ from oomwatch.core.allocator import Allocator, believed_ratio
 from oomwatch.core.blocks import BlockWindow
 from oomwatch.core.coverage import Sights
 from oomwatch.core.gpusteps import GpuSteps
+from oomwatch.core.hosthistory import HostHistory
 from oomwatch.core.memo import Memo
 from oomwatch.core.parts import Parts, of_gpu, of_host
 from oomwatch.core.peaks import GpuStep
 from oomwatch.core.phases import Span, Timeline
+from oomwatch.core.preemptions import Preemptions
 from oomwatch.core.steps import StepHistory, StepRecord
 from oomwatch.core.window import PeakWindow, Window
 
@@ -185,10 +187,13 @@ class NodeRecord:
         self.host_at = 0.0
         self.host_processes: tuple[wire.HostProcess, ...] | None = None
         self.parts = Parts()  # of the host
+        self.history = HostHistory()
+        self.memo = Memo()
         self.torch: tuple[wire.TorchSample, ...] = ()
         self.torch_at = 0.0
         self.engines: tuple[wire.EngineSample, ...] = ()
         self.engines_at = 0.0
+        self.preemptions = Preemptions()
         self.runs: dict[str, float] = {}  # run -> time of its last event here
         self.notable: deque[Notable] = deque(maxlen=NOTABLE_KEPT)
         self.greet(hello, now)
@@ -221,9 +226,11 @@ class NodeRecord:
         self.subjects = (self.subject, *(gpu.subject for gpu in self.gpus.values()))
 
     def observe(self, sample: wire.Sample) -> bool:
-        """Take the readings in. True: with them, a block of readings of some GPU is complete."""
+        """Take the readings in. True: with them, a block of readings of some GPU or of the host is complete."""
         known = [(record, gpu) for gpu in sample.gpus if (record := self.gpus.get(gpu.gpu)) is not None]
         closed = [record.observe(gpu, sample.at) for record, gpu in known]
+        if sample.host is not None:
+            closed.append(self.history.observe(sample.host, sample.at))
         if sample.host is not None and sample.at >= self.host_at:
             self.host, self.host_at = sample.host, sample.at
             if sample.host.processes is not None:
@@ -233,14 +240,17 @@ class NodeRecord:
             self.torch, self.torch_at = sample.torch, sample.at
         if sample.engines:
             self.engines, self.engines_at = sample.engines, sample.at
+            self.preemptions.observe(sample.engines, sample.at)
         return any(closed)
 
     def shift(self, seconds: float) -> None:
         """The server's clock was set by so much, and with it all times that it keeps."""
         self.heard_at += seconds
         self.host_at += seconds
+        self.history.shift(seconds)
         self.torch_at += seconds
         self.engines_at += seconds
+        self.preemptions.shift(seconds)
         self.runs = {run: at + seconds for run, at in self.runs.items()}
         self.notable = _moved(self.notable, seconds)
         for gpu in self.gpus.values():

@@ -18,6 +18,7 @@ from oomwatch.core.window import Window
 # A reading counts for three intervals, and for five seconds at least: one lost sample is no loss of sight.
 STALE_INTERVALS = 3
 STALE_SECONDS_MIN = 5.0
+SHM_PATH = "/dev/shm"  # noqa: S108 - a name for people, not a path to write to
 
 
 class Peaks(NamedTuple):
@@ -188,7 +189,24 @@ def _host_shm_facts(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
     used_bytes = node.host.shm_used_bytes if node and node.host else None
     if facts is None or facts.shm_total_bytes is None or used_bytes is None:
         return {}
-    return {"used_bytes": used_bytes, "limit_bytes": facts.shm_total_bytes}
+    return {"path": SHM_PATH, "used_bytes": used_bytes, "limit_bytes": facts.shm_total_bytes}
+
+
+def _host_disk_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
+    found = _fresh_host(fleet, subject, now)
+    if found is None:
+        return None
+    used_bytes, total_bytes = found[0].disk_used_bytes, found[1].disk_total_bytes
+    return None if used_bytes is None or not total_bytes else used_bytes / total_bytes
+
+
+def _host_disk_facts(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+    node = fleet.nodes.get(subject.name)
+    facts = node.hello.facts.host if node else None
+    used_bytes = node.host.disk_used_bytes if node and node.host else None
+    if facts is None or facts.disk_total_bytes is None or facts.disk_path is None or used_bytes is None:
+        return {}
+    return {"path": facts.disk_path, "used_bytes": used_bytes, "limit_bytes": facts.disk_total_bytes}
 
 
 def _agent_silent_seconds(fleet: Fleet, subject: Subject, now: float) -> float | None:
@@ -294,9 +312,18 @@ SIGNALS: dict[str, Signal] = {
         "use of /dev/shm",
         _host_shm_ratio,
         ("readings",),
-        ("used_bytes", "limit_bytes"),
+        ("path", "used_bytes", "limit_bytes"),
         _host_shm_facts,
         predicts="host",
+    ),
+    "host_disk_ratio": Signal(
+        ("node",),
+        "ratio",
+        "use of the file system that Ray spills to",
+        _host_disk_ratio,
+        ("readings",),
+        ("path", "used_bytes", "limit_bytes"),
+        _host_disk_facts,
     ),
     "agent_silent_seconds": Signal(
         ("node",),

@@ -86,6 +86,16 @@ class StepHistory:
         moved = [record._replace(at=record.at + seconds) for record in self._records]
         self._records = deque(moved, maxlen=STEPS_KEPT)
 
+    def last(self) -> StepRecord | None:
+        """The latest record, whatever it is."""
+        return self._records[-1] if self._records else None
+
+    def usual_ends(self, count: int) -> list[float]:
+        """When the last usual steps of this segment ended that were read live, of the last `count`; oldest first."""
+        latest = itertools.islice(reversed(self._records), count)
+        same = itertools.takewhile(lambda record: record.segment == self._segment, latest)
+        return [record.at for record in same if record.usual and not record.backlog][::-1]
+
     def segment(self) -> list[StepRecord]:
         """The training steps since the last restart, oldest first."""
         return [

@@ -89,6 +89,7 @@ def _host_sample(node: NodeRecord) -> wire.HostSample | None:
         cgroup_used_bytes=host.cgroup_used_bytes,
         swap_used_bytes=host.swap_used_bytes,
         shm_used_bytes=host.shm_used_bytes,
+        disk_used_bytes=host.disk_used_bytes,
         memory_pressure_some_ratio=host.memory_pressure_some_ratio,
         memory_pressure_full_ratio=host.memory_pressure_full_ratio,
         oom_kill_total=host.oom_kill_total,

@@ -121,6 +121,8 @@ const hostFacts = struct({
   memory_limit_source: maybe(text),
   swap_total_bytes: maybe(number),
   shm_total_bytes: maybe(number),
+  disk_path: maybe(text),
+  disk_total_bytes: maybe(number),
   cpu_count: maybe(number),
   hostname: maybe(text),
   kernel: maybe(text),
@@ -171,6 +173,7 @@ const hostSample = struct({
   cgroup_used_bytes: maybe(number),
   swap_used_bytes: maybe(number),
   shm_used_bytes: maybe(number),
+  disk_used_bytes: maybe(number),
   memory_pressure_some_ratio: maybe(number),
   memory_pressure_full_ratio: maybe(number),
   oom_kill_total: maybe(number),
@@ -248,6 +251,7 @@ const step = struct({
   response_clip_ratio: maybe(number),
   rollout_ms_per_token: maybe(number),
   tokens_total: maybe(number),
+  preemptions_mean: maybe(number),
   validation_only: flag,
 });
 /** @typedef {ReturnType<typeof step>} Step */

@@ -8,11 +8,14 @@ held against that afterwards, core/outcome.py) and `judge(fleet, subject, now) -
 
 from typing import TypeAlias
 
+from oomwatch.core.conditions.disk_forecast import DiskForecast
 from oomwatch.core.conditions.event import EventSeen
 from oomwatch.core.conditions.forecast import ForecastOf
 from oomwatch.core.conditions.fragmentation import Fragmentation
+from oomwatch.core.conditions.host_forecast import HostForecast
 from oomwatch.core.conditions.imbalance import Imbalance
 from oomwatch.core.conditions.jump import Jump
+from oomwatch.core.conditions.kv_pressure import KvPressure
 from oomwatch.core.conditions.lengths import Lengths
 from oomwatch.core.conditions.rate import Rate
 from oomwatch.core.conditions.regression import Regression
@@ -29,6 +32,9 @@ Condition: TypeAlias = (
     | Rate
     | EventSeen
     | ForecastOf
+    | HostForecast
+    | DiskForecast
+    | KvPressure
     | WorstCase
     | Residue
     | Retries

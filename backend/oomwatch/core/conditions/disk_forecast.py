@@ -1,0 +1,98 @@
+"""The disk that Ray spills to, or /dev/shm, will be full before long."""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from oomwatch.core.filling import FACTS, Horizon, filling, rhythm_of
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.records import Channel, News, NodeRecord, RunRecord, Scope, Subject
+from oomwatch.core.signals import SHM_PATH, stale_after_seconds
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.units import Duration, Quantity
+
+Disk: TypeAlias = Literal["spill_disk", "shm"]
+UNTIL: dict[Disk, float] = {"spill_disk": 0.95, "shm": 1.0}  # Ray spills no more to a disk that is 95 % full
+
+
+class _Room(NamedTuple):
+    disk: Disk
+    path: str
+    used_bytes: int
+    limit_bytes: int
+
+
+class DiskForecast(
+    Struct, frozen=True, kw_only=True, tag_field="kind", tag="disk_forecast", forbid_unknown_fields=True
+):
+    """{kind: disk_forecast, of: [spill_disk, shm], within: 60m, within_steps: 40}
+
+    What is used of the file system grows, and is expected at `until` (95 % of the disk that Ray spills to, all of
+    /dev/shm) within the time, or within so many steps where those take longer.
+    """
+
+    of: tuple[Disk, ...] = ("spill_disk", "shm")
+    until: Quantity | None = None
+    within: Duration = Duration(3600)
+    within_steps: int = 40
+
+    def __post_init__(self) -> None:
+        if not self.of:
+            raise ValueError("of must name spill_disk, shm or both")
+        if self.until is not None and not 0 < self.until <= 1:
+            raise ValueError(f"until: {self.until:g} is no share; write 95% or 0.95")
+        Horizon(self.within, self.within_steps).check()
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        return ("node",)
+
+    @property
+    def fact_names(self) -> tuple[str, ...]:
+        return (*FACTS, "until_ratio", "path", "used_bytes", "limit_bytes")
+
+    @property
+    def predicts(self) -> Channel | None:
+        return "disk"
+
+    @property
+    def hears(self) -> tuple[News, ...]:
+        return ("blocks", "steps")
+
+    def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
+        node = fleet.nodes.get(subject.name)
+        if node is None or node.host is None or now - node.host_at > stale_after_seconds(node):
+            return UNKNOWN
+        rooms = [room for disk in self.of if (room := _room(node, disk))]
+        if not rooms:
+            return UNKNOWN
+        run = rhythm_of(fleet, subject, now)
+        near_seconds = Horizon(self.within, self.within_steps).seconds_of(fleet, subject)
+        verdicts = [verdict for room in rooms if (verdict := self._verdict(node, run, room, near_seconds, now))]
+        return min(verdicts, key=lambda one: one.value or 0.0, default=INACTIVE)
+
+    def _verdict(
+        self, node: NodeRecord, run: RunRecord | None, room: _Room, near_seconds: float, now: float
+    ) -> Verdict | None:
+        until = self.until or UNTIL[room.disk]
+        forecast = filling(node, run, room.disk, until * room.limit_bytes, now)
+        if forecast is None or forecast.agreed_seconds > near_seconds:
+            return None
+        facts = forecast.facts_at(now) | {
+            "until_ratio": float(until),
+            "path": room.path,
+            "used_bytes": room.used_bytes,
+            "limit_bytes": room.limit_bytes,
+        }
+        return Verdict("active", float(facts["eta_seconds"]), near_seconds, "seconds", facts)
+
+
+def _room(node: NodeRecord, disk: Disk) -> _Room | None:
+    """What is used of a file system, and how large it is; None where either is not told."""
+    host, facts = node.host, node.hello.facts.host
+    if host is None or facts is None:
+        return None
+    shm = disk == "shm"
+    used = host.shm_used_bytes if shm else host.disk_used_bytes
+    total = facts.shm_total_bytes if shm else facts.disk_total_bytes
+    return None if used is None or not total else _Room(disk, SHM_PATH if shm else facts.disk_path or "?", used, total)

@@ -1,0 +1,94 @@
+"""Host memory will reach its limit before long."""
+
+from msgspec import Struct
+
+from oomwatch import wire
+from oomwatch.core.filling import FACTS, Filling, Horizon, filling, rhythm_of
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.hostmemory import HostUse, uses
+from oomwatch.core.records import Channel, News, NodeRecord, RunRecord, Scope, Subject
+from oomwatch.core.signals import stale_after_seconds
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.units import Duration, Quantity
+
+GROWER_SHARE_MIN = 0.2  # of the growth: a process that took less is not the one to name
+
+
+class HostForecast(
+    Struct, frozen=True, kw_only=True, tag_field="kind", tag="host_forecast", forbid_unknown_fields=True
+):
+    """{kind: host_forecast, until: 95%, within: 60m, within_steps: 40}
+
+    The memory in use by the machine, or by the container, grows, and is expected at `until` of the limit within the
+    time, or within so many steps where those take longer. Ray kills workers at 95 %.
+    """
+
+    until: Quantity = Quantity(0.95)
+    within: Duration = Duration(3600)
+    within_steps: int = 40
+
+    def __post_init__(self) -> None:
+        if not 0 < self.until <= 1:
+            raise ValueError(f"until: {self.until:g} is no share; write 95% or 0.95")
+        Horizon(self.within, self.within_steps).check()
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        return ("node",)
+
+    @property
+    def fact_names(self) -> tuple[str, ...]:
+        return (
+            *FACTS,
+            "until_ratio",
+            "used_bytes",
+            "limit_bytes",
+            "limited_by",
+            "process",
+            "pid",
+            "process_growth_bytes",
+        )
+
+    @property
+    def predicts(self) -> Channel | None:
+        return "host"
+
+    @property
+    def hears(self) -> tuple[News, ...]:
+        return ("blocks", "steps")
+
+    def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
+        node = fleet.nodes.get(subject.name)
+        host = node.hello.facts.host if node else None
+        if node is None or host is None or node.host is None or now - node.host_at > stale_after_seconds(node):
+            return UNKNOWN
+        run = rhythm_of(fleet, subject, now)
+        found = [(one, use) for use in uses(node.host, host) if (one := self._filling(node, run, use, now))]
+        if not found:
+            return INACTIVE
+        forecast, use = min(found, key=lambda pair: pair[0].agreed_seconds)
+        near_seconds = Horizon(self.within, self.within_steps).seconds_of(fleet, subject)
+        if forecast.agreed_seconds > near_seconds:
+            return INACTIVE
+        facts = forecast.facts_at(now) | self._use(use) | _grower(node, forecast)
+        return Verdict("active", float(facts["eta_seconds"]), near_seconds, "seconds", facts)
+
+    def _filling(self, node: NodeRecord, run: RunRecord | None, use: HostUse, now: float) -> Filling | None:
+        return filling(node, run, use.limited_by, self.until * use.limit_bytes, now)
+
+    def _use(self, use: HostUse) -> dict[str, wire.Fact]:
+        return {
+            "until_ratio": float(self.until),
+            "used_bytes": use.used_bytes,
+            "limit_bytes": use.limit_bytes,
+            "limited_by": use.limited_by,
+        }
+
+
+def _grower(node: NodeRecord, forecast: Filling) -> dict[str, wire.Fact]:
+    """The process that took most of the growth, where its part is worth naming."""
+    grower = node.history.grower(forecast.since, forecast.until)
+    growth_bytes = forecast.growth_bytes_per_hour * (forecast.until - forecast.since) / 3600
+    if grower is None or grower.growth_bytes < GROWER_SHARE_MIN * growth_bytes:
+        return {}
+    return {"process": grower.name, "pid": grower.pid, "process_growth_bytes": round(grower.growth_bytes)}

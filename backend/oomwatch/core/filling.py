@@ -1,0 +1,145 @@
+"""When will something on a node be full: its memory, the disk that Ray spills to, /dev/shm.
+
+The unit of time is the training step, or several of them where they are very short; on a node whose run tells of no
+steps it is five minutes.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from oomwatch import wire
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.growth import LONG, growth, is_undone
+from oomwatch.core.hosthistory import FINE_SECONDS, KEPT_SECONDS, SPAN_SECONDS, Peaks, Place, Span
+from oomwatch.core.records import NodeRecord, RunRecord, Subject
+
+UNIT_SECONDS_MIN = 2 * FINE_SECONDS
+CURRENT_UNITS = 3  # steps that do not come for so many of them, and ten minutes, are no measure of time any more
+CURRENT_SECONDS_MIN = 600.0
+UNITS_KEPT = 4 * LONG
+STEPS_MAX = 2 * UNITS_KEPT  # that are looked at, however short they are
+HELD_UNITS = 10  # so long it is believed that no unit has confirmed
+
+FACTS = ("eta_seconds", "eta_steps", "level_bytes", "growth_bytes_per_hour")
+
+
+class Units(NamedTuple):
+    """How a node's time is cut: the bounds of the spans, oldest first."""
+
+    bounds: tuple[float, ...]
+    unit_seconds: float
+    step_seconds: float | None  # None: no steps are told
+
+
+class Filling(NamedTuple):
+    """A growth that is believed, and where it leads."""
+
+    eta_seconds: float  # from `until` on
+    agreed_seconds: float  # the later of what its last unit said and what the one before that said
+    step_seconds: float | None  # None: no steps are told
+    growth_bytes_per_hour: float
+    level_bytes: float  # what is used at the peaks, spikes of some steps included
+    since: float  # over which time it was seen
+    until: float  # the end of the last unit that confirmed it
+
+    def facts_at(self, now: float) -> dict[str, wire.Fact]:
+        """FACTS, as far as they are known."""
+        eta_seconds = max(0.0, self.eta_seconds - max(0.0, now - self.until))
+        facts: dict[str, wire.Fact] = {
+            "eta_seconds": eta_seconds,
+            "level_bytes": round(self.level_bytes),
+            "growth_bytes_per_hour": round(self.growth_bytes_per_hour),
+        }
+        return facts | ({"eta_steps": round(eta_seconds / self.step_seconds)} if self.step_seconds else {})
+
+
+class Horizon(NamedTuple):
+    """How far a rule looks ahead: a time, or so many steps of the node's run where those take longer."""
+
+    seconds: float
+    steps: int
+
+    def check(self) -> None:
+        """Raises ValueError where nothing can be so near."""
+        if self.seconds <= 0 or self.steps < 0:
+            raise ValueError("within must be longer than 0s, and within_steps cannot be negative")
+
+    def seconds_of(self, fleet: Fleet, subject: Subject) -> float:
+        return max(self.seconds, self.steps * fleet.rhythm_seconds(subject))
+
+
+def rhythm_of(fleet: Fleet, subject: Subject, now: float) -> RunRecord | None:
+    """The run whose steps measure the time of a node; None where there is none, or it tells of none any more."""
+    run = fleet.runs.get(fleet.run_of(subject) or "")
+    rhythm = run.steps.rhythm_seconds() if run else None
+    last = run.steps.last() if run else None
+    if run is None or rhythm is None or last is None or not rhythm > 0:
+        return None
+    return run if now - last.at <= max(CURRENT_UNITS * rhythm, CURRENT_SECONDS_MIN) else None
+
+
+def stamp(run: RunRecord | None, now: float) -> float:
+    """Changes whenever there is another unit to judge: when the last one ended."""
+    last = run.steps.last() if run else None
+    return last.at if last else now // SPAN_SECONDS * SPAN_SECONDS
+
+
+def units(run: RunRecord | None, now: float) -> Units:
+    """The spans to compare, up to `now`; those before a restart of the run, and those that warmed it up, left out."""
+    if run is None:
+        number = int(now // SPAN_SECONDS)
+        bounds = tuple(SPAN_SECONDS * earlier for earlier in range(number - UNITS_KEPT, number + 1))
+        return Units(bounds, SPAN_SECONDS, None)
+    oldest = now - KEPT_SECONDS + SPAN_SECONDS
+    ends = [at for at in run.steps.usual_ends(STEPS_MAX) if oldest <= at <= now]
+    bounds = _apart(ends)[-UNITS_KEPT - 1 :]
+    unit_seconds = (bounds[-1] - bounds[0]) / (len(bounds) - 1) if len(bounds) > 1 else UNIT_SECONDS_MIN
+    return Units(bounds, unit_seconds, run.steps.rhythm_seconds())
+
+
+def filling(node: NodeRecord, run: RunRecord | None, place: Place, full_bytes: float, now: float) -> Filling | None:
+    """How a place of a node fills up to so many bytes; None where it does not. Worked out once a unit.
+
+    What was believed once holds for some units more, unless it is undone: among noise not every unit confirms it.
+    """
+    peaks = node.history.of(place)
+    if peaks is None:
+        return None
+    key = ("filling", place, full_bytes)
+    ended = stamp(run, now)
+    cut = node.memo.once("units", ended, lambda: units(run, now))
+    return node.memo.once(key, ended, lambda: _anew(peaks, cut, full_bytes, node.memo.last(key)))
+
+
+def _anew(peaks: Peaks, cut: Units, full_bytes: float, last: object) -> Filling | None:
+    spans = list(pairwise(cut.bounds))
+    values = peaks.each(spans)
+    found = growth(values, full_bytes)
+    if found is None:
+        return _held(last, spans, values) if isinstance(last, Filling) else None
+    return Filling(
+        eta_seconds=found.left * cut.unit_seconds,
+        agreed_seconds=found.agreed * cut.unit_seconds,
+        step_seconds=cut.step_seconds,
+        growth_bytes_per_hour=found.slope * 3600 / cut.unit_seconds,
+        level_bytes=found.level,
+        since=spans[-min(found.peaks, len(spans))][0],
+        until=cut.bounds[-1],
+    )
+
+
+def _held(last: Filling, spans: Sequence[Span], peaks: Sequence[float]) -> Filling | None:
+    """What was believed some units ago, if it still is."""
+    if is_undone(peaks) or last.until < spans[-min(HELD_UNITS, len(spans))][0]:
+        return None
+    return last
+
+
+def _apart(times: Sequence[float]) -> tuple[float, ...]:
+    """The times, without those too soon after the one before."""
+    kept = [*times[:1]]
+    for at in times:
+        if at - kept[-1] >= UNIT_SECONDS_MIN:
+            kept.append(at)
+    return tuple(kept)

@@ -1,0 +1,192 @@
+"""What a node's memory and disks did over the last hours: peaks in slices of time, and whose memory grew.
+
+Kept as small arrays of single precision (good to 128 KiB at 2 TiB), so that a node costs some fifty kilobytes.
+"""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from oomwatch import wire
+
+FINE_SECONDS, FINE_KEPT_SECONDS = 10.0, 10800.0  # fine enough to tell the steps of a fast run apart
+COARSE_SECONDS, KEPT_SECONDS = 60.0, 86400.0  # long enough for many steps of a slow one
+COARSE_FROM_SECONDS = 90.0  # spans as long hold the middle of a coarse slice
+SPAN_SECONDS = 300.0  # as long as most steps take: the unit of time where none is told of
+PROCESS_SECONDS, PROCESS_KEPT_SECONDS = 60.0, 21600.0
+PROCESSES_SEEN = 8  # the largest of each list
+PROCESSES_KEPT = 24  # of all lists, those that were seen last
+NO_READING = -1.0
+
+# What can fill up: the machine's memory, the container's, the file system that Ray spills to, /dev/shm.
+Place: TypeAlias = Literal["machine", "container", "spill_disk", "shm"]
+
+
+Span: TypeAlias = tuple[float, float]  # start and end, Unix seconds
+
+
+class PeakRing:
+    """The highest value in each slice of the last `kept_seconds`. A late reading goes where it belongs."""
+
+    __slots__ = ("_last", "_peaks", "_shifted_seconds", "_slice_seconds")
+
+    def __init__(self, slice_seconds: float, kept_seconds: float) -> None:
+        self._slice_seconds = slice_seconds
+        self._peaks = array("f", [NO_READING]) * int(kept_seconds / slice_seconds)
+        self._last: int | None = None  # number of the latest slice
+        self._shifted_seconds = 0.0
+
+    def add(self, at: float, value: float) -> None:
+        """Take a reading in, at its Unix seconds."""
+        number, size = self._number(at), len(self._peaks)
+        if self._last is None or number >= self._last + size:
+            self._peaks[:] = array("f", [NO_READING]) * size
+            self._last = number
+        elif number > self._last:
+            for skipped in range(self._last + 1, number + 1):
+                self._peaks[skipped % size] = NO_READING
+            self._last = number
+        elif number <= self._last - size:
+            return
+        place = number % size
+        self._peaks[place] = max(self._peaks[place], value)
+
+    def shift(self, seconds: float) -> None:
+        """The clock that the times are told by was set by so much."""
+        self._shifted_seconds += seconds
+
+    def peak(self, start: float, end: float) -> float | None:
+        """The highest value of the slices whose middle is in [start, end); None where there is no reading."""
+        half = self._slice_seconds / 2
+        return self._highest(self._number(start + half), self._number(end + half))
+
+    def _highest(self, first: int, stop: int) -> float | None:
+        """Of the slices with these numbers, without `stop`."""
+        if self._last is None:
+            return None
+        size = len(self._peaks)
+        first, stop = max(first, self._last - size + 1), min(stop, self._last + 1)
+        if first >= stop:
+            return None
+        low, high = first % size, (stop - 1) % size + 1
+        parts = (self._peaks[low:high],) if low < high else (self._peaks[low:], self._peaks[:high])
+        highest = max(max(part) for part in parts)
+        return highest if highest > NO_READING else None
+
+    def _number(self, at: float) -> int:
+        return int((at - self._shifted_seconds) // self._slice_seconds)
+
+
+class Peaks:
+    """What was used of one place: finely for the last hours, coarsely for a day."""
+
+    __slots__ = ("_coarse", "_fine", "_known")
+
+    def __init__(self) -> None:
+        self._fine = PeakRing(FINE_SECONDS, FINE_KEPT_SECONDS)
+        self._coarse = PeakRing(COARSE_SECONDS, KEPT_SECONDS)
+        self._known: dict[Span, float] = {}  # of the spans that were asked for last
+
+    def add(self, at: float, value: float) -> None:
+        """Take a reading in, at its Unix seconds."""
+        self._fine.add(at, value)
+        self._coarse.add(at, value)
+
+    def shift(self, seconds: float) -> None:
+        """The clock that the times are told by was set by so much."""
+        self._fine.shift(seconds)
+        self._coarse.shift(seconds)
+        self._known = {}
+
+    def each(self, spans: Sequence[Span]) -> list[float]:
+        """The peak of each span of time that has any, in their order. Spans that are over are looked up once."""
+        known = self._known
+        peaks = {span: known.get(span) or self._peak(span) for span in spans}
+        self._known = {span: peak for span, peak in peaks.items() if peak is not None}
+        return list(self._known.values())
+
+    def _peak(self, span: Span) -> float | None:
+        start, end = span
+        ring = self._coarse if end - start >= COARSE_FROM_SECONDS else self._fine
+        return ring.peak(start, end)
+
+
+class Grower(NamedTuple):
+    """The process that took most of a growth."""
+
+    name: str
+    pid: int
+    growth_bytes: float
+
+
+class _Process(NamedTuple):
+    name: str
+    resident: PeakRing
+
+
+class HostHistory:
+    """One node's. A place that was never read has no peaks."""
+
+    def __init__(self) -> None:
+        self._places: dict[Place, Peaks] = {}
+        self._processes: dict[int, _Process] = {}  # in the order in which they were last seen
+        self._span: int | None = None  # number of the latest
+
+    def of(self, place: Place) -> Peaks | None:
+        return self._places.get(place)
+
+    def observe(self, sample: wire.HostSample, at: float) -> bool:
+        """Take a reading in. True: it is the first of another span of time, and the one before is complete."""
+        self._add("machine", at, sample.memory_used_bytes)
+        self._add("container", at, sample.cgroup_used_bytes)
+        self._add("spill_disk", at, sample.disk_used_bytes)
+        self._add("shm", at, sample.shm_used_bytes)
+        if sample.processes:
+            self._observe_processes(sample.processes, at)
+        span, before = int(at // SPAN_SECONDS), self._span
+        self._span = span if before is None else max(span, before)
+        return before is not None and span > before
+
+    def shift(self, seconds: float) -> None:
+        """The clock that the times are told by was set by so much."""
+        for peaks in self._places.values():
+            peaks.shift(seconds)
+        for process in self._processes.values():
+            process.resident.shift(seconds)
+
+    def grower(self, start: float, end: float) -> Grower | None:
+        """The process whose resident memory grew most between two times; None where none is known to have grown.
+
+        One that came in between counts with all it has: before, it was too small to be listed.
+        """
+        growers = (self._growth(pid, process, start, end) for pid, process in self._processes.items())
+        return max((one for one in growers if one is not None), key=lambda one: one.growth_bytes, default=None)
+
+    def _growth(self, pid: int, process: _Process, start: float, end: float) -> Grower | None:
+        last = process.resident.peak(end - 2 * PROCESS_SECONDS, end + PROCESS_SECONDS)
+        if last is None:
+            return None  # gone, or no longer among the largest
+        first = process.resident.peak(start, start + 2 * PROCESS_SECONDS)
+        growth = last - (first or 0.0)
+        return Grower(process.name, pid, growth) if growth > 0 else None
+
+    def _add(self, place: Place, at: float, value: int | None) -> None:
+        if value is None:
+            return
+        peaks = self._places.get(place)
+        if peaks is None:
+            peaks = self._places[place] = Peaks()
+        peaks.add(at, value)
+
+    def _observe_processes(self, processes: Sequence[wire.HostProcess], at: float) -> None:
+        for process in sorted(processes, key=lambda one: -one.rss_bytes)[:PROCESSES_SEEN]:
+            known = self._processes.pop(process.pid, None)
+            if known is None or known.name != process.name:
+                known = _Process(process.name, PeakRing(PROCESS_SECONDS, PROCESS_KEPT_SECONDS))
+            known.resident.add(at, process.rss_bytes)
+            self._processes[process.pid] = known
+        self._forget(list(self._processes)[:-PROCESSES_KEPT])
+
+    def _forget(self, pids: Iterable[int]) -> None:
+        for pid in pids:
+            del self._processes[pid]
