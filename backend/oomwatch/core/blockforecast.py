@@ -1,9 +1,9 @@
 """When will a GPU be full whose program tells of no training steps? Peaks and floors of five-minute blocks say.
 
 Traffic lifts peaks and leaves floors where they are; work that ends lifts floors and not peaks; a model that is loaded
-lifts both, at once. A leak lifts both, and little by little: so both must rise, over one of several spans of time at
-least, they must still be rising, and a straight line must explain the peaks better than one jump does. Far from the
-capacity that is believed if the line reaches it within the horizon; near it the line may be less straight.
+lifts both, at once. A leak lifts both, little by little. So over one of several spans of time both must rise, must
+still be rising and have left behind what was usual, and a straight line must explain the peaks better than one jump
+does. Far from the capacity that is believed if the line reaches it soon; near it, the line may be less straight.
 
 How often this is wrong, how early it is right and how little that depends on each number here: bench/blocks.py,
 docs/reference/performance.md. Slopes and their interval: H. Theil 1950, P. K. Sen 1968; order: M. G. Kendall 1938.
@@ -19,6 +19,8 @@ from oomwatch.core import trend
 from oomwatch.core.peaks import Block
 
 BLOCK_SECONDS = 300.0
+HISTORY_BLOCKS_MIN = 6  # fewer say nothing of what was usual
+NORMAL_PER_MAD = 1.4826  # standard deviation by median absolute deviation, of what is distributed normally
 SURE_Z = 2.576  # of the slope, an interval of 99 %: neighbouring peaks are alike, so it holds less often than that
 
 
@@ -29,8 +31,8 @@ class Span(NamedTuple):
     blocks: int
 
 
-FAR_SPANS = (Span(6, 2), Span(6, 3), Span(6, 6), Span(12, 6))  # 1 h, 1.5 h, 3 h, 6 h
-NEAR_SPANS = (Span(6, 2), Span(12, 1), Span(12, 2), Span(12, 3), Span(12, 6))
+FAR_SPANS = (Span(6, 2), Span(6, 3), Span(6, 6), Span(12, 6))  # one hour to six
+NEAR_SPANS = (Span(6, 1), Span(6, 2), Span(12, 1), Span(12, 2), Span(12, 3), Span(12, 6))  # half an hour to six
 SPANS = tuple(dict.fromkeys((*FAR_SPANS, *NEAR_SPANS)))
 SLOTS = max(span.points * span.blocks for span in SPANS)  # six hours
 
@@ -39,12 +41,15 @@ class Limits(NamedTuple):
     """What is asked of a rise before it is believed to be a leak."""
 
     horizon_seconds: float = 2700.0
+    near_horizon_seconds: float = 7200.0
     near_ratio: float = 0.9  # of the capacity
     peaks_tau: float = 0.6  # pairs in order less pairs out of order, as a share of all: of twelve points, p < 0.004
     floors_tau: float = 0.3  # floors are of few readings, and rougher
     recent_ratio: float = 0.25  # the slope of the later half, as a share of that of all points
+    growth_ratio: float = 0.05  # of the capacity, over the span
+    usual_deviations: float = 3.0  # so far the level must be from what was usual before the span
     misfit: float = 1.0
-    near_misfit: float = 1.5
+    near_misfit: float = 2.0
 
 
 LIMITS = Limits()
@@ -75,6 +80,7 @@ class _Rise(NamedTuple):
     slopes: Sequence[float]  # bytes a point, of all pairs of peaks, sorted
     common_slope: float  # what peaks and floors both rise by
     misfit: float
+    before: Sequence[float]  # peaks of the blocks before the span
 
     @property
     def slope(self) -> float:
@@ -97,20 +103,21 @@ def forecast(
     """What the closed five-minute blocks of a GPU's used memory, oldest first and up to six hours of them, foretell.
 
     running: the block that has not closed yet, so that a fast leak need not wait. None: no leak, or not surely one, or
-    too little is known: an hour at least, with none of a span's points without a block.
+    too little is known: half an hour at least is needed, and a block for each point of a span.
     """
-    slots = _slots(fives)
+    slots = _slots(fives, running)
     rises = [rise for span in SPANS if (rise := _rise(slots, running, span, limits))]
     believed = [rise for rise in rises if _is_believed(rise, capacity_bytes, limits)]
     return _foretell(min(believed, key=lambda rise: rise.misfit), capacity_bytes) if believed else None
 
 
-def _slots(fives: Sequence[Block]) -> _Envelope:
+def _slots(fives: Sequence[Block], running: Block | None) -> _Envelope:
     """One peak and floor for each five minutes of the last hours, oldest first; infinite where there was no block."""
     peaks, floors = [float("-inf")] * SLOTS, [float("inf")] * SLOTS
+    newest = running.at - BLOCK_SECONDS if running else fives[-1].at if fives else 0.0
     for block in fives[-SLOTS:]:
-        back = round((fives[-1].at - block.at) / BLOCK_SECONDS)
-        if back < SLOTS:
+        back = round((newest - block.at) / BLOCK_SECONDS)
+        if 0 <= back < SLOTS:
             peaks[-1 - back], floors[-1 - back] = block.peak_bytes, block.floor_bytes
     return _Envelope(peaks, floors)
 
@@ -138,16 +145,26 @@ def _rise(slots: _Envelope, running: Block | None, span: Span, limits: Limits) -
     common_slope = min(slope, trend.slope(floors))
     if common_slope <= 0 or trend.slope(later_half) < limits.recent_ratio * slope:
         return None
-    return _Rise(span, peaks, slopes, common_slope, _misfit(peaks))
+    before = [peak for peak in slots.peaks[: SLOTS - span.points * span.blocks] if peak >= 0]
+    return _Rise(span, peaks, slopes, common_slope, _misfit(peaks), before)
 
 
 def _is_believed(rise: _Rise, capacity_bytes: float, limits: Limits) -> bool:
-    if rise.span in NEAR_SPANS and rise.peaks[-1] >= limits.near_ratio * capacity_bytes:
-        return rise.misfit <= limits.near_misfit
-    if rise.span not in FAR_SPANS or rise.misfit > limits.misfit:
+    if rise.slope * rise.span.points < limits.growth_ratio * capacity_bytes:
         return False
-    by_then = max(rise.levels) + rise.common_slope * limits.horizon_seconds / rise.point_seconds
-    return by_then >= capacity_bytes
+    if len(rise.before) >= HISTORY_BLOCKS_MIN and median(rise.levels) < _usual_at_most(rise.before, limits):
+        return False
+    reach_points = (capacity_bytes - max(rise.levels)) / rise.common_slope
+    reach_seconds = reach_points * rise.point_seconds
+    if rise.span in NEAR_SPANS and rise.peaks[-1] >= limits.near_ratio * capacity_bytes:
+        return rise.misfit <= limits.near_misfit and reach_seconds <= limits.near_horizon_seconds
+    return rise.span in FAR_SPANS and rise.misfit <= limits.misfit and reach_seconds <= limits.horizon_seconds
+
+
+def _usual_at_most(peaks: Sequence[float], limits: Limits) -> float:
+    usual = median(peaks)
+    deviation = NORMAL_PER_MAD * median(abs(peak - usual) for peak in peaks)
+    return usual + limits.usual_deviations * deviation
 
 
 def _foretell(rise: _Rise, capacity_bytes: float) -> BlockForecast:
