@@ -31,7 +31,12 @@ from bench.warnings.spec import Spec, Tells
 from oomwatch import wire
 
 COST_MIN, COST_MAX = 0.35, 2.8
-MICRO_SIZES = (1, 2, 4, 8, 16, 32)
+MICRO_SIZES = (1, 2, 4, 8, 16, 32, 64)
+TOKEN_KEYS = {
+    "old_log_prob": f"{ROLLOUT}.log_prob_max_token_len_per_gpu",
+    "ref": f"{REF}.log_prob_max_token_len_per_gpu",
+    "update_actor": f"{ACTOR}.ppo_max_token_len_per_gpu",
+}
 MICRO_KEYS = {
     "old_log_prob": f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu",
     "ref": f"{REF}.log_prob_micro_batch_size_per_gpu",
@@ -80,7 +85,7 @@ class Draft:
     """Drawn from a seed; a scenario changes what it is about, then asks for the spec."""
 
     def __init__(self, scenario: str, seed: int, attempt: int) -> None:
-        self.scenario, self.seed = scenario, seed
+        self.scenario, self.seed, self.attempt = scenario, seed, attempt
         self.dice = dice = Random(f"{seed}/{scenario}/draft/{attempt}")
         self.preset: Preset = pick(dice, PRESETS)
         self.card: Card = pick(dice, CARDS)
@@ -190,10 +195,9 @@ class Draft:
         """Let a phase take so much of the card at the cap, or with lengths of this median. Raises OutOfReachError."""
         wanted = share * self.card.usable_bytes
         best: tuple[float, int, float] | None = None
-        dynamic = self.settings.update_actor.tokens_max is not None and phase not in ("update_critic", "reward")
-        for size in (0,) if dynamic else MICRO_SIZES:
-            if size:
-                self.config[MICRO_KEYS[phase]] = size
+        key, sizes = self._sizes(phase)
+        for size in sizes:
+            self.config[key] = size
             tokens = self.usual(phase, median) if median else self.longest(phase)
             room = wanted - self.fixed_bytes(phase)
             model = self.reward_model if phase == "reward" and self.reward_model else self.preset.model
@@ -204,9 +208,14 @@ class Draft:
                 best = strange, size, cost
         if best is None:
             raise OutOfReachError(f"{self.scenario}: {phase} at {share:.0%}")
-        if best[1]:
-            self.config[MICRO_KEYS[phase]] = best[1]
+        self.config[key] = best[1]
         self.set(costs={**self.nature.costs, phase: best[2]})
+
+    def _sizes(self, phase: str) -> tuple[str, tuple[int, ...]]:
+        """The key that cuts a phase's micro batches, and what it may be."""
+        if self.settings.update_actor.tokens_max is not None and phase in TOKEN_KEYS:
+            return TOKEN_KEYS[phase], tuple(times * self.settings.longest for times in (1, 2, 3, 4, 6, 8, 12, 16))
+        return MICRO_KEYS[phase], MICRO_SIZES
 
     def fill_rollout(self, share: float) -> None:
         """Let the engine's share of the card bring the rollout to so much. Raises OutOfReachError."""
@@ -243,6 +252,7 @@ class Draft:
         return Spec(
             scenario=self.scenario,
             seed=self.seed,
+            attempt=self.attempt,
             family=family,
             cause=cause,
             alike=alike,

@@ -143,14 +143,20 @@ def other_process_arrives(draft: Draft) -> Spec:
     """Somebody starts a program on one of the cards."""
     draft.fill_all(draft.dice.uniform(0.8, 0.93), rollout=draft.dice.uniform(0.8, 0.9))
     onset = draft.dice.randrange(20, 90)
-    draft.set(tenant=Growth(0.0, onset, jump=draft.dice.uniform(0.22, 0.4) * draft.card.usable_bytes))
+    if draft.dice.random() < 0.5:
+        jump, each = draft.dice.uniform(0.22, 0.4), 0.0
+    else:  # it fits at first, and is not done
+        jump, each = draft.dice.uniform(0.04, 0.08), draft.dice.uniform(0.005, 0.02)
+    usable = draft.card.usable_bytes
+    draft.set(tenant=Growth(each * usable, onset, jump=jump * usable))
     return draft.spec("sudden", "other_process", onset=onset)
 
 
 def checkpoint_first(draft: Draft) -> Spec:
-    """The first checkpoint gathers the whole model on rank 0."""
-    draft.config |= {"trainer.save_freq": draft.dice.choice((20, 30, 40))}
+    """Each checkpoint gathers the whole model on rank 0, and one of the first does not fit."""
+    draft.config |= {"trainer.save_freq": draft.dice.choice((10, 20, 30))}
     draft.fill_all(draft.dice.uniform(0.6, 0.85), rollout=draft.dice.uniform(0.6, 0.85))
     room = draft.card.usable_bytes - draft.fixed_bytes("save_checkpoint")
-    draft.set(checkpoint_device=draft.dice.uniform(1.02, 1.2) * room / draft.preset.model.parameters)
+    draft.set(checkpoint_device=draft.dice.uniform(0.85, 1.1) * room / draft.preset.model.parameters)
+    draft.set(checkpoint_noise=0.08)
     return draft.spec("sudden", "checkpoint_spike", onset=draft.number("trainer.save_freq"))

@@ -21,11 +21,12 @@ def tight(draft: Draft) -> Spec:
 
 def packed(draft: Draft) -> Spec:
     """98.5 % of the card exactly at the length cap, which many responses reach."""
-    cap = draft.number("data.max_response_length")
+    cap = max(4096, draft.number("data.max_response_length"))
+    draft.config |= {"data.max_response_length": cap, "data.max_prompt_length": 256}
     usual = cap * draft.dice.uniform(0.8, 2.5)
     draft.lengths(start=usual, end=usual, wobble=0.05)
     draft.fill_all(0.9, rollout=draft.dice.uniform(0.7, 0.9), but=("update_actor",))
-    draft.fill("update_actor", 0.978, median=9 * cap)
+    draft.fill("update_actor", 0.985, median=9 * cap)
     return draft.spec("healthy")
 
 
@@ -37,8 +38,7 @@ def packed_rollout(draft: Draft) -> Spec:
 
 def dynamic(draft: Draft) -> Spec:
     """Batches cut by tokens: the update is as full in every step, and nothing can be longer."""
-    cap = draft.settings.longest
-    draft.config |= {f"{ACTOR}.use_dynamic_bsz": True, f"{ACTOR}.ppo_max_token_len_per_gpu": 2 * cap}
+    draft.config |= {f"{ACTOR}.use_dynamic_bsz": True}
     draft.fill_all(draft.dice.uniform(0.85, 0.96), rollout=draft.dice.uniform(0.6, 0.88))
     return draft.spec("healthy")
 
@@ -62,10 +62,13 @@ def plateau(draft: Draft) -> Spec:
 
 
 def restarts(draft: Draft) -> Spec:
-    """Started again twice, with other peaks after each start."""
+    """Started again twice from a checkpoint, so that steps come again, with other peaks after each start."""
     draft.fill_all(draft.dice.uniform(0.7, 0.92), rollout=draft.dice.uniform(0.6, 0.88))
     first = draft.dice.randrange(25, 80)
-    draft.set(restarts=(first, first + draft.dice.randrange(25, 80)))
+    second = first + draft.dice.randrange(25, 80)
+    back = draft.dice.randrange(2, 12)
+    more = tuple(draft.dice.uniform(-0.02, 0.04) * draft.card.usable_bytes for _ in range(2))
+    draft.set(restarts=((first, back), (second, back)), after_restart=more)
     return draft.spec("healthy")
 
 

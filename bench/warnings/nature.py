@@ -72,6 +72,7 @@ class Nature(NamedTuple):
     tenant: Growth = Growth()  # another program on the card
     tenant_gpu: int = 0
     checkpoint_device: float = 0.0  # whole parameters gathered on rank 0, bytes a parameter
+    checkpoint_noise: float = 0.0  # how differently much of it comes together, as a share (exponential)
     checkpoint_kept: Growth = Growth()  # left by each checkpoint on rank 0 (per checkpoint)
     driver_kept: float = 0.0  # bytes a token and step that the driver holds on to
     driver_kept_from: int = 0
@@ -82,6 +83,7 @@ class Nature(NamedTuple):
     plasma_kept: float = 0.0  # bytes a token and step in Ray's object store
     spill_kept: float = 0.0  # bytes a token and step on the disk
     cache: float = 0.0  # page cache of a checkpoint that counts as used for a while, as a share of the states
-    restarts: tuple[int, ...] = ()  # a healthy run is started again before these steps
+    restarts: tuple[tuple[int, int], ...] = ()  # before which steps a run is started again, and from how many before
+    after_restart: tuple[float, ...] = ()  # what the processes of each further life hold more, bytes
     restart_every: int | None = None  # somebody restarts it from its checkpoints
     retries_at: float = 0.0  # chance a step that a healthy allocator flushes its cache

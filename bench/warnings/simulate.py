@@ -103,6 +103,7 @@ class _Run:
         self._finished: list[Finished] = []
         self._at = 0.0
         self._segment = self._since = 0
+        self._restarts = list(spec.nature.restarts)
         self._moments = False  # Adam makes its states at the first update
         self._synced = False
         self._checkpoints = 0
@@ -126,8 +127,9 @@ class _Run:
 
     def _resumed_at(self, step: int) -> int:
         every = self._nature.restart_every
-        again = step in self._nature.restarts or (every is not None and step > 1 and (step - 1) % every == 0)
-        if not again or self._since == step:
+        if self._restarts and self._restarts[0][0] == step:
+            step -= self._restarts.pop(0)[1]
+        elif every is None or step == 1 or (step - 1) % every or self._since == step:
             return step
         self._segment += 1
         self._since, self._moments, self._checkpoints, self._synced = step, False, 0, False
@@ -139,7 +141,7 @@ class _Run:
 
     def _start(self, step: int, seconds: float) -> None:
         """Processes start, the trainer loads its shards, then the engine its own."""
-        base = self._nature.context_bytes
+        base = self._context()
         levels = tuple(
             (
                 Level(0.0, self._tenant(step, gpu), 0.0, 0.0),
@@ -191,7 +193,8 @@ class _Run:
         )
 
     def _dice(self, topic: str, step: int) -> Random:
-        return Random(f"{self._spec.seed}/{self._spec.scenario}/{topic}/{step}")
+        spec = self._spec
+        return Random(f"{spec.seed}/{spec.scenario}/{spec.attempt}/{topic}/{step}")
 
     def _seconds(self, phase: str, step: int, batch: Batch) -> float:
         each = batch.tokens / self._settings.gpus * self._spec.model.parameters / 7.6e9
@@ -243,7 +246,7 @@ class _Run:
 
     def _levels(self, phase: str, step: int, gpu: int, batch: Batch) -> list[Level]:
         allocator = self._allocators[gpu]
-        others = self._nature.context_bytes + self._tenant(step, gpu) + self._engine_at(phase, step)
+        others = self._context() + self._tenant(step, gpu) + self._engine_at(phase, step)
         extras = [tokens * self._token_bytes(phase) for tokens in self._micro_batches(phase, gpu, batch)]
         base = self._rest() + self._kept(step, gpu) + self._loaded(phase, step, gpu)
         stuck = self._stuck(step)
@@ -277,7 +280,8 @@ class _Run:
                 noise = self._dice("switch", step).expovariate(1.0) * nature.sync_noise
                 loaded += noise * scale * self._spec.card.total_bytes
         if phase == "save_checkpoint" and gpu == 0:
-            loaded += nature.checkpoint_device * self._spec.model.parameters
+            noise = self._dice("checkpoint", step).expovariate(1.0) * nature.checkpoint_noise
+            loaded += nature.checkpoint_device * (1 + noise) * self._spec.model.parameters
         return loaded
 
     def _kept(self, step: int, gpu: int) -> float:
@@ -294,6 +298,10 @@ class _Run:
             return 0.0
         longest = how.tokens_max or how.sequences * self._settings.longest / how.parallel
         return share * longest * self._token_bytes("update_actor")
+
+    def _context(self) -> float:
+        more = (0.0, *self._nature.after_restart)
+        return self._nature.context_bytes + more[min(self._segment, len(more) - 1)]
 
     def _tenant(self, step: int, gpu: int) -> float:
         return self._nature.tenant.at(step) if gpu == self._nature.tenant_gpu else 0.0

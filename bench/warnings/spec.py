@@ -24,6 +24,7 @@ class Tells(NamedTuple):
 class Spec(NamedTuple):
     scenario: str
     seed: int
+    attempt: int  # which draft of the seed it is
     family: str  # one of FAMILIES: how it is meant to end
     cause: str | None  # of wire.CAUSES
     alike: tuple[str, ...]  # causes that are as right

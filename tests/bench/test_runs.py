@@ -44,7 +44,7 @@ def test_a_healthy_run_never_exceeds_its_card(scenario: str) -> None:
     highest = max(peak_of(made, made.story, phase) for phase in ("rollout", "old_log_prob", "update_actor"))
     assert highest <= 1.0
     if scenario == "packed":
-        assert highest > 0.96
+        assert 0.97 < highest < 0.992
 
 
 def test_the_same_seed_tells_the_same_lines() -> None:
@@ -108,6 +108,14 @@ def test_a_leak_fills_the_card_and_a_restart_frees_it() -> None:
     restarted = made.spec._replace(nature=made.spec.nature._replace(restart_every=4))
     assert made.story.ending is not None
     assert simulate(restarted).ending is None
+
+
+def test_a_restart_repeats_steps_in_another_segment() -> None:
+    made = make("restarts", SEED)
+    (at, back), _ = made.spec.nature.restarts
+    told = [(one.segment, one.step) for one in made.story.finished]
+    assert told[at - 2 : at] == [(0, at - 1), (1, at - back)]
+    assert told[-1] == (2, made.spec.steps)
 
 
 def test_what_grows_begins_again_after_a_restart() -> None:
