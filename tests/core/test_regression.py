@@ -6,20 +6,18 @@ from tests.core.story import CARD_BYTES, GIB, Story, shipped
 from oomwatch import wire
 from oomwatch.core.conditions.regression import Regression, changed_keys
 from oomwatch.core.engine import Engine
-from oomwatch.core.past import Levels, Past, PhaseLevel
+from oomwatch.core.past import Levels, Past, PhaseLevel, StepLevel
 
 RULE = Regression()
 OFFLOADED = Told(old_log_prob=7.9)
 HELD = Told(old_log_prob=27.0)
 
 
-def levels(peak_gib: float, floor_gib: float) -> dict[str, PhaseLevel]:
-    return {"ref": PhaseLevel("ref", peak_gib * GIB, floor_gib * GIB)}
-
-
 def holds(good: tuple[float, float], now: tuple[float, float], *, longer: float | None = None, steps: int = 3) -> bool:
-    was = Levels(at=0.0, step=10, phases=tuple(levels(*good).values()))
-    return RULE.holds_for([levels(*now)] * steps, was, CARD_BYTES, longer) is not None
+    """Whether a peak of ref and a floor of the step, in GiB, are a regression."""
+    was = Levels(at=0.0, step=10, phases=(PhaseLevel("ref", good[0] * GIB),), floor_bytes=good[1] * GIB)
+    level = StepLevel({"ref": now[0] * GIB}, now[1] * GIB)
+    return RULE.holds_for([level] * steps, was, CARD_BYTES, longer) is not None
 
 
 def test_the_public_case_is_a_regression() -> None:
@@ -28,9 +26,9 @@ def test_the_public_case_is_a_regression() -> None:
 
 
 def test_five_gib_and_a_third_must_come_together() -> None:
-    assert not holds((40, 10), (45.5, 10))
-    assert not holds((6, 2), (10, 6))
-    assert holds((20, 10), (27, 10))
+    assert not holds((40, 10), (40, 14.5))
+    assert not holds((40, 30), (40, 36))
+    assert holds((40, 10), (40, 15.5))
 
 
 def test_a_fifth_of_the_card_is_enough_where_the_peak_is_high_anyway() -> None:
@@ -39,9 +37,13 @@ def test_a_fifth_of_the_card_is_enough_where_the_peak_is_high_anyway() -> None:
 
 
 def test_a_peak_that_has_grown_no_more_than_the_responses_is_theirs() -> None:
-    assert not holds((20, 10), (27, 10), longer=1.5)
-    assert holds((20, 10), (27, 10), longer=1.1)
+    assert not holds((50, 10), (70, 10), longer=1.5)
+    assert holds((50, 10), (70, 10), longer=1.1)
     assert holds((30, 7.9), (30, 27.0), longer=5.0)  # no floor depends on lengths
+
+
+def test_a_peak_on_a_card_with_room_is_none() -> None:
+    assert not holds((30, 10), (60, 10))
 
 
 def test_the_next_start_of_a_run_is_held_against_the_last() -> None:
@@ -51,7 +53,8 @@ def test_the_next_start_of_a_run_is_held_against_the_last() -> None:
     tell_all(story, 8, lambda _: HELD)
     (fired,) = story.heard
     assert fired.labels == {"run": "r"}
-    assert (fired.facts["phase"], fired.facts["step"]) == ("old_log_prob", 6)
+    assert fired.facts["step"] == 6
+    assert "phase" not in fired.facts
     assert round(float(fired.facts["excess_bytes"]) / GIB, 1) == 19.1
     assert fired.facts["changed_keys"] == "ref.offload: True -> False"
 
@@ -61,6 +64,7 @@ def test_a_start_that_ended_out_of_memory_is_no_measure() -> None:
     tell_all(story, 24, lambda _: OFFLOADED)
     tell_all(story, 24, lambda _: Told(update_actor=78.0))
     assert story.states == ["firing"]  # against the first
+    assert story.heard[0].facts["phase"] == "update_actor"
     story.event(wire.DeviceOom(error="torch.OutOfMemoryError", gpu="0"))
     tell_all(story, 24, lambda _: OFFLOADED)
     assert story.states == ["firing", "resolved"]

@@ -17,7 +17,8 @@ DAY = 86_400.0
 LEVELS = Levels(
     at=START,
     step=40,
-    phases=(PhaseLevel("ref", 30e9, 7.9e9),),
+    phases=(PhaseLevel("ref", 30e9),),
+    floor_bytes=7.9e9,
     length_mean_tokens=812.5,
     config={"trainer.nnodes": 1, "ref.offload": True},
 )

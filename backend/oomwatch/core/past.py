@@ -1,8 +1,8 @@
 """What the memory of a run was when it last went well: the next start under the same name is held against it.
 
-Kept of a run is one small table, of its last usual steps: the peak and the floor of every phase, the highest of its
-GPUs. While it runs the table is made anew every few steps; when it starts again (a resume, or tomorrow's run of the
-same experiment) the last table becomes the measure, unless the run had ended out of memory.
+Kept of a run is one small table of its last usual steps: the peak of every phase and the floor of the step, each of the
+highest GPU. While it runs the table is made anew every few steps; when it starts again (a resume, or tomorrow's run of
+the same experiment) the last table becomes the measure, unless the run had ended out of memory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,11 +19,17 @@ RUNS_KEPT = 1000  # some KiB each
 
 
 class PhaseLevel(NamedTuple):
-    """Median over steps of the highest GPU's peak and of the highest GPU's floor in one phase."""
+    """Median over steps of the highest GPU's peak in one phase."""
 
     phase: str
     peak_bytes: float
-    floor_bytes: float
+
+
+class StepLevel(NamedTuple):
+    """One step on all GPUs: of each phase the highest peak, and the highest of what is left at their lowest."""
+
+    peaks: Mapping[str, float]
+    floor_bytes: float | None
 
 
 class Levels(Struct, frozen=True, kw_only=True):
@@ -32,6 +38,9 @@ class Levels(Struct, frozen=True, kw_only=True):
     at: float
     step: int  # the last of them
     phases: tuple[PhaseLevel, ...]
+    floor_bytes: float | None = (
+        None  # median over steps of the highest GPU's lowest: what is held when all is offloaded
+    )
     length_mean_tokens: float | None = None
     config: dict[str, wire.ConfigValue] = {}
 
@@ -44,20 +53,16 @@ class Past(Struct, frozen=True, kw_only=True):
     good: Levels | None = None
 
 
-def highest(gpus: Iterable[Sequence[GpuStep]]) -> dict[str, PhaseLevel]:
-    """Of one step on several GPUs: by phase, the highest peak and the highest floor.
-
-    `gpus`: of each GPU, that step alone or nothing.
-    """
-    found: dict[str, PhaseLevel] = {}
-    for of_gpu in gpus:
-        for step in of_gpu:
-            for one in step.phases:
-                known = found.get(one.phase)
-                peak = max(one.peak_bytes, known.peak_bytes) if known else one.peak_bytes
-                floor = max(one.floor_bytes, known.floor_bytes) if known else one.floor_bytes
-                found[one.phase] = PhaseLevel(one.phase, peak, floor)
-    return found
+def highest(of_gpus: Iterable[GpuStep]) -> StepLevel:
+    """Of one step, as it was on each of several GPUs."""
+    peaks: dict[str, float] = {}
+    floor: float | None = None
+    for step in of_gpus:
+        for one in step.phases:
+            peaks[one.phase] = max(one.peak_bytes, peaks.get(one.phase, 0.0))
+        if step.floor_bytes is not None:
+            floor = max(step.floor_bytes, floor or 0.0)
+    return StepLevel(peaks, floor)
 
 
 def levels_of(
@@ -78,24 +83,17 @@ def levels_of(
     chosen = [moments[at] for at in sorted(moments)[-steps:]]
     if len(chosen) < steps:
         return None
-    tables = [highest([step] for step in of_step) for of_step in chosen]
+    levels = [highest(of_step) for of_step in chosen]
+    phases = [phase for phase in levels[-1].peaks if all(phase in level.peaks for level in levels)]
+    floors = [level.floor_bytes for level in levels if level.floor_bytes is not None]
     lengths = [step.length_mean_tokens for (step, *_) in chosen if step.length_mean_tokens is not None]
     return Levels(
         at=last.at,
         step=last.step,
-        phases=tuple(_middle([table[phase] for table in tables]) for phase in tables[-1] if _is_in_all(phase, tables)),
+        phases=tuple(PhaseLevel(phase, median(level.peaks[phase] for level in levels)) for phase in phases),
+        floor_bytes=median(floors) if floors else None,
         length_mean_tokens=median(lengths) if lengths else None,
         config=dict(config),
-    )
-
-
-def _is_in_all(phase: str, tables: Sequence[Mapping[str, PhaseLevel]]) -> bool:
-    return all(phase in table for table in tables)
-
-
-def _middle(levels: Sequence[PhaseLevel]) -> PhaseLevel:
-    return PhaseLevel(
-        levels[0].phase, median(one.peak_bytes for one in levels), median(one.floor_bytes for one in levels)
     )
 
 

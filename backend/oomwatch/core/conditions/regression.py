@@ -4,14 +4,14 @@ A public case: 27.0 GB held after offload, against 7.9 GB with the version befor
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held
-from oomwatch.core.past import Levels, PhaseLevel, highest
+from oomwatch.core.past import Levels, StepLevel, highest
 from oomwatch.core.records import Channel, News, RunRecord, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
@@ -21,34 +21,35 @@ CHANGED_KEYS_TOLD = 4
 
 
 class Excess(NamedTuple):
-    phase: str
-    of: Literal["peak", "floor"]
+    phase: str | None  # of a peak; None: the floor of the step
     bytes: float  # the least of the steps compared
     good_bytes: float
     limit_bytes: float
 
 
 class Regression(Struct, frozen=True, kw_only=True, tag_field="kind", tag="regression", forbid_unknown_fields=True):
-    """{kind: regression, steps: 3, by: 5GiB, increase: 30%, of_card: 20%}
+    """{kind: regression, steps: 3, by: 5GiB, increase: 30%, of_card: 20%, peak_above: 80%}
 
-    In each of the last usual steps, a phase's peak or floor on the run's highest GPU is above that of the same run's
-    last start that ended well: by `by` and `increase` together, or by `of_card`. The first is what a floor of some GiB
-    shows (a state that was offloaded and is not), the second a peak that is high anyway. A peak that has grown no more
-    than the responses have is theirs, and is not told.
+    In each of the last usual steps, on the run's fullest GPU, the floor of the step or a phase's peak is above that of
+    the same run's last start that ended well: by `by` and `increase` together, or by `of_card`. The first is what a
+    floor of some GiB shows (a state that was offloaded and is not), the second a peak that is high anyway. A peak that
+    has grown no more than the responses have is theirs, and is not told; nor is one on a card that has room.
     """
 
     steps: int = 3
     by: Quantity = Quantity(5 * GIB)
     increase: Quantity = Quantity(0.3)
     of_card: Quantity = Quantity(0.2)
+    peak_above: Quantity = Quantity(0.8)
 
     def __post_init__(self) -> None:
         if not 1 <= self.steps <= 30:  # noqa: PLR2004 - of the 64 that are kept
             raise ValueError("steps must be from 1 to 30")
         if self.by < 0 or self.increase < 0:
             raise ValueError("by and increase cannot be negative")
-        if not 0 < self.of_card <= 1:
-            raise ValueError("of_card is a share of the card; write for example 20% or 0.2")
+        for name, share in (("of_card", self.of_card), ("peak_above", self.peak_above)):
+            if not 0 < share <= 1:
+                raise ValueError(f"{name} is a share of the card; write for example 20% or 0.2")
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
@@ -70,32 +71,33 @@ class Regression(Struct, frozen=True, kw_only=True, tag_field="kind", tag="regre
         return ("steps",)
 
     def holds_for(
-        self, levels: Sequence[Mapping[str, PhaseLevel]], good: Levels, card_bytes: float, length_ratio: float | None
+        self, levels: Sequence[StepLevel], good: Levels, card_bytes: float, length_ratio: float | None
     ) -> Excess | None:
-        """The largest excess over the good run, in all the steps; `levels` holds the phases of each, oldest first.
+        """The largest excess over the good run, in all the steps; `levels` are those of the steps, oldest first.
 
         `length_ratio`: how long responses are, as a multiple of the good run's, where both are told.
         """
         last = levels[-self.steps :]
         if len(last) < self.steps:
             return None
-        found: list[Excess] = []
+        found = [self._floor(last, good, card_bytes)]
         for was in good.phases:
-            now = [one for table in last if (one := table.get(was.phase)) is not None]
-            if len(now) < self.steps:
-                continue
-            peak, floor = min(one.peak_bytes for one in now), min(one.floor_bytes for one in now)
-            if length_ratio is None or peak > length_ratio * was.peak_bytes:
-                found.append(self._excess(was.phase, "peak", peak, was.peak_bytes, card_bytes))
-            found.append(self._excess(was.phase, "floor", floor, was.floor_bytes, card_bytes))
-        above = [one for one in found if one.bytes > one.limit_bytes]
+            peak = min(level.peaks.get(was.phase, 0.0) for level in last)
+            is_theirs = length_ratio is not None and peak <= length_ratio * was.peak_bytes
+            if peak > self.peak_above * card_bytes and not is_theirs:
+                found.append(self._excess(was.phase, peak, was.peak_bytes, card_bytes))
+        above = [one for one in found if one is not None and one.bytes > one.limit_bytes]
         return max(above, key=lambda one: one.bytes - one.good_bytes, default=None)
 
-    def _excess(
-        self, phase: str, of: Literal["peak", "floor"], now: float, good_bytes: float, card_bytes: float
-    ) -> Excess:
+    def _floor(self, last: Sequence[StepLevel], good: Levels, card_bytes: float) -> Excess | None:
+        floors = [level.floor_bytes for level in last if level.floor_bytes is not None]
+        if good.floor_bytes is None or len(floors) < self.steps:
+            return None
+        return self._excess(None, min(floors), good.floor_bytes, card_bytes)
+
+    def _excess(self, phase: str | None, now: float, good_bytes: float, card_bytes: float) -> Excess:
         margin = min(max(self.by, self.increase * good_bytes), self.of_card * card_bytes)
-        return Excess(phase, of, now, good_bytes, good_bytes + margin)
+        return Excess(phase, now, good_bytes, good_bytes + margin)
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:  # noqa: ARG002 - steps have no age
         run = fleet.runs.get(subject.name)
@@ -112,7 +114,7 @@ class Regression(Struct, frozen=True, kw_only=True, tag_field="kind", tag="regre
         if len(steps) < self.steps:
             return UNKNOWN
         by_gpu = [{step.at: step for step in list(gpu.steps)[-2 * self.steps :]} for gpu in gpus]
-        levels = [highest([of_gpu[step.at]] for of_gpu in by_gpu if step.at in of_gpu) for step in steps]
+        levels = [highest(of_gpu[step.at] for of_gpu in by_gpu if step.at in of_gpu) for step in steps]
         lengths = [length for one in steps if (length := one.step.response_length_mean_tokens) is not None]
         length = sum(lengths) / len(lengths) if lengths else None
         ratio = length / good.length_mean_tokens if length and good.length_mean_tokens else None
@@ -121,12 +123,13 @@ class Regression(Struct, frozen=True, kw_only=True, tag_field="kind", tag="regre
         if excess is None:
             return INACTIVE
         facts: dict[str, wire.Fact] = {
-            "phase": excess.phase,
             "step": steps[-1].step.step,
             "level_bytes": excess.bytes,
             "good_bytes": excess.good_bytes,
             "excess_bytes": excess.bytes - excess.good_bytes,
         }
+        if excess.phase is not None:
+            facts["phase"] = excess.phase
         if excess.good_bytes:
             facts["increase_ratio"] = excess.bytes / excess.good_bytes - 1
         if ratio is not None and length and good.length_mean_tokens:
