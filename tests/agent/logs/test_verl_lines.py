@@ -190,6 +190,12 @@ def test_a_full_step_line_is_normalised() -> None:
     )
 
 
+@pytest.mark.parametrize(("told", "mean"), [("1.25", 1.25), ("0.0", 0.0), ("-1.0", None)])
+def test_how_often_sequences_were_put_back_is_read_where_the_engine_counts_it(told: str, mean: float | None) -> None:
+    line = f"step:3 - timing_s/agent_loop/num_preempted/mean:{told} - timing_s/gen:20.0"
+    assert step(line).preemptions_mean == mean
+
+
 def test_phases_keep_the_order_in_which_they_ran() -> None:
     names = ["save_checkpoint", "update_weights", "gen", "update_actor", "ref"]
     line = "step:1 - " + " - ".join(f"timing_s/{name}:1.0" for name in names)
