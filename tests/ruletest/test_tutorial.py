@@ -46,6 +46,14 @@ def test_every_flag_of_backtest_is_in_the_reference() -> None:
     assert {flag for flag in given if f"`{flag}" not in REFERENCE} == set()
 
 
+def test_every_command_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    commands = re.findall(r"^    ([a-z-]+) ", capsys.readouterr().out, re.MULTILINE)
+    assert {"serve", "backtest", "version"} <= set(commands)
+    assert [name for name in commands if not re.search(rf"`oomwatch {name}[ `]", REFERENCE)] == []
+
+
 def test_the_series_that_the_page_names_exist() -> None:
     section = PAGE.partition("Series are ")[2].partition("A name that is not known")[0]
     named = set(re.findall(r"`([a-z_]+_(?:bytes|ratio|seconds|total|celsius|watts|gib|lost))", section))
