@@ -179,6 +179,13 @@ LIVE_MESSAGES: dict[str, wire.LiveMessage] = {
             ),
         )
     ),
+    "live-alert-with-outcome": wire.AlertChanged(
+        alert=msgspec.structs.replace(
+            ALERT,
+            facts={**ALERT.facts, "incident": "20261130T095326Z-232cd580"},
+            outcome=wire.Outcome(verdict="happened", at=AT, lead_seconds=95.5, lead_steps=2),
+        )
+    ),
     "live-alert-with-causes": wire.AlertChanged(
         alert=msgspec.structs.replace(
             ALERT,

@@ -93,7 +93,7 @@ def _layout(incident: Incident, curves: Sequence[Curve], language: wire.Language
         "margin": {"l": 60, "r": 20, "t": 10, "b": 40},
         "hovermode": "x" if len(curves) <= LEGEND_MAX else "closest",
         "showlegend": len(curves) <= LEGEND_MAX,
-        "legend": {"orientation": "h", "y": -0.2},
+        "legend": {"orientation": "h", "y": -0.3},
         "xaxis": {"title": {"text": say("incident.before", language)}, "zeroline": False},
         "yaxis": {"title": {"text": escape(unit, quote=False)}, "rangemode": "tozero"},
         "shapes": [*_bands(incident), *_limits(incident, curves), _failure()],

@@ -340,6 +340,9 @@ const remedy = struct({
 });
 /** @typedef {ReturnType<typeof remedy>} Remedy */
 
+const outcome = struct({ verdict: text, at: number, lead_seconds: maybe(number), lead_steps: maybe(number) });
+/** @typedef {ReturnType<typeof outcome>} Outcome */
+
 const alert = struct({
   id: text,
   alert: text,
@@ -360,6 +363,7 @@ const alert = struct({
   lowered_from: maybe(severity),
   causes: list(cause),
   remedies: list(remedy),
+  outcome: maybe(outcome),
   acts: list(act),
 });
 /** @typedef {ReturnType<typeof alert>} Alert */

@@ -204,8 +204,25 @@ function figures(app, alert) {
     known.push([words.t("alerts.lasted"), duration(words, alert.ended_at - alert.started_at)]);
   }
   if (alert.reason !== null) known.push([words.t("alerts.reason"), reason(app, alert.reason)]);
+  if (alert.outcome !== null) known.push([words.t("alerts.outcome"), became(app, alert.outcome)]);
+  const incident = alert.facts.incident;
+  if (incident !== undefined) known.push([words.t("alerts.incident"), report(app, String(incident))]);
   known.push([words.t("alerts.rule"), h("code", {}, alert.alert)]);
   return known;
+}
+
+/** A verdict of a later server is shown as it came. @param {App} app @param {import("../wire.js").Outcome} outcome */
+function became({ words }, outcome) {
+  const key = `outcome.${outcome.verdict}`;
+  const verdict = key in words.catalogue ? words.t(key) : outcome.verdict;
+  if (outcome.lead_seconds === null) return verdict;
+  return words.t("alerts.outcome_lead", { verdict, lead: duration(words, outcome.lead_seconds) });
+}
+
+/** The report is there some seconds after the alert. @param {App} app @param {string} incident */
+function report({ words }, incident) {
+  const href = `api/v1/incidents/${encodeURIComponent(incident)}.html?lang=${words.language}`;
+  return h("a", { href, target: "_blank", rel: "noopener" }, words.t("alerts.incident_open"));
 }
 
 /** The reasons that the server gives have sentences; another is shown as it came. @param {App} app @param {string} given */
