@@ -19,7 +19,13 @@ PEAK_STEPS = 3  # the card counts as full by the highest of so many
 
 
 class Fragmentation(
-    Struct, frozen=True, kw_only=True, tag_field="kind", tag="fragmentation", forbid_unknown_fields=True
+    Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="kind",
+    tag="fragmentation",
+    forbid_unknown_fields=True,
+    cache_hash=True,
 ):
     """{kind: fragmentation, above: 15%, peak_above: 80%}
 

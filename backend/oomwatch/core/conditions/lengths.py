@@ -17,7 +17,9 @@ from oomwatch.units import Quantity
 CAP_KEYS = ("data.max_response_length", "actor_rollout_ref.rollout.response_length")
 
 
-class Lengths(Struct, frozen=True, kw_only=True, tag_field="kind", tag="lengths", forbid_unknown_fields=True):
+class Lengths(
+    Struct, frozen=True, kw_only=True, tag_field="kind", tag="lengths", forbid_unknown_fields=True, cache_hash=True
+):
     """{kind: lengths, by: 20%, clipped_by: 5%}
 
     Over the last thirty usual steps, and still over the last twelve, the mean response length drifts up by that share

@@ -27,7 +27,9 @@ class Excess(NamedTuple):
     limit_bytes: float
 
 
-class Regression(Struct, frozen=True, kw_only=True, tag_field="kind", tag="regression", forbid_unknown_fields=True):
+class Regression(
+    Struct, frozen=True, kw_only=True, tag_field="kind", tag="regression", forbid_unknown_fields=True, cache_hash=True
+):
     """{kind: regression, steps: 3, by: 5GiB, increase: 30%, of_card: 20%, peak_above: 80%}
 
     In each of the last usual steps, on the run's fullest GPU, the floor of the step or a phase's peak is above that of

@@ -41,7 +41,9 @@ class Growth(NamedTuple):
     slope_bytes: float | None = None  # a step; None: it leapt
 
 
-class Residue(Struct, frozen=True, kw_only=True, tag_field="kind", tag="residue", forbid_unknown_fields=True):
+class Residue(
+    Struct, frozen=True, kw_only=True, tag_field="kind", tag="residue", forbid_unknown_fields=True, cache_hash=True
+):
     """{kind: residue, increase: 50%, by: 5GiB}
 
     Up by both at once, by either for two steps (one-sided CUSUM: several lesser steps count together), or growing

@@ -13,7 +13,9 @@ from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
 
-class Retries(Struct, frozen=True, kw_only=True, tag_field="kind", tag="retries", forbid_unknown_fields=True):
+class Retries(
+    Struct, frozen=True, kw_only=True, tag_field="kind", tag="retries", forbid_unknown_fields=True, cache_hash=True
+):
     """{kind: retries, in_steps: 2, of_steps: 3, peak_above: 90%}
 
     torch's `num_alloc_retries` rose in so many of the last usual steps, as the probe tells it: a request did not fit,

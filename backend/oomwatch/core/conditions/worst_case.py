@@ -41,7 +41,9 @@ class Overflow(NamedTuple):
     cap_tokens: float
 
 
-class WorstCase(Struct, frozen=True, kw_only=True, tag_field="kind", tag="worst_case", forbid_unknown_fields=True):
+class WorstCase(
+    Struct, frozen=True, kw_only=True, tag_field="kind", tag="worst_case", forbid_unknown_fields=True, cache_hash=True
+):
     """{kind: worst_case, steps: 8}
 
     In each phase the peak is held against the length of the responses (Theil-Sen). It holds when even the flattest line
