@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 from tests.advice.runs import ACTOR, CONFIG, FORK, OLD, ROLLOUT, device, host, speed, switch
 from tests.core.story import GIB
@@ -10,6 +11,7 @@ from tests.core.story import GIB
 from oomwatch import wire
 from oomwatch.advice.choose import Option, options_for, override
 from oomwatch.core.evidence import Facts
+from oomwatch.core.parts import Part
 from oomwatch.core.settings import settings_of
 
 
@@ -195,14 +197,23 @@ def test_a_run_with_an_unknown_version_is_told_nothing_of_expandable_segments() 
 
 
 def test_a_run_is_restarted_well_before_it_is_full() -> None:
-    facts = device("update_actor", steps_left=35.0)
-    assert to("restart_periodically", "leak", facts) == 30  # six tenths of 35 and half of the window of 30
+    facts = device("update_actor", steps_left=35.0, pace_bytes=0.2 * GIB, floor_rise_bytes=3.0 * GIB)
+    assert to("restart_periodically", "leak", facts) == 30  # six tenths of 35 and the 15 that are free again
     often = CONFIG | {"trainer.save_freq": 10}
     assert to("restart_periodically", "leak", facts, config=often) == 10
 
 
 def test_a_forecast_says_when_it_is_full() -> None:
     assert to("restart_periodically", "leak", device("update_actor", steps_left=9.0, verdict={"eta_steps": 40})) == 24
+
+
+def test_a_host_is_full_when_what_grows_there_says_so() -> None:
+    """40 GiB in ten minutes are 4 GiB a step of a minute; 75 and 40 GiB are free after a restart: 28 steps."""
+    worker = Part("worker", 300.0 * GIB, 40.0 * GIB, "ray::WorkerDict", 600.0)
+    facts = msgspec.structs.replace(
+        host("machine"), host_parts=(worker,), host_used_bytes=400.0 * GIB, step_seconds=60.0
+    )
+    assert to("restart_periodically", "host_leak", facts) == 17
 
 
 def test_nothing_is_restarted_where_nothing_grows() -> None:

@@ -20,6 +20,7 @@ TOKENS_STEP = 512
 BUCKET_MIN_MB = 256
 BUCKETS_HELD = 2.5  # a bucket, the one before, and the gathered tensor
 CAPTURE_SIZES = "1,2,4,8,16,32"
+RAY_KILLS_RATIO = 0.95  # of the node or container
 RESTART_SHARE = 0.6  # of the steps that would fill it
 RESTART_STEPS_MIN, RESTART_STEPS_USUAL = 2, 20
 # Of what a pass allocates, where logits fill it (2 + 4 bytes a word for log-probabilities, 4 for the entropy).
@@ -213,10 +214,25 @@ def _steps_to_full(here: Situation) -> float:
     told = here.facts.verdict.get("eta_steps")
     if isinstance(told, int | float):
         return max(float(told), RESTART_STEPS_MIN / RESTART_SHARE)
-    left, steps = here.facts.steps_left, here.facts.steps
-    if left is None:
+    facts = here.facts
+    if facts.topic == "host":
+        return _steps_to_full_host(here)
+    each = max(facts.pace_bytes, facts.residue_pace_bytes)
+    if facts.steps_left is None:
         return RESTART_STEPS_USUAL / RESTART_SHARE
-    return left + steps / 2  # what it gained within the window is free again after a restart
+    gained = max(facts.floor_rise_bytes, facts.residue_rise_bytes)  # is free again after a restart
+    return facts.steps_left + (gained / each if each else 0.0)
+
+
+def _steps_to_full_host(here: Situation) -> float:
+    """From what grows there, second by second."""
+    facts = here.facts
+    rises = [part for part in facts.host_parts if part.rise_seconds]
+    each = sum(part.rise_bytes / part.rise_seconds for part in rises) * (facts.step_seconds or 0.0)
+    if not each or facts.host_limit_bytes is None or facts.host_used_bytes is None:
+        return RESTART_STEPS_USUAL / RESTART_SHARE
+    room = RAY_KILLS_RATIO * facts.host_limit_bytes - facts.host_used_bytes
+    return max(0.0, room + sum(part.rise_bytes for part in rises)) / each
 
 
 # ---------------------------------------------------------------- what switches free

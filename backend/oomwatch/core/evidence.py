@@ -81,11 +81,14 @@ class Facts(Struct, frozen=True, kw_only=True):
     active_rise_bytes: float = 0.0  # peak minus floor: what a phase allocates for its own work
     active_bytes: float | None = None  # what the phase that matters will allocate for its own work
     needed_bytes: float | None = None  # what has to be freed to be safe
+    pace_bytes: float = 0.0  # by how much memory rises a step now
     steps_left: float | None = None  # until it is full, where memory rises
+    step_seconds: float | None = None
     steps: int = 0
 
     # torch and the engine
     allocated_rise_bytes: float | None = None
+    allocated_noise_bytes: float = 0.0  # how far the work of single steps moves that peak
     reserved_peak_bytes: float | None = None
     slack_bytes: float | None = None
     slack_rise_bytes: float = 0.0
@@ -93,6 +96,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     residue_bytes: float | None = None
     residue_before_bytes: float | None = None
     residue_rise_bytes: float = 0.0
+    residue_pace_bytes: float = 0.0  # a step
     parts: tuple[Part, ...] = ()  # processes on the card
 
     # what drives it
@@ -153,7 +157,7 @@ def gather(fleet: Fleet, subject: Subject, topic: Topic, watched: str, verdict: 
     if node is not None:
         known |= _host(node) | _engines(node, now)
     if run is not None:
-        known |= _pace(run)
+        known |= _rhythm(run)
     settings = settings_of(run.config if run else {})
     facts = Facts(topic=topic, watched=watched, verdict=verdict.facts, oom=oom, settings=settings, **known)  # type: ignore[arg-type]
     return with_needs(facts, verdict)
@@ -216,12 +220,14 @@ def _levels(gpu: GpuRecord, steps: Sequence[GpuStep]) -> dict[str, object]:
     phases = tuple(_phase(name, steps) for name in names)
     usual = [one for one in phases if 2 * sum(step.peak_of(one.phase) is not None for step in steps) > len(steps)]
     gained = [one.floor_rise_bytes for one in usual]
+    paces = [pace(_known(step.floor_of(one.phase) for step in steps)) for one in usual]
     return {
         "phases": phases,
         "peak_bytes": max(peaks[-3:], default=None),
         "peak_rise_bytes": max([rise(peaks), *(one.peak_rise_bytes for one in phases)]),
         # A leak is in every phase that comes with every step: half of them have gained so much.
         "floor_rise_bytes": median_low(gained) if gained else rise(floors),
+        "pace_bytes": median_low(paces) if paces else pace(floors),
         "active_rise_bytes": max((one.peak_rise_bytes - one.floor_rise_bytes for one in phases), default=0.0),
     }
 
@@ -246,6 +252,7 @@ def _torch(steps: Sequence[GpuStep], run: RunRecord | None) -> dict[str, object]
     apart = rise(reserved) - rise(allocated) if known and len(reserved) == len(allocated) else 0.0
     return {
         "allocated_rise_bytes": rise(allocated) if known else None,
+        "allocated_noise_bytes": _range([active for one in steps if (active := _active(one)) is not None]),
         "reserved_peak_bytes": reserved[-1] if reserved else None,
         "slack_bytes": slack[-1] if slack else None,
         "slack_rise_bytes": max(rise(slack), apart, 0.0),
@@ -277,6 +284,7 @@ def _residue(steps: Sequence[GpuStep]) -> dict[str, object]:
         "residue_bytes": residues[-1],
         "residue_before_bytes": residues[0],
         "residue_rise_bytes": rise(residues),
+        "residue_pace_bytes": pace(residues),
     }
 
 
@@ -342,13 +350,14 @@ def _engines(node: NodeRecord, now: float) -> dict[str, object]:
     return {"kv_used_ratio": max(used, default=None), "requests_waiting": sum(waiting) if waiting else None}
 
 
-def _pace(run: RunRecord) -> dict[str, object]:
+def _rhythm(run: RunRecord) -> dict[str, object]:
+    seconds: dict[str, object] = {"step_seconds": run.steps.rhythm_seconds()}
     took = [
         record.step.phase_seconds["reward"] for record in run.steps.segment() if "reward" in record.step.phase_seconds
     ]
     if len(took) < TREND_MIN:
-        return {}
-    return {"reward_seconds": took[-1], "reward_before_seconds": median(took[:-1])}
+        return seconds
+    return seconds | {"reward_seconds": took[-1], "reward_before_seconds": median(took[:-1])}
 
 
 # ---------------------------------------------------------------- what it takes
@@ -364,7 +373,8 @@ def with_needs(facts: Facts, verdict: Verdict) -> Facts:
     if oom is not None and oom.tried_bytes is not None:
         short = max(0.0, oom.tried_bytes - (oom.free_bytes or 0.0)) + (1 - FULL_RATIO) * capacity
         return structs.replace(facts, active_bytes=max(active or 0.0, oom.tried_bytes), needed_bytes=short)
-    each = max(facts.floor_rise_bytes, facts.peak_rise_bytes - facts.active_rise_bytes) / max(1, facts.steps - 1)
+    own = facts.peak_rise_bytes / max(1, facts.steps - 1) if facts.length_rise_tokens == 0 else 0.0  # of one phase
+    each = max(facts.pace_bytes, facts.residue_pace_bytes) or own
     limit = verdict.limit if verdict.unit == "ratio" and verdict.limit and verdict.limit <= 1 else None
     safe = capacity * (limit if limit is not None and each == 0 else FULL_RATIO)
     longest = _at_longest(facts)
@@ -415,6 +425,14 @@ def rise(values: Sequence[float]) -> float:
     return max(_trend(values), _trend(values[-RECENT:]), _jump(values))
 
 
+def pace(values: Sequence[float]) -> float:
+    """By how much a series rises from one value to the next, lately if that is more; 0 where it does not rise."""
+    if len(values) < TREND_MIN:
+        return rise(values) / max(1, len(values) - 1)
+    recent = values[-RECENT:]
+    return max(_trend(values) / (len(values) - 1), _trend(recent) / (len(recent) - 1), _jump(values) / 2)
+
+
 def _trend(values: Sequence[float]) -> float:
     if trend.rising_p(values) >= TREND_P:
         return 0.0
@@ -440,6 +458,12 @@ def correlation(pairs: Sequence[tuple[float, float]]) -> float:
     ties = sum(1 for a, b in combinations(pairs, 2) if a[0] == b[0] or a[1] == b[1])
     untied = len(signs) - ties
     return max(0.0, sum(signs) / untied) if untied else 0.0
+
+
+def _range(values: Sequence[float]) -> float:
+    """From the lowest to the highest, but for the last few, which may be what has begun to rise."""
+    usual = values[:-RECENT] if len(values) > 2 * RECENT else values
+    return max(usual) - min(usual) if usual else 0.0
 
 
 def _sign(value: float) -> int:

@@ -51,6 +51,7 @@ class Part(NamedTuple):
     used_bytes: float
     rise_bytes: float
     largest: str = ""  # name of the largest process of this kind
+    rise_seconds: float = 0.0  # how long the rise took
 
 
 class Parts:
@@ -87,14 +88,20 @@ class Parts:
     def __iter__(self) -> Iterator[Part]:
         """Every kind that is here, the largest first."""
         here = sorted(self._now.items(), key=lambda item: -item[1])
-        return (Part(kind, size, self._rise(kind), self._largest[kind][1]) for kind, size in here if size > 0)
+        return (self._part(kind, size) for kind, size in here if size > 0)
 
-    def _rise(self, kind: str) -> float:
+    def _part(self, kind: str, size: float) -> Part:
+        rise, blocks = self._rise(kind)
+        return Part(kind, size, rise, self._largest[kind][1], blocks * BLOCK_SECONDS)
+
+    def _rise(self, kind: str) -> tuple[float, int]:
+        """The largest rise, and over how many blocks."""
         floors = list(self._floors[kind])
         if len(floors) < BLOCKS_MIN:
-            return 0.0
+            return 0.0, 0
         thirds = (len(floors) // 3, min(RECENT_BLOCKS, len(floors) // 3))
-        return max(0.0, *(min(floors[-size:]) - min(floors[-3 * size : -2 * size]) for size in thirds))
+        rises = [(min(floors[-size:]) - min(floors[-3 * size : -2 * size]), 2 * size) for size in thirds]
+        return max([(0.0, 0), *rises])
 
 
 def of_gpu(processes: Iterable[wire.GpuProcess], run: str | None) -> list[tuple[str, float, str]]:

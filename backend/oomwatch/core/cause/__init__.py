@@ -26,7 +26,7 @@ HYPOTHESES = (
     Hypothesis(
         "weight_sync", ("device", "switch"), phases.weight_sync, told_by=("reshard_cycles", "reshard_step_ratio")
     ),
-    Hypothesis("sleep_residue", ("device",), growth.sleep_residue, told_by=("residue",)),
+    Hypothesis("sleep_residue", ("device",), growth.sleep_residue),
     Hypothesis("fragmentation", ("device",), growth.fragmentation, told_by=("fragmentation",)),
     Hypothesis("leak", ("device",), growth.leak),
     Hypothesis("length_growth", ("device",), growth.length_growth),
