@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from oomwatch.core.evidence import Facts, PhaseFacts
+from oomwatch.core.evidence import Facts, PhaseFacts, work_of
 from oomwatch.core.settings import Config, Settings
 
 
@@ -32,7 +32,7 @@ class Situation(NamedTuple):
         here = self.phase_facts
         if here is None or here == self.facts.top_phase:
             return self.facts.active_bytes
-        return here.peak_bytes - here.floor_bytes
+        return work_of(here, self.facts.phases)
 
     @property
     def phase_facts(self) -> PhaseFacts | None:

@@ -27,6 +27,7 @@ TREND_MIN = 5  # values; fewer can only rise all the way
 TREND_P = 0.02  # the alert has been raised on stricter grounds: this only says which part of the memory it was
 FULL_RATIO = 0.95  # of the card: above it a longer batch or a fragment is enough
 ALIKE_RATIO = 0.5
+WORK_SHARE = 0.6
 RECENT = 8  # what began lately is no trend of the whole window
 JUMP_RANGES = 3.0  # times the range of all values before
 # Phases whose memory is that of the sequences in one micro batch. The rollout's is a pool of constant size.
@@ -218,18 +219,29 @@ def _levels(gpu: GpuRecord, steps: Sequence[GpuStep]) -> dict[str, object]:
         peaks = floors = _known([gpu.used_bytes])
     names = dict.fromkeys(phase.phase for one in steps for phase in one.phases)
     phases = tuple(_phase(name, steps) for name in names)
-    usual = [one for one in phases if 2 * sum(step.peak_of(one.phase) is not None for step in steps) > len(steps)]
-    gained = [one.floor_rise_bytes for one in usual]
-    paces = [pace(_known(step.floor_of(one.phase) for step in steps)) for one in usual]
+    common = _common(steps, phases) or [floors]
+    floor_rise = median_low([rise(series) for series in common])
+    driven = (one.peak_rise_bytes - floor_rise for one in phases if one.phase in LENGTH_DRIVEN)
     return {
         "phases": phases,
         "peak_bytes": max(peaks[-3:], default=None),
         "peak_rise_bytes": max([rise(peaks), *(one.peak_rise_bytes for one in phases)]),
-        # A leak is in every phase that comes with every step: half of them have gained so much.
-        "floor_rise_bytes": median_low(gained) if gained else rise(floors),
-        "pace_bytes": median_low(paces) if paces else pace(floors),
-        "active_rise_bytes": max((one.peak_rise_bytes - one.floor_rise_bytes for one in phases), default=0.0),
+        "floor_rise_bytes": floor_rise,
+        "pace_bytes": median_low([pace(series) for series in common]),
+        "active_rise_bytes": max([0.0, *driven]),
     }
+
+
+def _common(steps: Sequence[GpuStep], phases: Sequence[PhaseFacts]) -> list[list[float]]:
+    """The floors of what comes with every step. A leak is in all of them: half of them have gained so much.
+
+    Where responses get longer, those of the phases that they drive tell nothing: the allocator keeps what the first
+    pass of a phase took, so that such a phase's floor rises with its peak.
+    """
+    longer = rise(_known(one.length_mean_tokens for one in steps)) > 0
+    usual = [one.phase for one in phases if 2 * sum(step.peak_of(one.phase) is not None for step in steps) > len(steps)]
+    told = [name for name in usual if not (longer and name in LENGTH_DRIVEN)]
+    return [series for name in told if (series := _known(step.floor_of(name) for step in steps))]
 
 
 def _phase(name: str, steps: Sequence[GpuStep]) -> PhaseFacts:
@@ -307,9 +319,11 @@ def _lengths(steps: Sequence[GpuStep]) -> dict[str, object]:
 
 
 def _active(step: GpuStep) -> float | None:
-    """What the phase that allocates most, but for the rollout, takes for its work."""
-    spans = [one.peak_bytes - one.floor_bytes for one in step.phases if one.phase != "rollout"]
-    return max(spans, default=None)
+    """What the phase that allocates most takes for its work, above the least of the step."""
+    if step.floor_bytes is None:
+        return None
+    peaks = [one.peak_bytes - step.floor_bytes for one in step.phases if one.phase in LENGTH_DRIVEN]
+    return max(peaks, default=None)
 
 
 def _peers(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None) -> float | None:
@@ -369,7 +383,7 @@ def with_needs(facts: Facts, verdict: Verdict) -> Facts:
     if capacity is None or facts.peak_bytes is None:
         return facts
     top = facts.top_phase
-    active = top.peak_bytes - top.floor_bytes if top else None
+    active = work_of(top, facts.phases) if top else None
     if oom is not None and oom.tried_bytes is not None:
         short = max(0.0, oom.tried_bytes - (oom.free_bytes or 0.0)) + (1 - FULL_RATIO) * capacity
         return structs.replace(facts, active_bytes=max(active or 0.0, oom.tried_bytes), needed_bytes=short)
@@ -382,10 +396,20 @@ def with_needs(facts: Facts, verdict: Verdict) -> Facts:
     expected = max(facts.peak_bytes + each * HORIZON_STEPS, longest.peak_bytes if longest else 0.0, told)
     return structs.replace(
         facts,
-        active_bytes=longest.peak_bytes - longest.floor_bytes if longest else active,
+        active_bytes=work_of(longest, facts.phases) if longest else active,
         needed_bytes=max(0.0, expected - safe),
         steps_left=max(0.0, capacity - facts.peak_bytes) / each if each > 0 else None,
     )
+
+
+def work_of(phase: PhaseFacts, phases: Sequence[PhaseFacts]) -> float:
+    """What a phase allocates for its own work, in proportion to what a pass holds.
+
+    At least what its peak is above its floor. But the allocator keeps what the first pass took, so that the floor may
+    hold most of it already: then a share of what it is above the lowest phase, the rest of which are loaded states.
+    """
+    lowest = min((one.floor_bytes for one in phases), default=phase.floor_bytes)
+    return max(phase.peak_bytes - phase.floor_bytes, WORK_SHARE * (phase.peak_bytes - lowest))
 
 
 def _at_longest(facts: Facts) -> PhaseFacts | None:
@@ -399,7 +423,7 @@ def _at_longest(facts: Facts) -> PhaseFacts | None:
     if facts.settings.dynamic_batches:
         longer = 1.0  # a dynamic batch holds as many tokens as before, of fewer sequences
     grown = [
-        one._replace(peak_bytes=one.floor_bytes + longer * (one.peak_bytes - one.floor_bytes))
+        one._replace(peak_bytes=one.peak_bytes + (longer - 1) * work_of(one, facts.phases))
         for one in facts.phases
         if one.phase in LENGTH_DRIVEN
     ]

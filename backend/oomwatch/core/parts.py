@@ -14,6 +14,7 @@ from oomwatch import wire
 
 BLOCK_SECONDS = 60.0
 BLOCKS_KEPT = 40
+NEW_BLOCKS = 2
 RECENT_BLOCKS = 4  # what grows fast is seen in the last ones alone
 BLOCKS_MIN = 4  # before that, nothing is called growth
 
@@ -99,6 +100,8 @@ class Parts:
         floors = list(self._floors[kind])
         if len(floors) < BLOCKS_MIN:
             return 0.0, 0
+        if not any(floors[:-NEW_BLOCKS]):
+            return self._now[kind], NEW_BLOCKS  # it has only just come
         thirds = (len(floors) // 3, min(RECENT_BLOCKS, len(floors) // 3))
         rises = [(min(floors[-size:]) - min(floors[-3 * size : -2 * size]), 2 * size) for size in thirds]
         return max([(0.0, 0), *rises])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from oomwatch import wire
 from oomwatch.core.cause.finding import NONE, Finding, evidence, share
-from oomwatch.core.evidence import Facts
+from oomwatch.core.evidence import Facts, work_of
 from oomwatch.core.parts import named
 
 GIB = float(2**30)
@@ -153,8 +153,7 @@ def longest_batch(facts: Facts) -> Finding:
     cap, longest, top = facts.settings.response_cap_tokens, facts.length_tokens, facts.top_phase
     if not cap or not longest or longest >= cap or top is None or not facts.capacity_bytes:
         return NONE
-    active = top.peak_bytes - top.floor_bytes
-    at_cap = top.peak_bytes + active * (cap / longest - 1)
+    at_cap = top.peak_bytes + work_of(top, facts.phases) * (cap / longest - 1)
     if at_cap <= facts.capacity_bytes or facts.length_fit <= 0 or top.phase == "rollout":
         return NONE
     seen = evidence("below_cap", length_tokens=round(longest), cap_tokens=cap)
