@@ -339,6 +339,41 @@ def _tight(at: float, key: str, node: str, gpu: str) -> wire.Alert:
     return msgspec.structs.replace(tight, value=0.88, limit=0.85)
 
 
+CAUSES = (
+    wire.Cause(
+        cause="host_offload",
+        score=0.7,
+        evidence=(
+            wire.Evidence(
+                key="part_holds",
+                texts={"en": "ray::WorkerDict holds 640.0 GiB of 1024.0 GiB", "zh": "ray::WorkerDict 占用 640.0 GiB"},
+            ),
+        ),
+        texts={"en": "Parameters and optimizer states offloaded to the host", "zh": "卸载到主机的参数与优化器状态"},
+    ),
+    wire.Cause(cause="driver_process", score=0.2, texts={"en": "The driver process", "zh": "驱动进程"}),
+)
+REMEDIES = (
+    wire.Remedy(
+        remedy="optimizer_back_to_card",
+        cause="host_offload",
+        key="actor_rollout_ref.actor.fsdp_config.optimizer_offload",
+        value_from=True,
+        value_to=False,
+        override="actor_rollout_ref.actor.fsdp_config.optimizer_offload=False",
+        texts={"en": "Keep the optimizer's states on the card.", "zh": "让优化器状态留在卡上。"},
+        price={"en": "takes memory of the cards", "zh": "占用显存"},
+        source="verl configuration",
+    ),
+    wire.Remedy(
+        remedy="more_container_memory",
+        cause="host_offload",
+        texts={"en": "Raise the container's memory limit.", "zh": "提高容器的内存上限。"},
+        price={"en": "memory that others lack", "zh": "其他任务的内存"},
+    ),
+)
+
+
 def _acts(at: float) -> tuple[wire.Act, ...]:
     folder = "/srv/acts/20261130T095326Z-gpu_memory_high-9f3c0a1b2c3d4e5f"
     return (
@@ -389,7 +424,16 @@ def _alerts(at: float) -> tuple[wire.Alert, ...]:
     ended = {"state": "resolved", "started_at": at - 5000, "fired_at": at - 4970, "ended_at": at - 4100}
     slow = replace(slow, alert="rollout_time_jump", value=96.0, limit=108.0, unit="seconds", started_at=at - 240)
     return (
-        replace(host, alert="host_memory_high", value=0.9, limit=0.88, started_at=at - 900, fired_at=at - 870),
+        replace(
+            host,
+            alert="host_memory_high",
+            value=0.9,
+            limit=0.88,
+            started_at=at - 900,
+            fired_at=at - 870,
+            causes=CAUSES,
+            remedies=REMEDIES,
+        ),
         replace(full, acts=_acts(at)),
         slow,
         _tight(at, "a4", "gpu-02", "5"),

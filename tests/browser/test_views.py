@@ -186,6 +186,24 @@ def test_an_alert_says_what_was_done_because_of_it_and_where_the_files_are(troub
     expect(acts.last).to_contain_text("--allow-acts hook")
 
 
+def test_an_alert_says_its_cause_and_gives_a_line_to_copy(troubled: Stage, reader: Reader) -> None:
+    page = reader.open(troubled, "#/alerts?node=gpu-04")
+    shown = page.locator(".alert", has_text="host memory")
+    for text in (
+        "Parameters and optimizer states offloaded to the host",
+        "ray::WorkerDict holds 640.0 GiB of 1024.0 GiB",
+        "Less likely: The driver process",
+        "Costs: takes memory of the cards",
+    ):
+        expect(shown).to_contain_text(text)
+    expect(shown.locator("ol li")).to_have_count(2)
+    line = shown.locator(".override")
+    expect(line).to_have_count(1)
+    expect(line.locator("code")).to_have_text("actor_rollout_ref.actor.fsdp_config.optimizer_offload=False")
+    line.get_by_role("button", name="Copy").click()
+    expect(line.get_by_role("button")).to_have_text("Copied")
+
+
 def test_alerts_are_filtered_from_the_address_and_by_hand(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled, "#/alerts?state=open&node=gpu-04")
     expect(page.locator(".alert")).to_have_count(1)
