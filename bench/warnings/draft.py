@@ -246,7 +246,8 @@ class Draft:
         settings, host = self.settings, self.nature.host
         has = resident_of(self.preset.model, settings, self.reward_model)
         level = HostSide(self.nature, settings, has).level(0, settings.sequences * settings.response_tokens_max // 3)
-        self.set(host=host._replace(limit_bytes=float(round(level.used / share / GIB) * GIB)))
+        limit = float(round(level.used / share / GIB) * GIB)
+        self.set(host=host._replace(limit_bytes=limit, total_bytes=max(host.total_bytes, 1.5 * limit)))
 
     def spec(self, family: str, cause: str | None = None, *, alike: tuple[str, ...] = (), onset: int = 0) -> Spec:
         return Spec(

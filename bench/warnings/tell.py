@@ -22,6 +22,7 @@ from oomwatch.trace import Line
 PROCESSES_EVERY_SECONDS = 10
 AFTERWARDS_SECONDS = 40
 LATE_SECONDS = (0.5, 1.5)
+OUTSIDE_RATIO = 0.3  # of the system's own memory: what the machine runs beside the container
 NOISE_MIB = 6  # of the device's figure: contexts of tools come and go
 HEADS = {
     "old_log_prob": ("Before compute_log_prob", "After compute_log_prob"),
@@ -180,8 +181,8 @@ class _Teller:
         noise = self._dice.randrange(64) * MIB
         used = int(host.base_bytes if over else level.used) + noise
         return wire.HostSample(
-            memory_used_bytes=used,
-            cgroup_used_bytes=used - int(0.3 * host.base_bytes) if host.limit_bytes else None,
+            memory_used_bytes=used + (int(OUTSIDE_RATIO * host.base_bytes) if host.limit_bytes else 0),
+            cgroup_used_bytes=used if host.limit_bytes else None,
             shm_used_bytes=0 if over else int(level.shm),
             disk_used_bytes=int(level.disk),
             oom_kill_total=0,
