@@ -222,6 +222,18 @@ def test_the_address_in_a_notification_opens_its_alert(troubled: Stage, reader: 
     expect(page.locator("#alert-a7")).to_contain_text("it recovered")
 
 
+def test_an_alert_says_what_became_of_it_and_where_the_report_is(troubled: Stage, reader: Reader) -> None:
+    page = reader.open(troubled, "#/alerts?id=a7")
+    (ended,) = [one for one in troubled.snapshot.alerts if one.id == "a7"]
+    outcome = wire.Outcome(verdict="happened", at=time.time(), lead_seconds=780.0)
+    told = msgspec.structs.replace(ended, outcome=outcome, facts={"incident": "20261130T095326Z-232cd580"})
+    troubled.send(wire.AlertChanged(alert=told))
+    shown = page.locator("#alert-a7")
+    expect(shown).to_contain_text("it happened, 13 min after the alert")
+    link = shown.get_by_role("link", name="the last fifteen minutes")
+    expect(link).to_have_attribute("href", "api/v1/incidents/20261130T095326Z-232cd580.html?lang=en")
+
+
 @pytest.mark.parametrize(("nodes", "most_ms"), [(128, 150), (1250, 1000)])  # 8 and 50 ms measured; half a second a tick
 def test_a_large_fleet_is_redrawn_well_within_a_second(
     nodes: int, most_ms: float, staged: Callable[[wire.Snapshot], Stage], reader: Reader
