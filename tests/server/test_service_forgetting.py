@@ -6,7 +6,8 @@ import pytest
 from tests.server.house import FULL_AT_ONCE, START, House, hello, sample
 
 from oomwatch import wire
-from oomwatch.service.service import FORGET_SECONDS, FORGETTING_SECONDS, StillConnectedError
+from oomwatch.service.service import FORGET_SECONDS, FORGETTING_SECONDS
+from oomwatch.service.sessions import StillConnectedError
 from oomwatch.trace import TraceWriter, read_trace, replay
 
 

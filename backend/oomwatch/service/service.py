@@ -12,26 +12,22 @@ from oomwatch import __version__, wire
 from oomwatch.core.past import Past
 from oomwatch.core.rule import RuleSet
 from oomwatch.service.acting import Acting
-from oomwatch.service.adviser import Adviser
 from oomwatch.service.board import Board
 from oomwatch.service.defects import Defects
 from oomwatch.service.journal import Journal
 from oomwatch.service.picture import Picture
 from oomwatch.service.reception import Reception
 from oomwatch.service.recorded import RecordedEngine
+from oomwatch.service.saying import Saying
 from oomwatch.service.seams import Audience, Herald, Incidents, Recorder
 from oomwatch.service.sessions import Roster
 from oomwatch.service.timepiece import Timepiece, steady_clock
-from oomwatch.wording import put_into_words, rule_view
+from oomwatch.wording import rule_view
 
 BEAT_SECONDS = 1.0
 FORGET_SECONDS = 86_400.0  # a node or run of which nothing was heard for so long is taken off the page
 FORGETTING_SECONDS = 3600.0  # how often that is looked for
 STUCK_SECONDS = 10.0  # a second's work that is so late is no load any more, but a defect
-
-
-class StillConnectedError(Exception):
-    """A node whose agent is connected cannot be forgotten."""
 
 
 class Service:
@@ -54,10 +50,10 @@ class Service:
         self._judge = RecordedEngine(rules, recorder)
         self.engine = self._judge.engine
         self.defects = Defects()
-        self._advise = Adviser(self.engine.fleet, self.defects)
+        self._say = Saying(self.engine, self.defects, incidents)
         self.roster = Roster()
         self.reception = Reception(self.roster, self.engine.fleet, self._time.now, self._observe)
-        self.board = Board(self._in_words)
+        self.board = Board(self._say)
         self.acting = Acting(self.engine, self.roster, self.board, self._announce)
         self.picture = Picture(self.engine.fleet, self._skew_of)
         self.journal: Journal
@@ -66,7 +62,6 @@ class Service:
         self._has_paused = self._has_passed_over = False
         self._audience = audience
         self._herald = herald
-        self._incidents = incidents
 
     def attach(self, journal: Journal) -> None:
         """The journal tells people through `tell`, and so can only be made after the service."""
@@ -127,22 +122,14 @@ class Service:
             episode.labels.get("node") == node for episode in self.engine.episodes()
         )
 
-    def check_gone(self, node: str) -> None:
-        """Raises StillConnectedError."""
-        session = self.roster.find(node)
-        if session is not None and session.peer is not None:
-            raise StillConnectedError(f'the agent of node "{node}" is connected; stop it first')
-
     def retire(self, node: str) -> None:
         """A person says that a node is gone for good: its alerts end, nothing is left. Raises StillConnectedError."""
-        self.check_gone(node)
+        self.roster.check_gone(node)
         now = self._time.now()
-        is_simulated = self._is_simulated({"node": node})
+        is_simulated = self._say.is_simulated({"node": node})
         runs = set(self.engine.fleet.runs)
         ended = self._judge.retire(node, now)
-        self.journal.announce(
-            [put_into_words(transition, self.engine.rules, simulated=is_simulated) for transition in ended]
-        )
+        self.journal.announce([self._say.by(self.engine.rules, one, simulated=is_simulated) for one in ended])
         self._tell_forgotten([node], [run for run in runs if run not in self.engine.fleet.runs])
 
     def _forget(self, before: float) -> None:
@@ -161,7 +148,7 @@ class Service:
         old = self.engine.rules
         ended = self._judge.replace_rules(rules, self._time.now())
         self.defects.forgive_rules()
-        self.journal.announce([self._in_words(transition, old) for transition in ended])
+        self.journal.announce([self._say.by(old, one, simulated=self._say.is_simulated(one.labels)) for one in ended])
 
     def report_rules(self, error: str | None) -> None:
         """Show which rules are in force, and what is wrong with their file."""
@@ -193,24 +180,10 @@ class Service:
     # ------------------------------------------------------------ telling
 
     def _announce(self, transitions: Sequence[wire.Transition]) -> None:
-        if self._incidents is not None:
-            for transition in transitions:
-                self._incidents.note(transition, self.clock())
+        for transition in transitions:
+            self._say.note(transition, self.clock())
         if transitions:
-            self.journal.announce([self.acting.with_acts(self._in_words(transition)) for transition in transitions])
-
-    def _in_words(self, transition: wire.Transition, rules: RuleSet | None = None) -> wire.Transition:
-        is_simulated = self._is_simulated(transition.labels)
-        if self._incidents is not None:
-            transition = self._incidents.with_incident(transition)
-        return put_into_words(self._advise(transition), rules or self.engine.rules, simulated=is_simulated)
-
-    def _is_simulated(self, labels: dict[str, str]) -> bool:
-        node = self.engine.fleet.nodes.get(labels.get("node", ""))
-        if node is not None:
-            return node.hello.simulated
-        run = self.engine.fleet.runs.get(labels.get("run", ""))
-        return run is not None and run.simulated
+            self.journal.announce([self.acting.with_acts(self._say(transition)) for transition in transitions])
 
     def tell(self, transitions: Sequence[wire.Transition]) -> None:
         """The journal has stored these, or could not: either way people are told now."""

@@ -39,6 +39,10 @@ class RefusalError(Exception):
         self.refused = wire.Refused(reason=reason, detail=detail, retry=retry)
 
 
+class StillConnectedError(Exception):
+    """A node whose agent is connected cannot be forgotten."""
+
+
 class Session:
     """One start of one agent, over all its connections.
 
@@ -123,6 +127,12 @@ class Roster:
             holder = self._by_node[hello.node] = Session(hello, stored_seq)
         holder.connect(peer, hello, now)
         return holder
+
+    def check_gone(self, node: str) -> None:
+        """Raises StillConnectedError."""
+        session = self._by_node.get(node)
+        if session is not None and session.peer is not None:
+            raise StillConnectedError(f'the agent of node "{node}" is connected; stop it first')
 
     def forget(self, nodes: Iterable[str]) -> None:
         """Nodes that are no more. Who is connected stays."""

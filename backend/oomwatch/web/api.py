@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from oomwatch import wire
 from oomwatch.service import runviews
-from oomwatch.service.service import StillConnectedError
+from oomwatch.service.sessions import StillConnectedError
 from oomwatch.store.store import StoreError
 from oomwatch.web import incidents, scores
 from oomwatch.web.answers import answer, refusal
@@ -118,7 +118,7 @@ async def forget_node(request: Request, name: str) -> Response:
     if not parts.service.knows(name):
         return refusal(404, f'there is no node "{name}"')
     try:
-        parts.service.check_gone(name)
+        parts.service.roster.check_gone(name)
         await parts.journal.flush()  # what is on its way to the database would bring the node back
         await parts.write(parts.store.forget_node, name)
         parts.service.retire(name)
