@@ -668,6 +668,7 @@ class Transition(_Value, frozen=True, kw_only=True):
     simulated: bool = False
     change: TransitionChange = "state"
     lowered_from: Severity | None = None  # it says tight but steady: less severe than its rule
+    quiet: bool = False  # it has been lowered since it began: nobody was told of it, and nobody is of its end
     causes: tuple[Cause, ...] = ()  # most likely first
     remedies: tuple[Remedy, ...] = ()  # most useful first
     outcome: Outcome | None = None

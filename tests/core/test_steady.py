@@ -5,6 +5,7 @@ from tests.core.story import Story, rules_of, shipped
 
 from oomwatch import wire
 from oomwatch.core.steady import is_steady
+from oomwatch.notify.grouping import is_news
 
 TIGHT = shipped("gpu_memory_high")
 STEP_SECONDS = 40
@@ -57,6 +58,25 @@ def test_without_steps_an_hour_without_a_new_peak_is_steady() -> None:
     assert 3600 <= story.heard[1].at <= 4000
 
 
+def test_a_height_that_was_reached_before_is_told_to_nobody_again() -> None:
+    story = train(Story(TIGHT, run="r"), 1, 8, 72.0)
+    train(story, 9, 40, 40.0)
+    train(story, 41, 42, 72.0)
+    story.wait(300, lambda one: one.used(10.0))
+    assert told(story)[2:] == [("state", "firing", "info"), ("state", "resolved", "info")]
+    assert [one.quiet for one in story.heard] == [False, False, True, True]
+    assert [is_news(one) for one in story.heard] == [True, True, False, False]
+
+
+def test_what_nobody_was_told_of_is_told_once_it_is_raised() -> None:
+    story = train(Story(TIGHT, run="r"), 1, 8, 72.0)
+    train(story, 9, 40, 40.0)
+    train(story, 41, 42, 72.0)
+    story.used(76.0).wait(300, lambda one: one.used(10.0))
+    assert told(story)[3:] == [("severity", "firing", "warning"), ("state", "resolved", "warning")]
+    assert all(is_news(one) for one in story.heard[3:])
+
+
 def test_a_restart_does_not_raise_what_was_lowered() -> None:
     story = train(Story(TIGHT, run="r"), 1, 20, 72.0)
     again = Story(TIGHT, run="r")
@@ -79,15 +99,18 @@ def test_other_rules_are_never_lowered() -> None:
 @pytest.mark.parametrize(
     ("peaks", "now", "steady"),
     [
-        ([0.9] * 10, 0.9, True),
-        ([0.9] * 10, 0.905, True),
-        ([0.9] * 10, 0.92, False),
+        ([0.9] * 11, 0.9, True),
+        ([0.9] * 11, 0.905, True),
+        ([0.9] * 11, 0.92, False),
+        ([0.9] * 10, 0.9, None),
+        ([0.95] + [0.5] * 20, 0.95, True),
         ([0.9] * 5, 0.9, None),
         ([0.9] * 5, 0.95, False),
-        ([0.90] * 5 + [0.92] * 5, 0.92, False),
-        ([0.92] * 5 + [0.90] * 5, 0.90, True),
+        ([0.90] * 10 + [0.92] * 10, 0.92, False),
+        ([0.92] * 10 + [0.90] * 10, 0.90, True),
+        ([0.90 + 0.002 * number for number in range(20)], 0.94, False),
         ([], 0.9, None),
     ],
 )
-def test_steady_is_no_new_peak_in_the_newer_half(peaks: list[float], now: float, steady: bool | None) -> None:
+def test_steady_is_no_new_height_in_the_last_ten(peaks: list[float], now: float, steady: bool | None) -> None:
     assert is_steady(peaks, now, count=10) is steady

@@ -7,8 +7,8 @@ that meets and leaves a condition twice a step:
 - Within it, the time during which the condition holds is added up. When the sum reaches `for`, the alert fires.
 - While nothing is known, both sums stand still: missing data neither fires an alert nor resolves one.
 
-An alert that fires and says of itself that it is steady is lowered to information, and raised again when it no longer
-is: it stays the same alert.
+An alert that says of itself that it is steady is for information: from its beginning, or lowered to it. It is raised
+again when it no longer is, and stays the same alert.
 
 The hold time is the rule's `keep_firing_for`, or longer where a rhythm is known: one and a half of the run's steps, or
 of the longest gap between two recent spells, or the rule's `keep_firing_steps`.
@@ -55,6 +55,7 @@ class Episode:
         self.causes: tuple[wire.Cause, ...] = ()  # as judged when it fired, or was raised again
         self.remedies: tuple[wire.Remedy, ...] = ()  # as they were told before a restart
         self.lowered = False  # it says what is steady: for information, until there is a new peak
+        self.quiet = False  # and has done so since it began
 
     def judge(self, verdict: Verdict, now: float) -> None:
         """Add the time since the last verdict to the sum that it belongs to, and take the new verdict in."""
@@ -84,6 +85,7 @@ class Episode:
             severity="info" if self.lowered else self.rule.severity,
             lowered_from=self.rule.severity if self.lowered else None,
             change=change,
+            quiet=self.quiet,
             state=state,
             at=now,
             started_at=self.started_at,
@@ -135,9 +137,10 @@ class Lifecycle:
         episode.judge(verdict, now)
         if episode.fired_at is None and verdict.state == "active" and episode.active_seconds >= rule.for_seconds:
             episode.fired_at = now
+            episode.lowered = episode.quiet = verdict.steady is True
             return episode.transition("firing", now)
         if episode.fired_at is not None and verdict.state == "active" and verdict.steady is (not episode.lowered):
-            episode.lowered = not episode.lowered
+            episode.lowered, episode.quiet = not episode.lowered, False
             return episode.transition("firing", now, change="severity")
         if verdict.state == "inactive" and episode.quiet_seconds >= self._hold_seconds(key, rule, rhythm_seconds):
             return self.end(key, now, "recovered")
@@ -182,7 +185,7 @@ class Lifecycle:
         episode.id = firing.id
         episode.fired_at = fired_at
         episode.judged_at = now
-        episode.lowered = firing.lowered_from is not None
+        episode.lowered, episode.quiet = firing.lowered_from is not None, firing.quiet
         episode.causes, episode.remedies = firing.causes, firing.remedies
         episode.verdict = Verdict("active", firing.value, firing.limit, firing.unit, firing.facts)
         self._open(Key(rule.key, subject), episode)

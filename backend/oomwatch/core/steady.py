@@ -1,4 +1,4 @@
-"""Tight but steady: the peaks have stopped rising, so that what is left has been enough for a while.
+"""Tight but steady: the card has been as full before, and lived.
 
 A packed card is how a good configuration looks. What warns is a new peak.
 """
@@ -9,14 +9,11 @@ RISEN_RATIO = 0.01  # of the card: a peak so much above those before it is a new
 
 
 def is_steady(peaks: Sequence[float], now: float, *, count: int) -> bool | None:
-    """Whether the last `count` peaks (shares of the card, oldest first) brought no new one, nor does the value now.
+    """Whether neither the last `count` peaks (shares of the card, oldest first) nor the value now are a new height.
 
-    The newer half is held against the older one, so that a slow climb is a new peak too. None: there are fewer peaks.
+    They are held against all peaks before, so that a slow climb is a new height too. None: there are none before.
     """
-    recent = peaks[-count:]
-    if recent and now > max(recent) + RISEN_RATIO:
-        return False
-    if len(recent) < count:
-        return None
-    half = max(1, count // 2)
-    return max(recent[half:], default=now) <= max(recent[:half]) + RISEN_RATIO
+    recent, before = peaks[-count:], peaks[:-count]
+    if not before:
+        return False if recent and now > max(recent) + RISEN_RATIO else None
+    return max(now, *recent) <= max(before) + RISEN_RATIO

@@ -39,6 +39,8 @@ def key_of(transition: wire.Transition) -> TransitionKey:
 
 def is_news(transition: wire.Transition) -> bool:
     """Whether people are to hear of it: of what adds to an alert, or lowers it, they are sent nothing."""
+    if transition.quiet:
+        return False
     return transition.change == "state" or (transition.change == "severity" and transition.lowered_from is None)
 
 
