@@ -17,6 +17,7 @@ from oomwatch.units import Duration
 
 STEPS_MAX, SECONDS_MAX = 200, 6 * 3600
 QUIET_STEPS, QUIET_SECONDS = 5, 600.0  # a run that tells of no step for so long is judged by the blocks of its GPUs
+BLOCKS_JUDGED_SECONDS = 60.0  # a fast leak is seen before its block is over
 BLOCKS_SECONDS = 600.0  # without a reading for so long, blocks say nothing of now
 AT_ONCE_STEPS = 8.0  # so near to the end nobody waits for a second opinion
 FACTS = (
@@ -38,7 +39,8 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
 
     The peaks of each phase are followed from step to step (core/forecast.py). It comes true when those of one lead to
     the card's end within the steps or within the time, whichever is longer, and did so a step ago too. Where no steps
-    are told, blocks of five and ten minutes are followed instead (core/blockforecast.py).
+    are told, blocks of five minutes are followed instead (core/blockforecast.py), and the time is the earliest of the
+    nine in ten.
     """
 
     within_steps: int = 40
@@ -56,7 +58,7 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
 
     @property
     def hears(self) -> tuple[News, ...]:
-        return ("steps", "blocks")
+        return ("steps", "readings")
 
     @property
     def fact_names(self) -> tuple[str, ...]:
@@ -77,7 +79,7 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
             return gpu.memo.once(self, gpu.steps[-1].at, lambda: self._of_steps(gpu, cap_tokens, rhythm_seconds))
         if gpu.blocks.open is None or now - gpu.at > BLOCKS_SECONDS:
             return UNKNOWN
-        return gpu.memo.once(self, gpu.blocks.open.at, lambda: self._of_blocks(gpu))
+        return gpu.memo.once(self, gpu.at // BLOCKS_JUDGED_SECONDS, lambda: self._of_blocks(gpu))
 
     def _of_steps(self, gpu: GpuRecord, cap_tokens: float | None, rhythm_seconds: float) -> Verdict:
         steps = usual_of(gpu.steps)
@@ -102,7 +104,7 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
 
     def _of_blocks(self, gpu: GpuRecord) -> Verdict:
         found = forecast_blocks(gpu.blocks.closed(), gpu.usable_bytes, gpu.blocks.open)
-        if found is None or found.eta_seconds > self.within:
+        if found is None or found.eta_low_seconds > self.within:
             return INACTIVE
         return self._verdict(found.eta_seconds, _facts_of_blocks(found, gpu.usable_bytes))
 
