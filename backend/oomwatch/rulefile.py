@@ -53,6 +53,7 @@ class _RuleEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep_firing_for: Duration = Duration(0)
     keep_firing_steps: Annotated[int, Meta(ge=0, le=100)] = 0
     enabled: bool = True
+    level: bool = False
     predicts: Literal["device", "host", "disk", "nothing"] | None = None
     before_it_dies: tuple[wire.ActName, ...] = ()
 
@@ -149,6 +150,7 @@ class _Parser:
             keep_firing_steps=entry.keep_firing_steps,
             texts=texts,
             enabled=entry.enabled,
+            level=entry.level,
             foretells=entry.predicts,
             before_it_dies=entry.before_it_dies,
         )

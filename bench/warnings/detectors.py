@@ -55,7 +55,7 @@ def detectors(rules: RuleSet | None = None) -> dict[str, Detector]:
     four = RuleSet(rules=ours.rules[:FOUR])
     return {
         "ours": lambda lines: by_rules(lines, ours),
-        "four thresholds": lambda lines: by_rules(lines, four),
+        "four thresholds": lambda lines: by_rules(lines, four, with_levels=True),
         "static 90 %": lambda lines: by_level(lines, 0.90),
         "static 95 %": lambda lines: by_level(lines, 0.95),
         "predict_linear": by_predict_linear,
@@ -65,12 +65,14 @@ def detectors(rules: RuleSet | None = None) -> dict[str, Detector]:
 # ---------------------------------------------------------------- ours
 
 
-def by_rules(lines: Sequence[Line], rules: RuleSet) -> Seen:
+def by_rules(lines: Sequence[Line], rules: RuleSet, *, with_levels: bool = False) -> Seen:
+    """A rule that tells a level foretells nothing, and counts only where it stands for a detector of its own."""
     engine = Engine(rules)
+    levels = () if with_levels else tuple(rule.alert for rule in rules.rules if rule.level)
     told: list[wire.Transition] = []
     for line in lines:
         told += [advise(one, engine.fleet) for one in give(engine, line)]
-    return Seen(_episodes(told), len(engine.failures))
+    return Seen(_episodes(one for one in told if one.alert not in levels), len(engine.failures))
 
 
 def _episodes(told: Iterable[wire.Transition]) -> list[Episode]:

@@ -77,7 +77,7 @@ def test_the_table_says_what_fired_when_and_what_it_was_good_for(capsys: Output)
     assert main(["backtest", "--rules", SHIPPED, str(FIXTURES / "verl-0.9.1-leak" / "driver.log")]) == 0
     out = capsys.readouterr().out
     assert re.search(r"verl-0\.9\.1-leak/driver\.log +\S+ long, 8 steps +out of memory at 12m55s", out)
-    assert re.search(r" open +warning +gpu_memory_high +driver\.log/0 +\S+, \d steps", out)
+    assert re.search(r" open +warning +\w+ +driver\.log/0 +\S+, \d steps", out)
     assert re.search(r"warned in time +1 of 1 \(100%\)", out)
 
 

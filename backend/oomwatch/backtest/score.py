@@ -2,7 +2,8 @@
 
 Definitions
     warning      an alert that is a warning or critical when last heard of, of a rule that predicts that a memory will
-                 run full (Rule.predicts): that it has happened, or that a rollout is slow, is none
+                 run full (Rule.predicts): that it has happened, that a rollout is slow, or how full a card is
+                 (Rule.level), is none
     stays up     open when the memory that it is about ran out; or it ended and the same rule fired again on the same
                  subject within AGAIN_STEPS steps (AGAIN_SECONDS where no step is known), until then
     lead         from when the first warning that stays up fired until the memory ran out
@@ -85,7 +86,7 @@ def _alerts(transitions: Iterable[wire.Transition], rules: RuleSet) -> list[_Ale
     stories: dict[str, list[wire.Transition]] = {}
     for transition in transitions:
         stories.setdefault(transition.id, []).append(transition)
-    predicts = {(rule.alert, rule.severity): rule.predicts for rule in rules.rules}
+    predicts = {(rule.alert, rule.severity): None if rule.level else rule.predicts for rule in rules.rules}
     alerts = []
     for story in stories.values():
         fired = next((one for one in story if one.state == "firing" and one.change == "state"), None)

@@ -62,7 +62,7 @@ class Engine:
 
     def _take_rules(self, rules: RuleSet) -> None:
         self.rules = rules
-        self._predicts = {rule.key: rule.predicts for rule in rules.rules}
+        self._rule_of = {rule.key: rule for rule in rules.rules}
         self._by_scope = {scope: [rule for rule in rules.in_use() if scope in rule.scopes] for scope in SCOPES}
         self._hearing = {
             news: {scope: [rule for rule in self._by_scope[scope] if rules.hears(rule, news)] for scope in SCOPES}
@@ -85,8 +85,8 @@ class Engine:
     def _noted(self, transitions: list[wire.Transition]) -> list[wire.Transition]:
         """Have what becomes of these watched."""
         for one in transitions:
-            channel = self._predicts.get(f"{one.alert}/{one.lowered_from or one.severity}")
-            self._outcomes.note(one, channel, subject_of(one.labels))
+            rule = self._rule_of.get(f"{one.alert}/{one.lowered_from or one.severity}")
+            self._outcomes.note(one, rule, subject_of(one.labels))
         return transitions
 
     def _became(self, tell: Callable[..., list[wire.Transition]], *told: object) -> list[wire.Transition]:

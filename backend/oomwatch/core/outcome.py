@@ -4,6 +4,8 @@ A warning says that a memory will run full, and time tells. It happened where th
 open, or soon after it had calmed down. It was avoided where somebody changed something and the run then went on. It was
 false where nobody changed anything and nothing came.
 
+A rule that tells a level foretells nothing: where nothing comes, its warning was not false, and gets no verdict.
+
 A warning is calm once its alert is resolved, or lowered because what it says is steady. One that is raised again is a
 new warning.
 """
@@ -16,6 +18,7 @@ import msgspec
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.records import Channel, RunRecord, Subject
+from oomwatch.core.rule import Rule
 from oomwatch.core.runchanges import RunChanges
 
 # A failure so soon after a warning has calmed down is still the one that was warned of.
@@ -42,6 +45,7 @@ class Warned(msgspec.Struct):
     run: str | None
     warned_at: float  # when it fired, or was raised again
     facts: dict[str, wire.Fact]  # as they were then
+    level: bool = False  # it told how it was, not how it would be
     calm_at: float | None = None
     tenants: frozenset[int] | None = None  # processes on the GPU that are not the run's; None: not yet looked
     tenant_left: bool = False
@@ -79,8 +83,8 @@ class Outcomes:
 
     # ------------------------------------------------------------ what is told
 
-    def note(self, transition: wire.Transition, channel: Channel | None, subject: Subject) -> None:
-        """The engine has said this. `channel` is what its rule predicts."""
+    def note(self, transition: wire.Transition, rule: Rule | None, subject: Subject) -> None:
+        """The engine has said this, by this rule."""
         if transition.change == "outcome":
             self._open.pop(transition.id, None)
         if transition.change not in ("state", "severity"):
@@ -88,16 +92,18 @@ class Outcomes:
         warning = self._open.get(transition.id)
         if transition.state == "resolved" or transition.lowered_from is not None:
             self._calm(warning, transition)
-        elif transition.state == "firing" and transition.severity != "info" and channel is not None:
-            self._warn(warning, transition, channel, subject)
+        elif transition.state == "firing" and transition.severity != "info" and rule is not None:
+            self._warn(warning, transition, rule, subject)
 
-    def _warn(self, warning: Warned | None, transition: wire.Transition, channel: Channel, subject: Subject) -> None:
+    def _warn(self, warning: Warned | None, transition: wire.Transition, rule: Rule, subject: Subject) -> None:
         if warning is not None:
             warning.told, warning.calm_at = transition, None
             warning.warned_at, warning.facts = transition.at, transition.facts
             return
+        if rule.predicts is None:
+            return
         run = transition.labels.get("run")
-        warning = Warned(transition, channel, subject, run, transition.at, transition.facts)
+        warning = Warned(transition, rule.predicts, subject, run, transition.at, transition.facts, level=rule.level)
         if not any(one.concerns(warning) and abs(transition.at - one.at) <= ECHO_SECONDS for one in self._failures):
             self._open[transition.id] = warning
 
@@ -162,7 +168,7 @@ class Outcomes:
         return [
             _with(warning.told, wire.Outcome(verdict=verdict, at=now), now)
             for warning, verdict in judged
-            if verdict is not None and verdict != "unknown"
+            if verdict is not None and verdict != "unknown" and not (warning.level and verdict == "false")
         ]
 
     def _judge(self, warning: Warned, now: float) -> Judgement | None:

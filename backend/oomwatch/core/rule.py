@@ -34,6 +34,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     texts: dict[str, RuleText] = {}
     enabled: bool = True
     before_it_dies: tuple[str, ...] = ()  # of wire.ACTS: what agents are asked for when it fires
+    level: bool = False  # it tells a state: where no failure follows, it was not false
     foretells: Channel | Literal["nothing"] | None = None  # None: what its conditions predict
 
     @cached_property

@@ -35,22 +35,23 @@ FACTS = (
 
 
 class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forecast", forbid_unknown_fields=True):
-    """{kind: forecast, within_steps: 40, within: 30m}
+    """{kind: forecast, within_steps: 40, within: 30m, blocks_within: 2h}
 
     The peaks of each phase are followed from step to step (core/forecast.py). It comes true when those of one lead to
     the card's end within the steps or within the time, whichever is longer, and did so a step ago too. Where no steps
-    are told, blocks of five minutes are followed instead (core/blockforecast.py), and the time is the earliest of the
-    nine in ten.
+    are told, blocks of five minutes are followed instead (core/blockforecast.py), and the time is `blocks_within`.
     """
 
     within_steps: int = 40
     within: Duration = Duration(1800)
+    blocks_within: Duration = Duration(7200)  # what is further off is not believed of blocks anyway
 
     def __post_init__(self) -> None:
         if not 0 < self.within_steps <= STEPS_MAX:
             raise ValueError(f"within_steps must be from 1 to {STEPS_MAX}")
-        if not 0 < self.within <= SECONDS_MAX:
-            raise ValueError("within must be more than 0s and at most 6h")
+        for name, seconds in (("within", self.within), ("blocks_within", self.blocks_within)):
+            if not 0 < seconds <= SECONDS_MAX:
+                raise ValueError(f"{name} must be more than 0s and at most 6h")
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
@@ -92,7 +93,7 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
         facts = facts_of(one.level_bytes, one.slope_bytes, gpu.usable_bytes)
         facts |= _eta(one.eta_steps, one.eta_low_steps, one.eta_high_steps, rhythm_seconds)
         facts |= {"phase": phase, "because": one.reason, "known_steps": one.steps}
-        return self._verdict(one.eta_steps * rhythm_seconds, facts)
+        return Verdict("active", one.eta_steps * rhythm_seconds, float(self.within), "seconds", facts)
 
     def _soon(
         self, steps: Sequence[GpuStep], gpu: GpuRecord, cap_tokens: float | None, rhythm_seconds: float
@@ -104,12 +105,10 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
 
     def _of_blocks(self, gpu: GpuRecord) -> Verdict:
         found = forecast_blocks(gpu.blocks.closed(), gpu.usable_bytes, gpu.blocks.open)
-        if found is None or found.eta_low_seconds > self.within:
+        if found is None or found.eta_seconds > self.blocks_within:
             return INACTIVE
-        return self._verdict(found.eta_seconds, _facts_of_blocks(found, gpu.usable_bytes))
-
-    def _verdict(self, eta_seconds: float, facts: dict[str, wire.Fact]) -> Verdict:
-        return Verdict("active", eta_seconds, float(self.within), "seconds", facts)
+        facts = _facts_of_blocks(found, gpu.usable_bytes)
+        return Verdict("active", found.eta_seconds, float(self.blocks_within), "seconds", facts)
 
 
 def facts_of(level_bytes: float, slope_bytes: float, usable_bytes: int) -> dict[str, wire.Fact]:
