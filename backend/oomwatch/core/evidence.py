@@ -12,10 +12,11 @@ from msgspec import Struct, structs
 
 from oomwatch import wire
 from oomwatch.core import trend
+from oomwatch.core.blocks import FIVE_SECONDS
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.hostmemory import tightest
 from oomwatch.core.parts import Part
-from oomwatch.core.peaks import GpuStep, usual_of
+from oomwatch.core.peaks import Block, GpuStep, usual_of
 from oomwatch.core.records import GpuRecord, NodeRecord, RunRecord, Subject
 from oomwatch.core.settings import Settings, settings_of
 from oomwatch.core.verdict import Verdict
@@ -27,6 +28,7 @@ TREND_MIN = 5  # values; fewer can only rise all the way
 TREND_P = 0.02  # the alert has been raised on stricter grounds: this only says which part of the memory it was
 FULL_RATIO = 0.95  # of the card: above it a longer batch or a fragment is enough
 ALIKE_RATIO = 0.5
+LOADING_BLOCKS = 2
 WORK_SHARE = 0.6
 RECENT = 8  # what began lately is no trend of the whole window
 JUMP_RANGES = 3.0  # times the range of all values before
@@ -213,7 +215,7 @@ def _levels(gpu: GpuRecord, steps: Sequence[GpuStep]) -> dict[str, object]:
     """Peaks and floors: of the steps' phases, of whole steps, or of blocks of time where no step is known."""
     peaks, floors = _known(one.peak_bytes for one in steps), _known(one.floor_bytes for one in steps)
     if not peaks:
-        blocks = gpu.blocks.closed(300.0)
+        blocks = _after_loading(gpu.blocks.closed(FIVE_SECONDS))
         peaks, floors = [one.peak_bytes for one in blocks], [one.floor_bytes for one in blocks]
     if not peaks:
         peaks = floors = _known([gpu.used_bytes])
@@ -230,6 +232,10 @@ def _levels(gpu: GpuRecord, steps: Sequence[GpuStep]) -> dict[str, object]:
         "pace_bytes": median_low([pace(series) for series in common]),
         "active_rise_bytes": max([0.0, *driven]),
     }
+
+
+def _after_loading(blocks: list[Block]) -> list[Block]:
+    return blocks[LOADING_BLOCKS:] if len(blocks) > 2 * LOADING_BLOCKS else blocks
 
 
 def _common(steps: Sequence[GpuStep], phases: Sequence[PhaseFacts]) -> list[list[float]]:

@@ -14,7 +14,7 @@ from oomwatch import wire
 
 BLOCK_SECONDS = 60.0
 BLOCKS_KEPT = 40
-NEW_BLOCKS = 2
+LOADING_BLOCKS = 5  # programs load, and optimizers make their states
 RECENT_BLOCKS = 4  # what grows fast is seen in the last ones alone
 BLOCKS_MIN = 4  # before that, nothing is called growth
 
@@ -98,10 +98,13 @@ class Parts:
     def _rise(self, kind: str) -> tuple[float, int]:
         """The largest rise, and over how many blocks."""
         floors = list(self._floors[kind])
+        came = next((index for index, size in enumerate(floors) if size), 0)
+        if came >= BLOCKS_MIN:  # later than the others: all of it is new
+            return min(floors[came + 1 :], default=self._now[kind]), len(floors) - came
+        if len(floors) < BLOCKS_KEPT:
+            floors = floors[LOADING_BLOCKS:]
         if len(floors) < BLOCKS_MIN:
             return 0.0, 0
-        if not any(floors[:-NEW_BLOCKS]):
-            return self._now[kind], NEW_BLOCKS  # it has only just come
         thirds = (len(floors) // 3, min(RECENT_BLOCKS, len(floors) // 3))
         rises = [(min(floors[-size:]) - min(floors[-3 * size : -2 * size]), 2 * size) for size in thirds]
         return max([(0.0, 0), *rises])

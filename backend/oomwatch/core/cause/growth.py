@@ -16,7 +16,7 @@ RISE_RATIO_MIN = 0.01  # of the card: less is no growth worth a name
 RESIDUE_RATIO_MIN = 0.25  # of what it was
 LENGTH_RATIO_MIN = 0.1  # of what it was
 SURE, LIKELY, OPEN = 0.9, 0.6, 0.4
-SEEN_SHARE = 0.5  # of the rise: if torch's allocated memory rose by so much, noise or not, tensors are kept
+FLAT_SHARE = 0.5  # of the rise: torch's allocated memory did not rise with it
 STRANGER_BYTES_MIN = 2 * GIB  # a context and libraries take up to this much
 SLACK_RATIO_LARGE = 0.15  # of the card
 IMBALANCE_RATIO = 0.1  # of the card
@@ -41,10 +41,10 @@ def split(facts: Facts) -> Split:
     rest = max(0.0, 1.0 - strangers - slack)
     ours = grown.get("trainer", 0.0) + grown.get("engine", 0.0)
     seen = ours > RISE_RATIO_MIN * (facts.capacity_bytes or 0.0) and "engine" in grown
-    told = facts.allocated_rise_bytes is not None and total > facts.allocated_noise_bytes
-    if told or share(facts.allocated_rise_bytes or 0.0, total) > SEEN_SHARE:
+    told = facts.allocated_rise_bytes
+    if told is not None and max(total, told) > facts.allocated_noise_bytes:
         longer = facts.active_rise_bytes if facts.length_rise_tokens > 0 else 0.0
-        kept = min(rest, share((facts.allocated_rise_bytes or 0.0) - longer, total))
+        kept = min(rest, share(told - longer, total))
         engine = min(rest - kept, share(grown["engine"], total)) if seen else rest - kept
         trainer = rest - kept - engine  # by the process, but not by torch's allocated memory
         if facts.slack_bytes is not None:  # the slack is known, and is not it: the process is ahead of torch's figures
@@ -100,7 +100,7 @@ def sleep_residue(facts: Facts) -> Finding:
     engine = named(facts.parts).get("engine")
     if engine is not None and engine.rise_bytes > 0:
         seen.append(_part_grows(engine.largest, engine.rise_bytes, engine.used_bytes))
-    if facts.allocated_rise_bytes is not None and facts.allocated_rise_bytes < SEEN_SHARE * parts.total_bytes:
+    if facts.allocated_rise_bytes is not None and facts.allocated_rise_bytes < FLAT_SHARE * parts.total_bytes:
         seen.append(evidence("allocated_flat", floor_rise_bytes=facts.floor_rise_bytes or facts.residue_rise_bytes))
     if not seen:
         return NONE
