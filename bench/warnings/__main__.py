@@ -10,10 +10,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.warnings import report, scenarios
+from bench.warnings.detectors import SHIPPED
 from bench.warnings.measure import Task, measure
 from bench.warnings.report import Result
 from bench.warnings.series import measure_series
 from bench.warnings.show import show
+
+from oomwatch.core.rule import RuleSet
+from oomwatch.rulefile import read_rules
 
 RUNS = 120
 
@@ -25,16 +29,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "\n".join(f"{name:32} {' '.join((one.__doc__ or '').split())}" for name, one in scenarios.SCENARIOS.items())
         )
         return 0
+    rules = read_rules(asked.rules or SHIPPED).rules  # once: the file may change while the runs go on
     if asked.show is not None:
-        for line in show(asked.show[0], int(asked.show[1]), asked.rules, asked.trace):
+        for line in show(asked.show[0], int(asked.show[1]), rules, asked.trace):
             print(line)
         return 0
     if asked.healthy_series is not None:
-        found = measure_series(asked.healthy_series, asked.capacity, asked.detector, asked.rules)
+        found = measure_series(asked.healthy_series, asked.capacity, asked.detector, rules)
         return _tell(found.text, found.figures, asked.json)
     seeds = scenarios.REPORTING_SEEDS if asked.report else scenarios.TUNING_SEEDS
     print(f"{'reporting' if asked.report else 'tuning'} seeds, {seeds[asked.first]} and on", flush=True)
-    results = list(_results(_tasks(asked, seeds), asked.jobs))
+    results = list(_results(_tasks(asked, seeds, rules), asked.jobs))
     cpu = sum(one.cpu_seconds for one in results) / max(1, len(results))
     figures = {
         "seeds": "reporting" if asked.report else "tuning",
@@ -67,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _tasks(asked: argparse.Namespace, seeds: range) -> list[Task]:
+def _tasks(asked: argparse.Namespace, seeds: range, rules: RuleSet) -> list[Task]:
     chosen = seeds[asked.first :]
     unknown = [name for name in asked.only if name not in scenarios.SCENARIOS]
     if unknown:
@@ -77,9 +82,9 @@ def _tasks(asked: argparse.Namespace, seeds: range) -> list[Task]:
     ]
     wanted = tuple(asked.detector)
     if asked.only or asked.family:
-        return [Task(pool[place % len(pool)], chosen[place], wanted, asked.rules) for place in range(asked.runs)]
+        return [Task(pool[place % len(pool)], chosen[place], wanted, rules) for place in range(asked.runs)]
     names = scenarios.names_for(chosen[: asked.runs])
-    return [Task(name, chosen[place], wanted, asked.rules) for place, name in enumerate(names)]
+    return [Task(name, chosen[place], wanted, rules) for place, name in enumerate(names)]
 
 
 def _results(tasks: list[Task], jobs: int) -> Iterator[Result]:

@@ -1,7 +1,6 @@
 """One run, made and shown to the detectors: what a worker process does."""
 
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 from bench.warnings import scenarios
@@ -11,14 +10,14 @@ from bench.warnings.score import judge
 from bench.warnings.simulate import truth_of
 from bench.warnings.tell import lines
 
-from oomwatch.rulefile import read_rules
+from oomwatch.core.rule import RuleSet
 
 
 class Task(NamedTuple):
     scenario: str
     seed: int
     wanted: tuple[str, ...] = ()  # detectors, by how their names begin; empty: all
-    rules: Path | None = None  # other ones than those shipped
+    rules: RuleSet | None = None  # other ones than those shipped
 
 
 def measure(task: Task) -> Result:
@@ -26,7 +25,7 @@ def measure(task: Task) -> Result:
     started = time.process_time()
     spec, story = scenarios.make(task.scenario, task.seed)
     truth, told = truth_of(spec, story), list(lines(spec, story))
-    chosen = select(detectors(read_rules(task.rules).rules if task.rules else None), task.wanted)
+    chosen = select(detectors(task.rules), task.wanted)
     verdicts = {}
     for name, detector in chosen.items():
         seen = detector(told)

@@ -18,7 +18,7 @@ from bench.warnings.report import DAY_SECONDS, table
 from bench.warnings.shapes import GIB
 
 from oomwatch import wire
-from oomwatch.rulefile import read_rules
+from oomwatch.core.rule import RuleSet
 from oomwatch.trace import Line
 from oomwatch.units import parse_quantity
 
@@ -94,11 +94,11 @@ def lines_of(series: Series, capacity: int) -> Iterator[Line]:
         yield Line(advance=at)
 
 
-def measure_series(path: Path, capacity: str, wanted: Sequence[str], rules: Path | None) -> Measured:
+def measure_series(path: Path, capacity: str, wanted: Sequence[str], rules: RuleSet | None) -> Measured:
     """Show every series to the detectors, as it is and with leaks."""
     card = int(parse_quantity(capacity))
     every = read_series(path)
-    chosen = select(detectors(read_rules(rules).rules if rules else None), wanted)
+    chosen = select(detectors(rules), wanted)
     figures = {name: _measured(name, detector, every, card) for name, detector in chosen.items()}
     days = sum(one.seconds for one in every) / DAY_SECONDS
     head = f"{len(every)} healthy series, {days:.1f} series-days, cards of {capacity}"

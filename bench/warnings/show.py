@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.warnings import scenarios
-from bench.warnings.detectors import SHIPPED
 from bench.warnings.scenarios import Made
 from bench.warnings.shapes import GIB
 from bench.warnings.simulate import truth_of
@@ -13,16 +12,16 @@ from bench.warnings.tell import lines
 from oomwatch import wire
 from oomwatch.advice import advise
 from oomwatch.core.engine import Engine
-from oomwatch.rulefile import read_rules
+from oomwatch.core.rule import RuleSet
 from oomwatch.trace import TraceWriter, give
 
 
-def show(scenario: str, seed: int, rules: Path | None, trace: Path | None) -> Iterator[str]:
+def show(scenario: str, seed: int, rules: RuleSet, trace: Path | None) -> Iterator[str]:
     """Lines of text. With `trace` the run is written down as well, for `oomwatch replay` and `oomwatch backtest`."""
     made = scenarios.make(scenario, seed)
     yield from _of_run(made)
     writer = TraceWriter(trace) if trace else None
-    engine = Engine(read_rules(rules or SHIPPED).rules)
+    engine = Engine(rules)
     for line in lines(made.spec, made.story):
         for transition in give(engine, line):
             yield from _of_transition(advise(transition, engine.fleet), _step_at(made, transition.at))
