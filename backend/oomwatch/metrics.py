@@ -12,9 +12,12 @@ from prometheus_client.registry import Collector
 
 from oomwatch import __version__
 from oomwatch.core.allocator import TOGETHER_PID, UNKNOWN, Allocator, plus
+from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.hostmemory import tightest
-from oomwatch.core.records import WINDOW_SECONDS_MAX, GpuRecord, NodeRecord, RunRecord
+from oomwatch.core.noderecord import NodeRecord
+from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.signals import last_step, stale_after_seconds
+from oomwatch.core.window import WINDOW_SECONDS_MAX
 from oomwatch.service.service import Service
 from oomwatch.service.views import ENGINES_SHOWN_SECONDS, state_of
 

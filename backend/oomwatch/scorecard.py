@@ -7,8 +7,8 @@ from statistics import median
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.records import Channel
 from oomwatch.core.rule import RuleSet
+from oomwatch.core.subject import Channel
 
 IN_TIME_SECONDS = 60.0  # a lead of so much, or of one step, leaves something to be done
 SAME_FAILURE_SECONDS = 120.0  # the ranks of a run die one after the other

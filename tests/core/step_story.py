@@ -6,7 +6,8 @@ from typing import NamedTuple
 from tests.core.story import GIB, Story
 
 from oomwatch import wire
-from oomwatch.core.records import GpuRecord, Subject
+from oomwatch.core.gpurecord import GpuRecord
+from oomwatch.core.subject import Subject
 
 PHASE_SECONDS = {"rollout": 6, "old_log_prob": 6, "update_actor": 6}
 STEP_SECONDS = sum(PHASE_SECONDS.values())

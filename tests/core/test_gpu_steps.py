@@ -6,8 +6,9 @@ from tests.core.story import GIB, Story
 from oomwatch import wire
 from oomwatch.core.blocks import BlockWindow
 from oomwatch.core.envelope import SLICES_MAX, Envelope
+from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.peaks import GpuStep
-from oomwatch.core.records import GpuRecord, Subject
+from oomwatch.core.subject import Subject
 
 PHASES = {"rollout": 20.0, "old_log_prob": 10.0, "update_actor": 20.0}
 LEVELS_GIB = {"rollout": 60.0, "old_log_prob": 30.0, "update_actor": 45.0}

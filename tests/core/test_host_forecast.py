@@ -9,7 +9,7 @@ from tests.core.host_story import READ_SECONDS, HostStory, number
 from tests.core.story import GIB, rules_of, shipped
 
 from oomwatch.core.conditions.host_forecast import HostForecast
-from oomwatch.core.records import Subject
+from oomwatch.core.subject import Subject
 from oomwatch.rulefile import RuleFileError
 
 WARNING = shipped("host_memory_forecast", "warning")

@@ -5,8 +5,8 @@ from tests.core.story import CARD_BYTES, Story, rules_of
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import Channel, News, Scope, Subject
 from oomwatch.core.rule import Override, Rule, RuleSet
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, Verdict
 
 FULL = rules_of("    when: {kind: threshold, metric: gpu_used_ratio, above: 85%}\n").rules

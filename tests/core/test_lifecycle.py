@@ -3,8 +3,8 @@
 from tests.core.story import SHIPPED, Story, rules_of
 
 from oomwatch import wire
-from oomwatch.core.records import Subject
 from oomwatch.core.rule import RuleSet
+from oomwatch.core.subject import Subject
 
 HIGH = rules_of(
     "    when: {kind: threshold, metric: gpu_used_ratio, above: 85%}\n    for: 30s\n    keep_firing_for: 60s\n"

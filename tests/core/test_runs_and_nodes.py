@@ -4,7 +4,7 @@ from tests.core.story import GIB, Story, shipped
 
 from oomwatch import wire
 from oomwatch.core.names import RunNames
-from oomwatch.core.records import RunRecord
+from oomwatch.core.runrecord import RunRecord
 
 STAND_IN = "session_1 job 01000000"
 NAME = "demo/qwen"

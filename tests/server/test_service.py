@@ -9,8 +9,8 @@ from tests.server.house import FULL_AFTER_A_WHILE, FULL_AT_ONCE, GIB, START, Hou
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import Subject
 from oomwatch.core.rule import Rule, RuleSet
+from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import UNKNOWN, Verdict
 from oomwatch.rulefile import parse_rules
 

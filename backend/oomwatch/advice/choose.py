@@ -15,8 +15,8 @@ from oomwatch.advice.words import text_of
 from oomwatch.core.cause import HYPOTHESES
 from oomwatch.core.evidence import Facts, gather
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import subject_of
 from oomwatch.core.settings import Config
+from oomwatch.core.subject import subject_of
 from oomwatch.core.verdict import Verdict
 
 BEST = 3

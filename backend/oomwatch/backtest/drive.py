@@ -8,9 +8,9 @@ import msgspec
 from oomwatch import wire
 from oomwatch.advice import advise
 from oomwatch.core.engine import Engine
-from oomwatch.core.records import Channel
 from oomwatch.core.rule import Override, Rule, RuleSet
 from oomwatch.core.steps import SAME_STEP_SECONDS
+from oomwatch.core.subject import Channel
 from oomwatch.trace import Line, give
 
 _OUT_OF_MEMORY: dict[type, Channel] = {wire.DeviceOom: "device", wire.HostOom: "host"}

@@ -22,8 +22,8 @@ import msgspec
 from oomwatch import wire
 from oomwatch.backtest.drive import Driven, Watched
 from oomwatch.backtest.result import AlertResult, InputResult, RuleScore, Spread, Summary
-from oomwatch.core.records import Channel
 from oomwatch.core.rule import RuleSet
+from oomwatch.core.subject import Channel
 from oomwatch.wording import put_into_words
 
 LEAD_SECONDS_MIN = 60.0

@@ -8,7 +8,7 @@ from oomwatch.core.cause import rank
 from oomwatch.core.conditions import Condition
 from oomwatch.core.evidence import Topic, gather
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import Subject
+from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import Verdict
 
 Diagnose: TypeAlias = Callable[[Fleet, Subject, Condition, Verdict, float], tuple[wire.Cause, ...]]

@@ -17,11 +17,12 @@ from msgspec import structs
 from oomwatch import wire
 from oomwatch.core.diagnosis import Diagnose, diagnose
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.intake import Intake
 from oomwatch.core.lifecycle import Episode, Key, Lifecycle
 from oomwatch.core.outcome import Outcomes
 from oomwatch.core.past import Past
-from oomwatch.core.records import News, Scope, Subject, subject_of
 from oomwatch.core.rule import Rule, RuleSet
+from oomwatch.core.subject import News, Scope, Subject, subject_of
 from oomwatch.core.verdict import UNKNOWN, Verdict
 
 GRID_SECONDS = 1.0
@@ -53,6 +54,7 @@ class Engine:
 
     def __init__(self, rules: RuleSet, *, diagnose: Diagnose = diagnose) -> None:
         self.fleet = Fleet()
+        self._intake = Intake(self.fleet)
         self._diagnose = diagnose
         self.failures: deque[Failure] = deque(maxlen=FAILURES_KEPT)  # whoever has seen to them clears them
         self._lifecycle = Lifecycle()
@@ -100,16 +102,16 @@ class Engine:
     def _take_in(self, message: wire.AgentMessage, node: str, now: float) -> tuple[Sequence[Subject], tuple[News, ...]]:
         """The subjects that a message concerns, and what it brings."""
         if isinstance(message, wire.Hello):
-            return self.fleet.greet(message, now).subjects, ANYTHING
+            return self._intake.greet(message, now).subjects, ANYTHING
         record = self.fleet.nodes.get(node)
         if record is None:
             return (), ANYTHING
         record.heard_at = now
         if isinstance(message, wire.Sample):
-            closed = self.fleet.observe_sample(message, record)
+            closed = self._intake.observe_sample(message, record)
             return record.subjects, self._news_of(message, node, closed)
         if isinstance(message, wire.Event):
-            return self.fleet.observe(message, record), STEP if isinstance(message.body, wire.Step) else EVENT
+            return self._intake.observe(message, record), STEP if isinstance(message.body, wire.Step) else EVENT
         record.stopped = True
         return [record.subject], ANYTHING
 

@@ -14,11 +14,14 @@ from oomwatch import wire
 from oomwatch.core import trend
 from oomwatch.core.blocks import FIVE_SECONDS
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.hostmemory import tightest
+from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.parts import Part
 from oomwatch.core.peaks import Block, GpuStep, usual_of
-from oomwatch.core.records import GpuRecord, NodeRecord, RunRecord, Subject
+from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.settings import Settings, settings_of
+from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import Verdict
 
 Topic = Literal["device", "host", "disk", "speed", "switch"]

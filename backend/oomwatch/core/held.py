@@ -3,9 +3,9 @@
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
+from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.memo import Memo
 from oomwatch.core.peaks import GpuStep
-from oomwatch.core.records import GpuRecord
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 

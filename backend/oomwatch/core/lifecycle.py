@@ -18,8 +18,8 @@ from hashlib import blake2s
 from typing import NamedTuple
 
 from oomwatch import wire
-from oomwatch.core.records import Subject
 from oomwatch.core.rule import Rule
+from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import Verdict
 
 RHYTHM_MARGIN = 1.5

@@ -17,9 +17,10 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import Channel, RunRecord, Subject
 from oomwatch.core.rule import Rule
 from oomwatch.core.runchanges import RunChanges
+from oomwatch.core.runrecord import RunRecord
+from oomwatch.core.subject import Channel, Subject
 
 # A failure so soon after a warning has calmed down is still the one that was warned of.
 AFTER_SECONDS = 1800.0

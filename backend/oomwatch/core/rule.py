@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.conditions import Condition
-from oomwatch.core.records import Channel, News, Scope
+from oomwatch.core.subject import Channel, News, Scope
 
 
 class RuleText(Struct, frozen=True, kw_only=True):

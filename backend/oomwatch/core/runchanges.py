@@ -3,7 +3,7 @@
 from collections.abc import Container
 
 from oomwatch import wire
-from oomwatch.core.records import RunRecord
+from oomwatch.core.runrecord import RunRecord
 
 
 class RunChanges:

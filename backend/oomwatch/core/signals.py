@@ -9,10 +9,13 @@ from typing import NamedTuple
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.hostmemory import tightest
+from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.peaks import usual_of
-from oomwatch.core.records import Channel, GpuRecord, News, NodeRecord, RunRecord, Scope, Subject
+from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.steps import StepRecord
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.window import Window
 
 # A reading counts for three intervals, and for five seconds at least: one lost sample is no loss of sight.

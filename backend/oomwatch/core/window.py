@@ -3,6 +3,8 @@
 from bisect import bisect_left, bisect_right, insort
 from typing import NamedTuple
 
+WINDOW_SECONDS_MAX = 21600.0  # what a rule may look back: eight steps of three quarters of an hour
+
 
 class Point(NamedTuple):
     at: float  # Unix seconds

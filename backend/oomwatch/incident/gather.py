@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from oomwatch import __version__, wire
-from oomwatch.core.records import GpuRecord
+from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.incident.report import BEFORE_SECONDS, Card, Curve, Draft, Incident, Message
 from oomwatch.service import runviews
 from oomwatch.service.service import Service

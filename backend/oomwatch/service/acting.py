@@ -10,7 +10,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.core.engine import Engine
-from oomwatch.core.records import Subject
+from oomwatch.core.subject import Subject
 from oomwatch.service.board import Board
 from oomwatch.service.sessions import Peer, Roster
 

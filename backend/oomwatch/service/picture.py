@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Iterator
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import NodeRecord, RunRecord
+from oomwatch.core.noderecord import NodeRecord
+from oomwatch.core.runrecord import RunRecord
 from oomwatch.service.runviews import all_phases_since, last_phases_since, run_view, steps_of
 from oomwatch.service.views import gpu_runs, node_tick, node_view, state_of
 

@@ -8,7 +8,7 @@ from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.core.coverage import coverage_of
 from oomwatch.core.phases import Span
-from oomwatch.core.records import RunRecord
+from oomwatch.core.runrecord import RunRecord
 
 PHASES_SECONDS = 600.0
 STEPS_BACK = 2  # a step line cuts the step before it anew; two, since it may have ended a while ago

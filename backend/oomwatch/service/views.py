@@ -2,7 +2,8 @@
 
 from oomwatch import wire
 from oomwatch.core import allocator
-from oomwatch.core.records import GpuRecord, NodeRecord
+from oomwatch.core.gpurecord import GpuRecord
+from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.signals import stale_after_seconds
 
 MIB = 2**20

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from oomwatch import wire
 from oomwatch.core.past import Past
-from oomwatch.core.records import Channel
+from oomwatch.core.subject import Channel
 from oomwatch.scorecard import RuleKey, Scorecard, failures_of
 from oomwatch.scorecard import scores as rule_scores
 from oomwatch.store import agents, alerts, chunks, events, history, pasts, scores

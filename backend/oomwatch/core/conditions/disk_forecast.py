@@ -6,8 +6,10 @@ from msgspec import Struct
 
 from oomwatch.core.filling import FACTS, Horizon, filling, rhythm_of
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import Channel, News, NodeRecord, RunRecord, Scope, Subject
+from oomwatch.core.noderecord import NodeRecord
+from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.signals import SHM_PATH, stale_after_seconds
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity
 

@@ -5,7 +5,11 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import NOTABLE, Channel, GpuRecord, News, NodeRecord, Notable, RunRecord, Scope, Subject
+from oomwatch.core.gpurecord import GpuRecord
+from oomwatch.core.noderecord import NodeRecord
+from oomwatch.core.notable import NOTABLE, Notable
+from oomwatch.core.runrecord import RunRecord
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration
 

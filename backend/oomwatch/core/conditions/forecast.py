@@ -9,9 +9,10 @@ from oomwatch.core.blockforecast import BlockForecast
 from oomwatch.core.blockforecast import forecast as forecast_blocks
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.forecast import Forecast
+from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.peaks import GpuStep, usual_of
-from oomwatch.core.records import Channel, GpuRecord, News, Scope, Subject
 from oomwatch.core.stepseries import cap_of, first_full
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration
 

@@ -7,9 +7,10 @@ from msgspec import Struct
 from oomwatch import wire
 from oomwatch.core.drift import LONG_STEPS, drift
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on
 from oomwatch.core.peaks import usual_of
-from oomwatch.core.records import Channel, GpuRecord, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 

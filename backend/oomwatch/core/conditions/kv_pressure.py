@@ -6,7 +6,9 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import Channel, News, NodeRecord, RunRecord, Scope, Subject
+from oomwatch.core.noderecord import NodeRecord
+from oomwatch.core.runrecord import RunRecord
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 

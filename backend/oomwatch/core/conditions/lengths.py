@@ -9,8 +9,9 @@ from oomwatch import wire
 from oomwatch.core.drift import LONG_STEPS, drift
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held
-from oomwatch.core.records import Channel, News, RunRecord, Scope, Subject
+from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.steps import StepRecord
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 

@@ -12,7 +12,8 @@ from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held
 from oomwatch.core.past import Levels, StepLevel, highest
-from oomwatch.core.records import Channel, News, RunRecord, Scope, Subject
+from oomwatch.core.runrecord import RunRecord
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 

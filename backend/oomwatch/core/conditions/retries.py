@@ -8,7 +8,7 @@ from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held_on
 from oomwatch.core.peaks import usual_of
-from oomwatch.core.records import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 

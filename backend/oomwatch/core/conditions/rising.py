@@ -9,10 +9,10 @@ from msgspec import Struct
 from oomwatch import wire
 from oomwatch.core.climb import climb, is_highest_so_far, is_record, risen
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.records import WINDOW_SECONDS_MAX, Channel, News, Scope, Subject
 from oomwatch.core.signals import Signal, signal
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
-from oomwatch.core.window import Point
+from oomwatch.core.window import WINDOW_SECONDS_MAX, Point
 from oomwatch.units import Duration, Quantity, format_duration
 
 PEAKS = 20  # the window is cut into as many slices, each a training step or longer, and each has one peak

@@ -7,9 +7,9 @@ from msgspec import Struct
 from oomwatch.core.blocks import BLOCKS_KEPT, FIVE_SECONDS
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpusteps import STEPS_KEPT
-from oomwatch.core.records import Channel, News, Scope, Subject
 from oomwatch.core.signals import Signal, signal
 from oomwatch.core.steady import is_steady
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity, format_duration
 

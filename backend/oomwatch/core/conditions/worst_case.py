@@ -7,10 +7,12 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on, last_active
 from oomwatch.core.peaks import GpuStep, usual_of
-from oomwatch.core.records import Channel, GpuRecord, News, RunRecord, Scope, Subject
 from oomwatch.core.relation import Line, line_through
+from oomwatch.core.runrecord import RunRecord
+from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 
 Point = tuple[float, float]  # length in tokens, peak in bytes

@@ -1,0 +1,118 @@
+"""What is known of one GPU: the latest, and the short windows that conditions ask for.
+
+Like the records of a node and of a run it takes in what concerns it and decides nothing. With the lifecycles, records
+are the only mutable state of the core, and the engine's alone.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from oomwatch import wire
+from oomwatch.core import notable
+from oomwatch.core.allocator import Allocator, believed_ratio
+from oomwatch.core.blocks import BlockWindow
+from oomwatch.core.gpusteps import GpuSteps
+from oomwatch.core.memo import Memo
+from oomwatch.core.notable import Notable
+from oomwatch.core.parts import Parts, of_gpu
+from oomwatch.core.peaks import GpuStep
+from oomwatch.core.phases import Span
+from oomwatch.core.steps import StepRecord
+from oomwatch.core.subject import Subject
+from oomwatch.core.window import WINDOW_SECONDS_MAX, PeakWindow, Window
+
+PEAK_SLICE_SECONDS = 10.0
+PEAK_KEEP_SECONDS = 1800.0
+TORCH_SLICE_SECONDS = 60.0  # the probe reads at 1-2 Hz; a trend needs no more than its peaks
+PROBE_FRESH_SECONDS = 60.0  # while a probe tells, log lines of the same GPU are not mixed in
+
+
+class GpuRecord:
+    """One GPU. `sample` is the last reading that came with an answer, `at` its time; `status` is the last one told."""
+
+    def __init__(self, node: str, facts: wire.GpuFacts) -> None:
+        self.subject = Subject("gpu", node, facts.gpu)
+        self.facts = facts
+        self.sample: wire.GpuSample | None = None
+        self.at = 0.0
+        self.status: wire.GpuStatus = "ok"
+        self.processes: tuple[wire.GpuProcess, ...] | None = None  # None: never read
+        self.parts = Parts()
+        self.run: str | None = None
+        self.used_peaks = PeakWindow(PEAK_SLICE_SECONDS, PEAK_KEEP_SECONDS)
+        self.torch_reserved = Window(WINDOW_SECONDS_MAX)
+        self.probed_at = float("-inf")
+        self.blocks = BlockWindow()
+        self.memo = Memo()
+        self._steps = GpuSteps()
+        self._steps_of: str | None = None  # the run whose steps they are
+        self.notable: deque[Notable] = notable.kept()
+
+    @property
+    def usable_bytes(self) -> int:
+        return self.facts.total_bytes - self.facts.reserved_bytes
+
+    @property
+    def used_bytes(self) -> int | None:
+        """Device memory in use, as last read."""
+        return self.sample.used_bytes if self.sample else None
+
+    @property
+    def steps(self) -> Sequence[GpuStep]:
+        """What the last steps of its run were on this GPU, oldest first."""
+        return self._steps.kept
+
+    def is_probed(self, at: float) -> bool:
+        """Whether a probe tells of this GPU: then log lines are not mixed in."""
+        return at - self.probed_at < PROBE_FRESH_SECONDS
+
+    def observe_probe(self, sums: Allocator, at: float) -> None:
+        if sums.reserved_bytes is None:
+            return
+        self.probed_at = max(self.probed_at, at)
+        self._steps.read_torch(sums, self.used_bytes)
+        ratio = believed_ratio(sums.reserved_bytes, self.used_bytes, self.usable_bytes)
+        if ratio is not None:
+            self.torch_reserved.add_peak(at, ratio, TORCH_SLICE_SECONDS)
+
+    def observe_line(self, memory: wire.TorchMemory, at: float) -> None:
+        """A line of a process on this GPU told its memory: as good a reading as the driver's own."""
+        if memory.device_used_bytes is not None:
+            self._steps.read(at, memory.device_used_bytes)
+        if not self.is_probed(at):
+            in_use = self.used_bytes if memory.device_used_bytes is None else memory.device_used_bytes
+            self._steps.read_torch(Allocator(memory.reserved_bytes, memory.allocated_bytes), in_use)
+
+    def observe_sleep(self, still_used_bytes: int) -> None:
+        self._steps.read_residue(still_used_bytes)
+
+    def finish_step(self, run: str, record: StepRecord, spans: Sequence[Span], lifetime_bytes: float | None) -> None:
+        """A step of its run is over. Steps of another run say nothing of this one."""
+        if self._steps_of not in (None, run):
+            self._steps = GpuSteps()
+        self._steps_of = run
+        self._steps.cut(record, spans, lifetime_bytes)
+
+    def shift(self, seconds: float) -> None:
+        self.at += seconds
+        self.blocks.shift(seconds)
+        self._steps.shift(seconds)
+        self.probed_at += seconds
+        self.used_peaks.shift(seconds)
+        self.torch_reserved.shift(seconds)
+        self.notable = notable.moved(self.notable, seconds)
+
+    def observe(self, sample: wire.GpuSample, at: float) -> bool:
+        """Take a reading in. True: with it, a block of readings is complete."""
+        self.status = sample.status
+        if sample.processes is not None:
+            self.processes = sample.processes
+            self.run = next((process.run for process in sample.processes if process.run), self.run)
+            self.parts.observe(at, of_gpu(sample.processes, self.run))
+        if sample.status != "ok" or sample.used_bytes is None:
+            return False
+        self.used_peaks.add(at, sample.used_bytes)
+        self._steps.read(at, sample.used_bytes)
+        if at >= self.at:
+            self.sample, self.at = sample, at
+        return self.blocks.add(at, sample.used_bytes)

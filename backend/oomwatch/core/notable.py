@@ -1,0 +1,28 @@
+"""The events that a rule may name: they are kept with their GPU, node or run for a while."""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from oomwatch import wire
+
+NOTABLE = (wire.DeviceOom, wire.HostOom, wire.DiskFull, wire.ShmSmall, wire.GpuLost, wire.NcclError)
+NOTABLE_KEPT = 64
+
+
+class Notable(NamedTuple):
+    """An event that a rule may name, with who wrote it."""
+
+    at: float
+    body: wire.EventBody
+    origin: wire.Origin | None
+
+
+def kept(events: Iterable[Notable] = ()) -> "deque[Notable]":
+    """The last of these, and room for more."""
+    return deque(events, maxlen=NOTABLE_KEPT)
+
+
+def moved(events: Iterable[Notable], seconds: float) -> "deque[Notable]":
+    """The clock that their times are told by was set by so much."""
+    return kept(one._replace(at=one.at + seconds) for one in events)
