@@ -186,8 +186,8 @@ def outcome_of(seed: int, *, leaking: bool) -> Outcome:
             break
         watch.tell(at, step, over, min(gib, KILLED_AT * host.bound - 0.1))
         wrong = watch.episodes if step < host.onset or not leaking else wrong
-    for failure in watch.engine.failures:
-        raise failure.error
+    for defect in watch.engine.defects:
+        raise defect.error
     warned = min(watch.open.values(), default=None) if died else None
     return Outcome(host, step, died, warned, wrong)
 

@@ -72,7 +72,7 @@ def by_rules(lines: Sequence[Line], rules: RuleSet, *, with_levels: bool = False
     told: list[wire.Transition] = []
     for line in lines:
         told += [advise(one, engine.fleet) for one in give(engine, line)]
-    return Seen(_episodes(one for one in told if one.alert not in levels), len(engine.failures))
+    return Seen(_episodes(one for one in told if one.alert not in levels), len(engine.defects))
 
 
 def _episodes(told: Iterable[wire.Transition]) -> list[Episode]:

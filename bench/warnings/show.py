@@ -31,7 +31,7 @@ def show(scenario: str, seed: int, rules: RuleSet, trace: Path | None) -> Iterat
             writer.advance(line.advance)
     if writer is not None:
         writer.close()
-    yield from (f"defect: {failure.rule} of {failure.subject}: {failure.error!r}" for failure in engine.failures)
+    yield from (f"defect: {defect.rule} of {defect.subject}: {defect.error!r}" for defect in engine.defects)
 
 
 def _of_run(made: Made) -> Iterator[str]:

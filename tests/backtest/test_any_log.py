@@ -79,4 +79,4 @@ def test_any_log_becomes_a_trace_that_an_engine_takes(told: list[Told]) -> None:
             assert now >= last
             last = now
         give(engine, line)
-    assert not engine.failures
+    assert not engine.defects

@@ -86,7 +86,7 @@ def test_a_defect_in_finding_the_causes_costs_the_causes_alone() -> None:
     story.hello("n")
     story.wait(10, lambda s: s.used(78))
     assert story.states == ["firing"]
-    assert [type(failure.error) for failure in story.engine.failures] == [ZeroDivisionError]
+    assert [type(failure.error) for failure in story.engine.defects] == [ZeroDivisionError]
 
 
 def test_causes_are_as_they_were_after_a_restart() -> None:

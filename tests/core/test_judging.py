@@ -90,6 +90,6 @@ def test_a_rule_with_a_defect_takes_no_other_along_and_is_reported() -> None:
     story = Story((broken, *FULL))
     story.used(79)
     assert story.states == ["firing"]
-    (on_hello, on_sample) = story.engine.failures
+    (on_hello, on_sample) = story.engine.defects
     assert (on_sample.rule, on_sample.subject) == ("listener/info", Subject("gpu", "n", "0"))
     assert isinstance(on_hello.error, ZeroDivisionError)

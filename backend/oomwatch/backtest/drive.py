@@ -66,7 +66,7 @@ class Watched:
 class Driven(NamedTuple):
     watched: Watched
     transitions: list[wire.Transition]
-    failures: list[str]  # defects of rules, one sentence each
+    defects: list[str]  # of rules, one sentence each
 
 
 def drive(
@@ -81,8 +81,8 @@ def drive(
         transitions += [advise(one, engine.fleet) for one in give(engine, line)]
         if progress is not None and watched.began_at is not None:
             progress(watched.ended_at - watched.began_at)
-    failures = dict.fromkeys(f"{one.rule}: {one.error!r}" for one in engine.failures)
-    return Driven(watched, transitions, list(failures))
+    defects = dict.fromkeys(f"{one.rule}: {one.error!r}" for one in engine.defects)
+    return Driven(watched, transitions, list(defects))
 
 
 def without_silence(rules: RuleSet) -> RuleSet:

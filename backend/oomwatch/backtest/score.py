@@ -67,7 +67,7 @@ def judged(name: str, driven: Driven, rules: RuleSet, notes: Sequence[str] = ())
         lead_s=lead_s,
         lead_steps=lead_steps,
         false_alarms=sum(one.warns for one in alerts) if oom_at is None else 0,
-        notes=(*notes, *driven.failures),
+        notes=(*notes, *driven.defects),
     )
 
 

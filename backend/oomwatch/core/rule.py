@@ -11,6 +11,11 @@ from oomwatch.core.conditions import Condition
 from oomwatch.core.subject import Channel, News, Scope
 
 
+def key_of(transition: wire.Transition) -> str:
+    """The key of the rule that an alert is of, whatever severity it was lowered to."""
+    return f"{transition.alert}/{transition.lowered_from or transition.severity}"
+
+
 class RuleText(Struct, frozen=True, kw_only=True):
     """What a rule says in one language, with {names} to be filled in."""
 
@@ -96,9 +101,7 @@ class RuleSet(Struct, frozen=True, kw_only=True):
 
     def of(self, transition: wire.Transition) -> Rule | None:
         """The rule of an alert, as it is in force for its labels; None where it is gone."""
-        severity = transition.lowered_from or transition.severity
-        matching = (rule for rule in self.rules if rule.alert == transition.alert and rule.severity == severity)
-        rule = next(matching, None)
+        rule = next((rule for rule in self.rules if rule.key == key_of(transition)), None)
         return self.effective(rule, transition.labels) if rule else None
 
     def hears(self, rule: Rule, news: tuple[News, ...]) -> bool:

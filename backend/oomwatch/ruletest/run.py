@@ -64,8 +64,8 @@ def _firing(test: RuleTest, rules: RuleSet, at: float, alert: str) -> list[wire.
                 firing.pop(transition.id, None)
             elif transition.state == "firing" and transition.change in ("state", "severity"):
                 firing[transition.id] = transition
-    if engine.failures:
-        raise engine.failures[0].error
+    if engine.defects:
+        raise engine.defects[0].error
     return [put_into_words(one, rules, simulated=False) for one in firing.values() if one.alert == alert]
 
 

@@ -33,17 +33,17 @@ class Defects:
 
     def own_up(self, engine: "Engine") -> None:
         """Count the defects of single rules; of each rule in force the first one is in the log."""
-        for failure in engine.failures:
+        for defect in engine.defects:
             self.count()
-            if failure.rule not in self._broken_rules:
-                self._broken_rules.add(failure.rule)
+            if defect.rule not in self._broken_rules:
+                self._broken_rules.add(defect.rule)
                 logger.error(
                     "the rule %s cannot be judged of %s; every other rule goes on",
-                    failure.rule,
-                    " ".join(filter(None, failure.subject)),
-                    exc_info=failure.error,
+                    defect.rule,
+                    " ".join(filter(None, defect.subject)),
+                    exc_info=defect.error,
                 )
-        engine.failures.clear()
+        engine.defects.clear()
 
     def forgive_rules(self) -> None:
         """Other rules are in force: the log is to hear of their defects anew."""

@@ -1,0 +1,122 @@
+"""What the rules say of one subject, and what becomes of its alerts: condition -> verdict -> lifecycle -> causes.
+
+A condition is judged when something arrives that it hears. An open episode is judged whenever anything does, for
+anything may end it.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+from msgspec import structs
+
+from oomwatch import wire
+from oomwatch.core.diagnosis import Diagnose
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.lifecycle import Episode, Key, Lifecycle
+from oomwatch.core.rule import Rule, RuleSet
+from oomwatch.core.subject import News, Scope, Subject
+from oomwatch.core.verdict import UNKNOWN, Verdict
+
+SCOPES: tuple[Scope, ...] = ("gpu", "node", "run")
+
+# What a message brings, or the grid.
+READINGS: tuple[News, ...] = ("readings",)
+READINGS_AND_TORCH: tuple[News, ...] = ("readings", "torch")
+BLOCKS: tuple[News, ...] = ("readings", "torch", "blocks")
+EVENT: tuple[News, ...] = ("events",)
+STEP: tuple[News, ...] = ("events", "steps")
+TIME: tuple[News, ...] = ("time",)
+ANYTHING: tuple[News, ...] = ("readings", "torch", "blocks", "events", "steps", "time")
+
+
+class Defect(NamedTuple):
+    """A defect that one rule has on one subject. It stays unjudged by this rule, and all else goes on."""
+
+    rule: str  # Rule.key
+    subject: Subject
+    error: Exception
+
+
+class Judge:
+    """Judges subjects of a fleet by the rules in force."""
+
+    def __init__(
+        self, rules: RuleSet, fleet: Fleet, lifecycle: Lifecycle, diagnose: Diagnose, defects: deque[Defect]
+    ) -> None:
+        self._rules = rules
+        self._fleet = fleet
+        self._lifecycle = lifecycle
+        self._diagnose = diagnose
+        self._defects = defects
+        self._by_scope = {scope: [rule for rule in rules.in_use() if scope in rule.scopes] for scope in SCOPES}
+        self._hearing = {
+            news: {scope: [rule for rule in self._by_scope[scope] if rules.hears(rule, news)] for scope in SCOPES}
+            for news in (READINGS, READINGS_AND_TORCH, BLOCKS, EVENT, STEP, TIME, ANYTHING)
+        }
+
+    def scopes_hearing(self, news: tuple[News, ...]) -> list[Scope]:
+        """The kinds of subject of which some rule can come true by such news."""
+        return [scope for scope in SCOPES if self._hearing[news][scope]]
+
+    def judge(self, subject: Subject, news: tuple[News, ...], now: float) -> list[wire.Transition]:
+        """Judge by the rules that such news can make true, and by those with an open episode, which anything ends."""
+        rules = self._hearing[news][subject.scope]
+        open_here = self._lifecycle.open.get(subject, {})
+        if open_here:
+            heard = {rule.key for rule in rules}
+            rules = [rule for rule in self._by_scope[subject.scope] if rule.key in heard or rule.key in open_here]
+        judged = [self._judge_safely(rule, subject, open_here.get(rule.key), now) for rule in rules]
+        return [transition for transition in judged if transition is not None]
+
+    def _judge_safely(
+        self, rule: Rule, subject: Subject, episode: Episode | None, now: float
+    ) -> wire.Transition | None:
+        """A defect of one rule must not take along what the others found."""
+        try:
+            return self._judge_rule(rule, subject, episode, now)
+        except Exception as error:
+            self._defects.append(Defect(rule.key, subject, error))
+            return None
+
+    def _judge_rule(self, rule: Rule, subject: Subject, episode: Episode | None, now: float) -> wire.Transition | None:
+        if self._rules.overrides:
+            rule = self._rules.effective(rule, self._fleet.labels(subject))
+        if not rule.enabled:
+            return self._lifecycle.end(Key(rule.key, subject), now, "rule removed") if episode else None
+        verdict, condition = self._verdict(rule, subject, now, episode)
+        if verdict.state != "active" and episode is None:
+            return None
+        labels = episode.labels if episode else self._fleet.labels(subject)
+        transition = self._lifecycle.step(
+            rule, subject, labels, verdict, now, rhythm_seconds=self._fleet.rhythm_seconds(subject)
+        )
+        if verdict.state == "active":
+            episode = self._lifecycle.open[subject][rule.key]
+            episode.condition = condition
+            if transition is not None and transition.lowered_from is None:
+                return self._with_causes(transition, episode, verdict, now)
+        return transition
+
+    def _with_causes(
+        self, transition: wire.Transition, episode: Episode, verdict: Verdict, now: float
+    ) -> wire.Transition:
+        """An alert that is raised says why. A defect in finding the causes must not lose the alert."""
+        try:
+            condition = episode.rule.when[episode.condition]
+            episode.causes = self._diagnose(self._fleet, episode.subject, condition, verdict, now)
+            episode.remedies = ()  # what was told before a restart was for other causes
+        except Exception as error:
+            self._defects.append(Defect(episode.rule.key, episode.subject, error))
+        return structs.replace(transition, causes=episode.causes, remedies=episode.remedies)
+
+    def _verdict(self, rule: Rule, subject: Subject, now: float, episode: Episode | None) -> tuple[Verdict, int]:
+        """The first active verdict of the rule's conditions; else that of the condition which was active last."""
+        last = episode.condition if episode is not None and episode.condition < len(rule.when) else 0
+        verdict_of_last = UNKNOWN
+        for index, condition in rule.conditions[subject.scope]:
+            verdict = condition.judge(self._fleet, subject, now)
+            if verdict.state == "active":
+                return verdict, index
+            if index == last:
+                verdict_of_last = verdict
+        return verdict_of_last, last
