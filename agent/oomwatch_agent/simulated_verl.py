@@ -70,23 +70,24 @@ def _memory(who: str, head: str, device_gib: float, allocated_gib: float, reserv
     )
 
 
-def _engine(cast: Cast, text: str) -> str:
-    return f"(WorkerDict pid={cast.engines[0]}) INFO 11-29 12:00:00 [gpu_worker.py:132] {text}"
+def _engine(pid: int, text: str) -> str:
+    return f"(WorkerDict pid={pid}) INFO 11-29 12:00:00 [gpu_worker.py:132] {text}"
 
 
 def _fallen_asleep(moment: Moment, cast: Cast) -> Iterator[str]:
     freed = max(0.0, moment.from_gib - moment.residue_gib)
-    yield _engine(
-        cast, f"Sleep mode freed {freed:.2f} GiB memory, {moment.residue_gib:.2f} GiB memory is still in use."
-    )
-    yield _engine(cast, "It took 0.412 seconds to fall asleep.")
+    for pid in cast.engines:
+        yield _engine(
+            pid, f"Sleep mode freed {freed:.2f} GiB memory, {moment.residue_gib:.2f} GiB memory is still in use."
+        )
+        yield _engine(pid, "It took 0.412 seconds to fall asleep.")
 
 
 def _awake(moment: Moment, cast: Cast) -> Iterator[str]:
     """The end of a switch to rollout: the engine has its cache again. One that dies on the way prints none of it."""
     if moment.ending is None:
         rank_0, leaked = f"(WorkerDict pid={cast.ranks[0]})", moment.leaked_gib
-        yield _engine(cast, "It took 0.512 seconds to wake up tags ['kv_cache'].")
+        yield _engine(cast.engines[0], "It took 0.512 seconds to wake up tags ['kv_cache'].")
         yield _memory(rank_0, "After resume kv_cache", moment.gib, 2 + leaked, 4 + leaked)
 
 

@@ -156,8 +156,12 @@ def test_after_the_end_the_cards_are_empty_for_a_while() -> None:
 
 
 def test_residue_grows_after_each_sleep_until_the_engine_cannot_wake() -> None:
-    sleeps = [body for body in _bodies("sleep-residue", 150) if isinstance(body, wire.EngineSleep)]
-    residues = [body.still_used_bytes / GIB for body in sleeps if body.still_used_bytes is not None]
+    sleeps = [found for found in _found("sleep-residue", 150) if isinstance(found.body, wire.EngineSleep)]
+    engines = dict.fromkeys(found.origin.pid for found in sleeps)
+    one = [found.body for found in sleeps if found.origin.pid == next(iter(engines))]
+    told = [body.still_used_bytes for body in one if isinstance(body, wire.EngineSleep)]
+    residues = [still_used / GIB for still_used in told if still_used is not None]
+    assert len(engines) >= 2
     assert residues[:5] == pytest.approx([4.1, 4.1, 4.1, 11.6, 19.1], abs=0.01)
     assert _until_dead("sleep-residue")[-1].ending == "wake_oom"
     assert any(isinstance(body, wire.DeviceOom) for body in _bodies("sleep-residue", 150))
@@ -214,11 +218,12 @@ def test_the_demo_runs_two_runs_side_by_side_on_half_of_the_gpus_each() -> None:
     assert [runs[str(gpu)] for gpu in range(8)] == [{"demo-healthy"}] * 4 + [{"demo-leak"}] * 4
 
 
-def test_within_90_seconds_the_demo_shows_a_healthy_run_and_one_above_85_percent_for_half_a_minute() -> None:
+def test_within_90_seconds_the_demo_shows_a_healthy_run_and_one_that_climbs() -> None:
     readings = list(_play("demo", 90, gpus=2))
-    limit = 0.85 * CARD_USABLE_GIB
-    assert max(_used(iter(readings), 0)) < limit
-    assert sum(used > limit for used in _used(iter(readings), 1)) >= 32
+    first, last = readings[:30], readings[60:]
+    healthy, climbing = (max(_used(iter(last), gpu)) - max(_used(iter(first), gpu)) for gpu in (0, 1))
+    assert healthy < 1.0
+    assert climbing > 4.0
     assert not any(isinstance(found.body, wire.DeviceOom) for reading in readings for found in reading.found)
     steps = [found.run for reading in readings for found in reading.found if isinstance(found.body, wire.Step)]
     assert min(steps.count(run) for run in DEMO) >= 6

@@ -24,13 +24,13 @@ FIRED: dict[str, dict[str, int]] = {
     "oom": {"out_of_memory": 104},
     "host-leak": {"host_memory_high": 405, "host_memory_forecast": 423, "out_of_memory": 448},
     "reshard-storm": {"reshard_storm": 120},
-    "demo": {"gpu_memory_high": 72, "memory_forecast": 140, "out_of_memory": 141},
+    "demo": {"memory_forecast": 84, "sleep_residue_grows": 128, "gpu_memory_high": 133, "out_of_memory": 162},
 }
 
 
-def _transitions(scenario: str, seconds: int) -> Iterator[tuple[int, wire.Transition]]:
+def _transitions(scenario: str, seconds: int, *, gpus: int = 2) -> Iterator[tuple[int, wire.Transition]]:
     clock = [0.0]
-    source = SimulatedSource(scenario, gpus=2, seed=1, clock=lambda: clock[0])
+    source = SimulatedSource(scenario, gpus=gpus, seed=1, clock=lambda: clock[0])
     sampler = Sampler([source], clock=lambda: clock[0], answer_within_seconds=5.0)
     engine = Engine(RULES)
     try:
@@ -79,3 +79,12 @@ def test_the_demo_warns_of_the_crowded_run_alone_and_within_a_minute_and_a_half(
     fired = [(second, one) for second, one in _transitions("demo", 90) if one.state == "firing"]
     assert fired
     assert {one.labels["run"] for _, one in fired} == {"demo-leak"}
+
+
+def test_on_each_of_its_gpus_the_demo_foretells_the_end_six_steps_ahead_and_names_the_engine_that_keeps_memory() -> (
+    None
+):
+    fired = [one for _, one in _transitions("demo", 90, gpus=8) if one.alert == "memory_forecast" and one.causes]
+    assert {one.labels["gpu"] for one in fired} == {"4", "5", "6", "7"}
+    assert {one.causes[0].cause for one in fired} == {"sleep_residue"}
+    assert min(int(one.facts["eta_steps"]) for one in fired) >= 6

@@ -291,3 +291,10 @@ def test_a_run_without_a_critic_is_told_nothing_of_one() -> None:
 def test_while_memory_grows_the_phase_is_only_where_it_will_end() -> None:
     first, *rest = rank(device(phases=grown(), allocated_rise_bytes=10.0))
     assert first.score > 2 * max(one.score for one in rest)
+
+
+def test_a_phase_that_alone_is_known_is_not_said_to_grow_alone() -> None:
+    alone = (phase("rollout", 70, 60, peak_rise=10),)
+    causes = rank(device(phases=alone, residue_before_bytes=4, residue_bytes=14, residue_rise_bytes=10))
+    assert causes[0].cause == "sleep_residue"
+    assert "phase_rises" not in {one.key for cause in causes for one in cause.evidence}

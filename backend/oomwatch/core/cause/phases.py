@@ -4,6 +4,8 @@ The articles' rule of thumb is the first input: trouble in rollout -> the rollou
 in the critic -> the critic's batch. How near other phases come, and what the memory of a token says, are the others.
 """
 
+from math import inf
+
 from oomwatch import wire
 from oomwatch.core.cause.finding import NONE, Finding, evidence, share
 from oomwatch.core.cause.growth import RISE_RATIO_MIN, grows
@@ -48,8 +50,11 @@ def _weight(facts: Facts, phase: str) -> float:
 
 
 def _is_its_own(facts: Facts, phase: PhaseFacts) -> bool:
-    """Whether this phase grows by itself: others do not as much, and responses do not get longer."""
-    others = max((one.peak_rise_bytes for one in facts.phases if one.phase != phase.phase), default=0.0)
+    """Whether this phase grows by itself: others do not as much, and responses do not get longer.
+
+    Where it is the only one known, there is nothing that it could be told from.
+    """
+    others = max((one.peak_rise_bytes for one in facts.phases if one.phase != phase.phase), default=inf)
     longer = facts.length_rise_tokens > 0 and phase.phase in LENGTH_DRIVEN
     enough = phase.peak_rise_bytes > 2 * RISE_RATIO_MIN * (facts.capacity_bytes or float("inf"))
     return enough and not longer and others < OWN_RATIO * phase.peak_rise_bytes
