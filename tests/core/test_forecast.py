@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from oomwatch.core.forecast import Forecast, Lengths, bytes_per_token, forecast, slope_interval
+from oomwatch.core.forecast import INTERVAL_Z, Forecast, Lengths, bytes_per_token, forecast
+from oomwatch.core.trend import slope_interval, slopes
 
 GIB = 2.0**30
 CARD = 80 * GIB
@@ -135,7 +136,8 @@ def test_the_interval_holds_the_truth_nine_times_in_ten() -> None:
     held = 0
     for seed in range(200):
         dice = random.Random(seed)
-        low, high = slope_interval([step + dice.gauss(0, 3) for step in range(12)])
+        values = [step + dice.gauss(0, 3) for step in range(12)]
+        low, high = slope_interval(slopes(values), len(values), INTERVAL_Z)
         held += low <= 1.0 <= high
     assert 170 <= held <= 196
 

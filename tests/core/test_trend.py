@@ -48,3 +48,10 @@ def test_noise_without_a_trend_is_seldom_significant() -> None:
     dice = random.Random(1)
     series = [[dice.gauss(0, 1) for _ in range(20)] for _ in range(2000)]
     assert sum(trend.rising_p(one) < 0.002 for one in series) < 12  # 4 are expected
+
+
+def test_scatter_is_a_standard_deviation_that_odd_values_do_not_move() -> None:
+    dice = random.Random(1)
+    noise = [dice.gauss(10, 2) for _ in range(400)]
+    assert 1.8 < trend.scatter(noise) < 2.2
+    assert 1.8 < trend.scatter([*noise, *[1000.0] * 20]) < 2.4

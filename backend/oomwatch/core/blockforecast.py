@@ -9,9 +9,8 @@ How often this is wrong, how early it is right and how little that depends on ea
 docs/reference/performance.md. Slopes and their interval: H. Theil 1950, P. K. Sen 1968; order: M. G. Kendall 1938.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, combinations
-from math import sqrt
+from collections.abc import Sequence
+from itertools import accumulate
 from statistics import median
 from typing import NamedTuple
 
@@ -20,7 +19,6 @@ from oomwatch.core.peaks import Block
 
 BLOCK_SECONDS = 300.0
 HISTORY_BLOCKS_MIN = 6  # fewer say nothing of what was usual
-NORMAL_PER_MAD = 1.4826  # standard deviation by median absolute deviation, of what is distributed normally
 SURE_Z = 2.576  # of the slope, an interval of 99 %: neighbouring peaks are alike, so it holds less often than that
 
 
@@ -138,9 +136,9 @@ def _rise(slots: _Envelope, running: Block | None, span: Span, limits: Limits) -
     if envelope is None:
         return None
     peaks, floors = envelope
-    if _tau(peaks) < limits.peaks_tau or _tau(floors) < limits.floors_tau:
+    if trend.tau(peaks) < limits.peaks_tau or trend.tau(floors) < limits.floors_tau:
         return None
-    slopes = sorted(_slopes(peaks))
+    slopes = trend.slopes(peaks)
     slope, later_half = median(slopes), peaks[len(peaks) // 2 :]
     common_slope = min(slope, trend.slope(floors))
     if common_slope <= 0 or trend.slope(later_half) < limits.recent_ratio * slope:
@@ -162,15 +160,13 @@ def _is_believed(rise: _Rise, capacity_bytes: float, limits: Limits) -> bool:
 
 
 def _usual_at_most(peaks: Sequence[float], limits: Limits) -> float:
-    usual = median(peaks)
-    deviation = NORMAL_PER_MAD * median(abs(peak - usual) for peak in peaks)
-    return usual + limits.usual_deviations * deviation
+    return median(peaks) + limits.usual_deviations * trend.scatter(peaks)
 
 
 def _foretell(rise: _Rise, capacity_bytes: float) -> BlockForecast:
     level, highest = median(rise.levels), max(rise.levels)
     room, least_room = max(0.0, capacity_bytes - level), max(0.0, capacity_bytes - highest)
-    low, high = _interval(rise.slopes, rise.span.points)
+    low, high = trend.slope_interval(rise.slopes, rise.span.points, SURE_Z)
     return BlockForecast(
         slope_bytes_per_second=rise.slope / rise.point_seconds,
         level_bytes=level,
@@ -180,24 +176,6 @@ def _foretell(rise: _Rise, capacity_bytes: float) -> BlockForecast:
         over_seconds=rise.span.points * rise.point_seconds,
         p=trend.rising_p(rise.peaks),
     )
-
-
-def _tau(values: Sequence[float]) -> float:
-    """Kendall's tau-a with time: 1 where each value is above all before it, -1 where below."""
-    pairs = [(later > earlier) - (later < earlier) for earlier, later in combinations(values, 2)]
-    return sum(pairs) / len(pairs)
-
-
-def _slopes(values: Sequence[float]) -> Iterator[float]:
-    for (i, earlier), (j, later) in combinations(enumerate(values), 2):
-        yield (later - earlier) / (j - i)
-
-
-def _interval(slopes: Sequence[float], points: int) -> tuple[float, float]:
-    """The slopes between which the true one lies, of the sorted slopes of all pairs (Sen 1968)."""
-    spread = SURE_Z * sqrt(points * (points - 1) * (2 * points + 5) / 18)
-    below = max(0, round((len(slopes) - spread) / 2))
-    return slopes[below], slopes[-1 - below]
 
 
 def _misfit(values: Sequence[float]) -> float:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from oomwatch.core import trend
 
-LONG_STEPS, SHORT_STEPS, STEPS_MIN = 30, 12, 6
+LONG_STEPS, SHORT_STEPS, STEPS_MIN = trend.LONG, trend.SHORT, 6
 WINDOW_STEPS = 60  # for what is too slow for that
 # How often these are wrong, and how early they are right: bench/warnings, docs/reference/performance.md.
 LONG_P, SHORT_P = 0.003, 0.02

@@ -9,7 +9,7 @@ from statistics import median
 
 from oomwatch.core import trend
 
-LONG_STEPS, SHORT_STEPS = 30, 12
+LONG_STEPS, SHORT_STEPS = trend.LONG, trend.SHORT
 SIGNIFICANT_DEVIATIONS = 3.1  # one-sided p = .001: successive steps share most of their window
 STILL_RATIO = 0.5  # of the pace of the whole window, and of the steps before the last ones
 LAST_STEPS = 6  # whose median is what the figure is now
@@ -43,9 +43,3 @@ def _may_rise(window: Sequence[float], at_least: float) -> bool:
 def _is_significant(window: Sequence[float], slope: float) -> bool:
     deviation = trend.score_deviation(len(window)) * trend.widened_by_memory(window, slope)
     return trend.score(window) > SIGNIFICANT_DEVIATIONS * deviation
-
-
-def scatter(values: Sequence[float]) -> float:
-    """Standard deviation of normal noise, from the median deviation: odd values count little."""
-    middle = median(values)
-    return 1.4826 * median(abs(value - middle) for value in values)

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.growth import LONG, growth, is_undone
+from oomwatch.core.growth import growth, is_undone
 from oomwatch.core.hosthistory import FINE_SECONDS, KEPT_SECONDS, SPAN_SECONDS, Peaks, Place, Span
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Subject
+from oomwatch.core.trend import LONG
 
 UNIT_SECONDS_MIN = 2 * FINE_SECONDS
 CURRENT_UNITS = 3  # steps that do not come for so many of them, and ten minutes, are no measure of time any more

@@ -11,7 +11,7 @@ things can fill the card: the rest drifts, or the lengths do, and those not beyo
 """
 
 from collections.abc import Sequence
-from itertools import combinations, pairwise
+from itertools import pairwise
 from math import inf
 from statistics import median
 from typing import Literal, NamedTuple
@@ -28,7 +28,7 @@ from oomwatch.core.climb import (
     risen,
     still_to_come,
 )
-from oomwatch.core.trend import rising_p, score_deviation
+from oomwatch.core.trend import rising_p, slope_interval, slopes
 
 LENGTH_P = 0.01
 RISE_RATIO_MIN = 0.01  # of the card, over the window: less is nothing to speak of
@@ -36,7 +36,7 @@ STEEP_STEPS = 4
 STEEP_RISE_RATIO = 0.015  # of the card, each step
 STEEP_ETA_STEPS = 12.0
 STEEP_NOISE_MIN = 8.0  # times what peaks usually change by from step to step
-INTERVAL_Z = 1.64  # nine in ten
+INTERVAL_Z = 1.64  # of the slope, an interval of nine in ten
 
 Reason = Literal["drift", "length_growth"]
 
@@ -154,7 +154,7 @@ def _steep(rest: Sequence[float], capacity: float, usual_bytes: float) -> Foreca
 def _reaching(reason: Reason, found: Climb, level: float, capacity: float) -> Forecast | None:
     if found.per_step <= 0:
         return None
-    low, high = slope_interval(found.values)
+    low, high = slope_interval(slopes(found.values), len(found.values), INTERVAL_Z)
     room = max(0.0, capacity - level)
     return Forecast(
         reason=reason,
@@ -166,16 +166,6 @@ def _reaching(reason: Reason, found: Climb, level: float, capacity: float) -> Fo
         p=found.p,
         steps=found.steps,
     )
-
-
-def slope_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Nine in ten for the Theil-Sen slope, from the order of the pairs' slopes (Sen 1968)."""
-    n = len(values)
-    slopes = sorted((later - earlier) / (j - i) for (i, earlier), (j, later) in combinations(enumerate(values), 2))
-    spread = INTERVAL_Z * score_deviation(n)
-    first = max(0, round((len(slopes) - spread) / 2))
-    last = min(len(slopes) - 1, round((len(slopes) + spread) / 2))
-    return slopes[first], slopes[last]
 
 
 def _could_reach(peaks: Sequence[float], capacity: float) -> bool:

@@ -17,10 +17,9 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from oomwatch.core.trend import score_p
+from oomwatch.core.trend import LONG, SHORT, score_p, slopes
 
 SCALES = (1, 2, 4, 8)
-SHORT, LONG = 12, 30  # peaks, of each scale
 FEW = 3
 SIGNIFICANT_P = 0.01
 GOING_ON_RATIO = 0.4  # of the short window's pace, that its later half must still have
@@ -71,7 +70,7 @@ def _at_scale(peaks: Sequence[float], scale: int, limit: float, room: float) -> 
     if len(short) < SHORT or room > 2 * AHEAD_RATIO * (max(short) - min(short)):
         return None  # too few, or so flat that the steepest line through them would not get there
     now = line(short)
-    if not _rises(now) or _pace(short[len(short) // 2 :]) < GOING_ON_RATIO * now.slope:
+    if not _rises(now) or median(slopes(short[len(short) // 2 :])) < GOING_ON_RATIO * now.slope:
         return None
     values = _grouped(peaks, scale)
     long = values[-LONG:]
@@ -94,10 +93,10 @@ def is_undone(peaks: Sequence[float]) -> bool:
 
 def line(values: Sequence[float]) -> Line:
     """Mann-Kendall's p-value and Theil-Sen's line, from one look at all pairs."""
-    slopes = _slopes(values)
-    falling, not_rising = bisect_left(slopes, 0.0), bisect_right(slopes, 0.0)
-    slope = _middle(slopes)
-    p = score_p(len(values), len(slopes) - not_rising - falling)
+    of_pairs = slopes(values)
+    falling, not_rising = bisect_left(of_pairs, 0.0), bisect_right(of_pairs, 0.0)
+    slope = median(of_pairs)
+    p = score_p(len(values), len(of_pairs) - not_rising - falling)
     last = len(values) - 1
     return Line(p, slope, median(value + slope * (last - index) for index, value in enumerate(values)))
 
@@ -118,21 +117,6 @@ def _rises(one: Line) -> bool:
 def _is_new(level: float, earlier: Sequence[float]) -> bool:
     """Whether nearly all that was before is left behind."""
     return len(earlier) < EARLIER_MIN or sum(one < level for one in earlier) >= USUAL_SHARE * len(earlier)
-
-
-def _pace(values: Sequence[float]) -> float:
-    return _middle(_slopes(values))
-
-
-def _slopes(values: Sequence[float]) -> list[float]:
-    """Of all pairs, sorted."""
-    count = len(values)
-    return sorted([(values[j] - values[i]) / (j - i) for i in range(count) for j in range(i + 1, count)])
-
-
-def _middle(ordered: Sequence[float]) -> float:
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _spike(peaks: Sequence[float]) -> float:

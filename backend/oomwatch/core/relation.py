@@ -49,6 +49,6 @@ def line_through(points: Sequence[tuple[float, float]]) -> Line | None:
         middle_y=middle_y,
         slope=slope,
         flattest=slopes[below] if below >= 0 else float("-inf"),
-        spread=1.4826 * median(offs),  # the median deviation of normal noise, as a standard deviation
+        spread=trend.NORMAL_PER_MAD * median(offs),
         p=trend.score_p(len(points), score),
     )

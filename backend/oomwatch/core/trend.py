@@ -10,8 +10,10 @@ from itertools import combinations, pairwise
 from math import erfc, sqrt
 from statistics import median
 
+LONG, SHORT = 30, 12  # values: the two windows that have to agree
 MEMORY_MAX, MEMORY_UNSURE = 0.9, 0.4
 EXACT_RATIO = 1e-9  # of the values: what is less is rounding
+NORMAL_PER_MAD = 1.4826  # standard deviation by median absolute deviation, of what is distributed normally
 EXACT_MAX = 12  # up to here the distribution is counted out; beyond, it is close enough to normal
 
 
@@ -37,10 +39,32 @@ def score_deviation(n: int) -> float:
     return sqrt(n * (n - 1) * (2 * n + 5) / 18)
 
 
+def tau(values: Sequence[float]) -> float:
+    """Kendall's tau-a with time: 1 where each value is above all before it, -1 where below."""
+    return score(values) / (len(values) * (len(values) - 1) // 2)
+
+
 def slope(values: Sequence[float]) -> float:
     """Rise from one value to the next: the median over all pairs."""
+    return median(slopes(values))
+
+
+def slopes(values: Sequence[float]) -> list[float]:
+    """Rise from one value to the next, of each pair of values, sorted."""
     pairs = combinations(enumerate(values), 2)
-    return median((later - earlier) / (j - i) for (i, earlier), (j, later) in pairs)
+    return sorted((later - earlier) / (j - i) for (i, earlier), (j, later) in pairs)
+
+
+def slope_interval(sorted_slopes: Sequence[float], n: int, deviations: float) -> tuple[float, float]:
+    """Between which slopes the true one lies, by those of all pairs of n values (Sen 1968)."""
+    below = max(0, round((len(sorted_slopes) - deviations * score_deviation(n)) / 2))
+    return sorted_slopes[below], sorted_slopes[-1 - below]
+
+
+def scatter(values: Sequence[float]) -> float:
+    """Standard deviation of normal noise, from the median deviation: odd values count little."""
+    middle = median(values)
+    return NORMAL_PER_MAD * median(abs(value - middle) for value in values)
 
 
 def remembering_p(values: Sequence[float]) -> float:

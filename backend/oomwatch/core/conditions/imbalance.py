@@ -6,12 +6,12 @@ from statistics import median
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.drift import scatter
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.trend import scatter
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 

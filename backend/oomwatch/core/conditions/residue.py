@@ -11,12 +11,13 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.drift import drift, scatter
+from oomwatch.core.drift import drift
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on, last_active
 from oomwatch.core.peaks import GpuStep
 from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.trend import scatter
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
