@@ -14,7 +14,9 @@ The engine's answers depend on nothing else but the rules, so a trace replays to
 """
 
 import contextlib
+import gzip
 import logging
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -28,6 +30,8 @@ from oomwatch.core.past import Past
 from oomwatch.core.rule import RuleSet
 
 logger = logging.getLogger(__name__)
+
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
 class TraceError(ValueError):
@@ -119,12 +123,14 @@ class TraceWriter:
 
 
 def read_trace(path: Path) -> Iterator[Line]:
-    """The lines of a trace. Raises TraceError; a last line that was cut short is the end."""
+    """The lines of a trace, packed with gzip or not. Raises TraceError; a last line that was cut short is the end."""
     try:
         with path.open("rb") as file:
-            yield from _lines(file, path)
-    except OSError as error:
-        raise TraceError(f"cannot read the trace {path}: {error.strerror}") from error
+            packed = file.peek(2)[:2] == _GZIP_MAGIC
+            with gzip.open(file) if packed else file as lines:
+                yield from _lines(lines, path)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TraceError(f"cannot read the trace {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _lines(file: Iterable[bytes], path: Path) -> Iterator[Line]:
@@ -133,7 +139,7 @@ def _lines(file: Iterable[bytes], path: Path) -> Iterator[Line]:
             return
         try:
             yield _decoder.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise TraceError(f"{path}:{number}: {error}") from error
 
 

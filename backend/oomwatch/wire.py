@@ -900,6 +900,9 @@ class _Peek(Struct):
     body: dict[str, msgspec.Raw] | None = None
 
 
+# The last one: of JSON within JSON, a hundred thousand times.
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 _encoder = msgspec.json.Encoder()
 _agent_decoder: msgspec.json.Decoder[AgentMessage] = msgspec.json.Decoder(AgentMessage)
 _server_decoder: msgspec.json.Decoder[ServerMessage] = msgspec.json.Decoder(ServerMessage)
@@ -926,7 +929,7 @@ def decode_agent(frame: str | bytes) -> AgentMessage | Unknown:
     """A frame from an agent. Raises MalformedMessageError; an unknown type or event kind gives Unknown."""
     try:
         return _agent_decoder.decode(frame)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         return _unknown_or_raise(frame, AGENT_TYPES, error)
 
 
@@ -934,14 +937,14 @@ def decode_server(frame: str | bytes) -> ServerMessage | Unknown:
     """A frame from the server to an agent. Raises MalformedMessageError; an unknown type gives Unknown."""
     try:
         return _server_decoder.decode(frame)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         return _unknown_or_raise(frame, SERVER_TYPES, error)
 
 
 def _unknown_or_raise(frame: str | bytes, known: frozenset[str], error: Exception) -> Unknown:
     try:
         peek = _peek_decoder.decode(frame)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         raise MalformedMessageError(str(error)) from error
     if peek.type not in known:
         return Unknown(type=peek.type, seq=peek.seq)
@@ -956,5 +959,5 @@ def _event_kind(peek: _Peek) -> str | None:
         return None
     try:
         return msgspec.json.decode(peek.body["kind"], type=str)
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return None

@@ -110,7 +110,7 @@ def _read_file_logger(match: re.Match[str]) -> Bodies:
     try:
         # msgspec reads strict JSON; Python's json writes nan and inf bare, and they mean "no value" here.
         line = msgspec.json.decode(re.sub(r": ?(?:NaN|-?Infinity)\b", ": null", match[0]), type=_FileLoggerLine)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return ()
     step = step_from(line.step, line.data)
     return (step,) if step else ()

@@ -1,8 +1,10 @@
 """Files as they lie about: packed or not, and with errors that say where."""
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,12 +13,13 @@ from oomwatch.backtest.source import InputError
 HEAD_BYTES = 64 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK_BYTES = 1024 * 1024
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def blocks_of(path: Path) -> Iterator[bytes]:
-    """The content of a file, unpacked where it is packed with gzip. Raises InputError."""
+    """The content of a file, unpacked where it is packed with gzip, without a byte order mark. Raises InputError."""
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             packed = file.peek(2)[:2] == _GZIP_MAGIC
             with gzip.open(file) if packed else file as content:
                 yield from _blocks(content)
@@ -24,7 +27,24 @@ def blocks_of(path: Path) -> Iterator[bytes]:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
+def is_pipe(path: Path) -> bool:
+    """Whether it can be read but once: a pipe, a terminal."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _opened(path: Path) -> io.BufferedReader:
+    return io.BufferedReader(io.BytesIO(_piped(path))) if is_pipe(path) else path.open("rb")
+
+
+@cache
+def _piped(path: Path) -> bytes:
+    """All that comes through a pipe, kept: an input is read more than once."""
+    return path.read_bytes()
+
+
 def _blocks(content: "BinaryIO | gzip.GzipFile") -> Iterator[bytes]:
+    if first := content.read(_BLOCK_BYTES):
+        yield first.removeprefix(_BYTE_ORDER_MARK)
     while block := content.read(_BLOCK_BYTES):
         yield block
 

@@ -10,6 +10,7 @@ import yaml
 
 from oomwatch import wire
 from oomwatch.backtest import plain_csv
+from oomwatch.backtest.files import is_pipe
 from oomwatch.backtest.kinds import kind_of, recognised
 from oomwatch.backtest.logs import Log, check_metrics, read_log
 from oomwatch.backtest.recording import Message, Recording, merged, trace_of
@@ -19,13 +20,15 @@ from oomwatch.backtest.source import InputError, Known, Source
 from oomwatch.trace import Line, TraceError, read_trace
 from oomwatch_agent.logs.config_text import config_of
 
+_STDIN = Path("/dev/stdin")
 _HYDRA = ".hydra"
 _FILES_MAX = 2000  # of a folder
 _FILE_KINDS = ("log", "metrics")
 
 
 def sources_of(paths: Sequence[Path], known: Known, *, together: bool = False) -> list[Source]:
-    """The inputs, in order. Raises InputError at the first that cannot be used."""
+    """The inputs, in order; `-` is standard input. Raises InputError at the first that cannot be used."""
+    paths = [_STDIN if str(path) == "-" else path for path in paths]
     if together and len(paths) > 1:
         return [_of_run(_files(paths, known), str(paths[0].parent), known)]
     return _named_apart([source for path in paths for source in _of_path(path, known)])
@@ -45,6 +48,8 @@ def _of_path(path: Path, known: Known) -> list[Source]:
 
 
 def _of_trace(path: Path) -> Source:
+    if is_pipe(path):
+        raise InputError(f"{path}: a trace is read more than once, and has to be a file")
     first = next(_trace_lines(path), None)
     if first is None:
         raise InputError(f"{path}: an empty trace")

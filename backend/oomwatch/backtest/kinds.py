@@ -43,7 +43,7 @@ def recognised(path: Path) -> str | None:
     head = head_of(path)
     if _is_binary(head):
         return None
-    first = next((line for line in head.decode("utf-8", "replace").splitlines() if line.strip()), "").lstrip("\ufeff")
+    first = next((line for line in head.decode("utf-8", "replace").splitlines() if line.strip()), "")
     found = next((kind for kind, is_it in _TESTS.items() if is_it(first)), None)
     return found or ("log" if _tells_anything(path) else None)
 
@@ -65,12 +65,12 @@ def _is_metrics(first: str) -> bool:
 def _decoded(line: str, kind: type[msgspec.Struct]) -> msgspec.Struct | None:
     try:
         return msgspec.json.decode(line, type=kind)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
 
 
 def _is_table(first: str) -> bool:
-    return len({cell.strip() for cell in first.split(",")} & set(plain_csv.COLUMNS)) > 1
+    return len(set(plain_csv.header_of(first)) & set(plain_csv.COLUMNS)) > 1
 
 
 def _is_smi(first: str) -> bool:

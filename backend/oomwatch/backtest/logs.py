@@ -110,7 +110,7 @@ def check_metrics(path: Path) -> None:
 def _check_metrics_line(line: bytes, place: str) -> None:
     try:
         msgspec.json.decode(re.sub(rb": ?(?:NaN|-?Infinity)\b", b": null", line), type=_Metrics)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(
             f'{place}: a line {{"step": n, "data": {{...}}}} of the file logger is expected: {error}'
         ) from error

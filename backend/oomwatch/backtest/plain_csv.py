@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from oomwatch import wire
 from oomwatch.backtest.files import lines_of
@@ -14,6 +14,15 @@ COLUMNS = ("series", "t_seconds", "used_bytes")
 GPU = "0"
 
 
+class _Table(Protocol):
+    """What csv.reader gives; its own type has no public name."""
+
+    line_num: int
+
+    def __iter__(self) -> "_Table": ...
+    def __next__(self) -> list[str]: ...
+
+
 class Row(NamedTuple):
     at: float  # seconds, from any moment
     used_bytes: int
@@ -22,14 +31,29 @@ class Row(NamedTuple):
 def read_series(path: Path) -> dict[str, list[Row]]:
     """The rows of each series, in the order of the file. Raises InputError."""
     table = csv.reader(lines_of(path))
-    header = [name.strip().lstrip("\ufeff") for name in next(table, [])]
+    try:
+        return _series(table, path)
+    except csv.Error as error:
+        raise InputError(f"{path}:{table.line_num}: no row of a table: {error}") from error
+
+
+def header_of(line: str) -> list[str]:
+    """The names in a table's first line."""
+    try:
+        return [name.strip() for name in next(csv.reader([line]), [])]
+    except csv.Error:
+        return []
+
+
+def _series(table: "_Table", path: Path) -> dict[str, list[Row]]:
+    header = [name.strip() for name in next(table, [])]
     missing = [name for name in COLUMNS if name not in header]
     if missing:
         raise InputError(f"{path}:1: the columns {', '.join(COLUMNS)} are expected; {', '.join(missing)} is missing")
     places = [header.index(name) for name in COLUMNS]
     series: dict[str, list[Row]] = {}
     for cells in table:
-        if cells:
+        if any(cell.strip() for cell in cells):
             name, row = _row(cells, places, f"{path}:{table.line_num}")
             rows = series.setdefault(name, [])
             if rows and row.at < rows[-1].at:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import ceil
 from statistics import median
 
 import msgspec
@@ -14,6 +15,7 @@ from oomwatch.trace import Line
 BEGINNING = 1_200_000_000.0
 # The engine takes its grid up again ten minutes back after a longer standstill (engine.GRID_POINTS_MAX).
 HOP_SECONDS = 300.0
+HOPS_MAX = 288  # a day: what is still open after a day without a word stays so, however long it lasts
 INTERVAL_SECONDS_MAX = 3600.0  # the wire's bound
 
 Message = wire.Sample | wire.Event
@@ -78,9 +80,9 @@ def _pass(now: float, until: float) -> Iterator[Line]:
     if until <= now:
         return
     yield Line(excused=until - now)
-    while until - now > HOP_SECONDS:
-        now += HOP_SECONDS
-        yield Line(advance=now)
+    hops = min(ceil((until - now) / HOP_SECONDS) - 1, HOPS_MAX)
+    for hop in range(1, hops + 1):
+        yield Line(advance=now + hop * HOP_SECONDS)
     yield Line(advance=until)
 
 

@@ -25,8 +25,8 @@ def read_smi(path: Path, known: Known) -> Recording:
         gpu_facts(
             label,
             totals[gpu],
-            table.cards[gpu].get("name") or "GPU",
-            reserved_bytes=bytes_of(table.cards[gpu].get("memory.reserved", "")) or 0,
+            table.cards[gpu].get("name", "")[: wire.NAME_CHARS_MAX] or "GPU",
+            reserved_bytes=min(max(bytes_of(table.cards[gpu].get("memory.reserved", "")) or 0, 0), totals[gpu]),
         )
         for gpu, label in labels.items()
     )
@@ -38,7 +38,7 @@ def read_smi(path: Path, known: Known) -> Recording:
 def _labels(path: Path, table: Table) -> dict[str, str]:
     """The label of each card: its index where that is told, else its place in the list."""
     times = [row.at for row in table.rows if row.at is not None]
-    close = any(later - before < _SAME_MOMENT_SECONDS for before, later in pairwise(times))
+    close = any(0 <= later - before < _SAME_MOMENT_SECONDS for before, later in pairwise(times))
     if table.identity is None and close:
         raise InputError(f"{path}: rows of several cards without index or uuid; {ADVICE}")
     by_index = table.identity == "index"
@@ -63,9 +63,16 @@ def _totals(path: Path, table: Table, known: Known) -> dict[str, int]:
 
 def _messages(rows: Sequence[Row], labels: dict[str, str], totals: dict[str, int], known: Known) -> Iterator[Message]:
     """One sample for each round over the cards. It ends where a card is as full as a person said that it can be."""
-    for number, moment in enumerate(_rounds(rows)):
+    interval_seconds = known.interval_seconds or _INTERVAL_SECONDS
+    at, behind_seconds = BEGINNING - interval_seconds, 0.0
+    for moment in _rounds(rows):
         first = moment[0].at
-        at = BEGINNING + number * (known.interval_seconds or _INTERVAL_SECONDS) if first is None else first
+        if first is None:
+            at += interval_seconds
+        else:
+            if first + behind_seconds < at:  # the clock was set back, as at the end of summer time
+                behind_seconds = at + interval_seconds - first
+            at = first + behind_seconds
         full = next((row for row in moment if known.capacity_bytes and (row.used_bytes or 0) >= totals[row.gpu]), None)
         if full is not None:
             yield out_of_memory(at, labels[full.gpu], totals[full.gpu])

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
 
+from oomwatch import wire
 from oomwatch.backtest.files import lines_of
 from oomwatch.backtest.source import InputError
 
@@ -14,6 +15,7 @@ _MIB = 2**20
 _UNITS = {"MiB": _MIB, "GiB": 2**30, "KiB": 2**10, "B": 1, "MB": _MIB}
 _HEADER_CELL = re.compile(r"(?P<name>[a-z_]+(?:\.[a-z_]+)*)(?: \[(?P<unit>[^\]]+)\])?$")
 _TIME = re.compile(r"\d{4}[/-]\d\d[/-]\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?")
+_EARLIEST_TIME = "1971"  # no clock of such a machine shows less
 _OWN_TIME = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
 _SIZE = re.compile(r"\d+(?: MiB)?")
 # What stands in a column, and what it is then called.
@@ -90,18 +92,18 @@ class Table:
             raise InputError(f"{place}: there is no column memory.used; {ADVICE}")
         self.identity = next((name for name in IDENTITIES if name in values), None)
         gpu = values[self.identity] if self.identity else "0"
+        if not 0 < len(gpu) <= wire.NAME_CHARS_MAX:
+            raise InputError(f"{place}: {gpu[:40]!r} tells no card; {ADVICE}")
         self.cards.setdefault(gpu, values)
-        utilization = _NUMBER.match(values.get("utilization.gpu", ""))
+        if len(self.cards) > wire.GPUS_MAX:
+            raise InputError(f"{place}: more than {wire.GPUS_MAX} cards; record each machine into a file of its own")
         units = dict(self._columns)
-        self.rows.append(
-            Row(
-                _time(place, values["timestamp"]) if "timestamp" in values else None,
-                gpu,
-                bytes_of(values["memory.used"], units["memory.used"] or "MiB"),
-                bytes_of(values.get("memory.total", ""), units.get("memory.total") or "MiB"),
-                float(utilization[0]) / 100 if utilization else None,
-            )
-        )
+        used_bytes = bytes_of(values["memory.used"], units["memory.used"] or "MiB")
+        total_bytes = bytes_of(values.get("memory.total", ""), units.get("memory.total") or "MiB")
+        if not all(0 <= size <= wire.COUNT_MAX for size in (used_bytes, total_bytes) if size is not None):
+            raise InputError(f"{place}: out of all bounds: {','.join(values.values())[:80]!r}")
+        at = _time(place, values["timestamp"]) if "timestamp" in values else None
+        self.rows.append(Row(at, gpu, used_bytes, total_bytes, _ratio(values.get("utilization.gpu", ""))))
 
 
 def _columns(header: str) -> list[tuple[str, str]]:
@@ -130,9 +132,14 @@ def _guess(index: int, cell: str, used: int, amounts: dict[int, float]) -> str:
     return next((name for name, form in _FORMS.items() if form.fullmatch(cell)), f"column {index + 1}")
 
 
+def _ratio(text: str) -> float | None:
+    percent = _NUMBER.match(text)
+    return max(float(percent[0]), 0.0) / 100 if percent else None
+
+
 def _time(place: str, text: str) -> float:
     """Local time without a zone: taken as UTC, for only differences count."""
-    if not _TIME.fullmatch(text):
+    if not _TIME.fullmatch(text) or text < _EARLIEST_TIME:
         raise InputError(f"{place}: {text[:40]!r} is no time of nvidia-smi (2026/01/31 12:00:00.000)")
     try:
         return datetime.fromisoformat(text.replace("/", "-").partition(".")[0]).replace(

@@ -82,7 +82,7 @@ def add_rule_test_flags(parser: argparse.ArgumentParser) -> None:
 def add_input_flags(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
     """The inputs, and what a person can say of them."""
     nargs = "+" if needed else "*"
-    parser.add_argument("inputs", nargs=nargs, type=Path, metavar="INPUT", help="a file, or the folder of one run")
+    parser.add_argument("inputs", nargs=nargs, type=Path, metavar="INPUT", help="a file, the folder of one run, or -")
     for flag, metavar, text in INPUT_FLAGS:
         parser.add_argument(flag, metavar=metavar, help=text)
     parser.add_argument("--kind", choices=tuple(KINDS), help="what the files are, where it is not recognised")

@@ -5,10 +5,12 @@ import sys
 import time
 from pathlib import Path
 
+from oomwatch.backtest.recording import INTERVAL_SECONDS_MAX
 from oomwatch.backtest.source import Known
 from oomwatch.options import SettingError
 from oomwatch.settings import Settings, rules_path
 from oomwatch.units import parse_duration, parse_quantity
+from oomwatch.wire import COUNT_MAX
 
 _SMALLEST_SIZE_BYTES = 2**20  # of a card or a host: less is a size whose unit was forgotten
 _PROGRESS_SECONDS = 0.5
@@ -34,6 +36,8 @@ def _size(text: str | None, flag: str) -> int | None:
         raise SettingError(f"flag {flag}: {error}") from error
     if size < _SMALLEST_SIZE_BYTES:
         raise SettingError(f'flag {flag}: "{text}" is too small; write the unit, for example 80GiB')
+    if size > COUNT_MAX:
+        raise SettingError(f'flag {flag}: "{text}" is more than any machine has')
     return size
 
 
@@ -42,8 +46,8 @@ def _time(text: str | None, flag: str) -> float | None:
         seconds = None if text is None else float(parse_duration(text))
     except ValueError as error:
         raise SettingError(f"flag {flag}: {error}") from error
-    if seconds == 0:
-        raise SettingError(f"flag {flag}: must be more than 0s")
+    if seconds is not None and not 0 < seconds <= INTERVAL_SECONDS_MAX:
+        raise SettingError(f"flag {flag}: must be more than 0s, and an hour at most")
     return seconds
 
 
