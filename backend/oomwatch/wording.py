@@ -12,6 +12,9 @@ from oomwatch.figures import figure, named_figure
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 # "[, phase {phase}]" is left out where a number in it is not known.
 _OPTIONAL = re.compile(r"\[([^\[\]]*\{\w+\}[^\[\]]*)\]")
+# What clauses that are left out, and the folded lines of YAML, leave behind; Chinese has no space after its stops.
+_SPACES = re.compile(r" {2,}")
+_SPACES_AFTER_STOP = re.compile(r"(?<=[，。；：！？、（）]) +")
 LABELS = ("node", "gpu", "run")
 # What every text may mention; conditions add their own facts.
 COMMON_NAMES = (*LABELS, "value", "limit", "for")
@@ -94,6 +97,7 @@ def _fill(text: RuleText, values: dict[str, str], language: wire.Language) -> wi
 
     def fill(sentence: str) -> str:
         sentence = _OPTIONAL.sub(keep, sentence)
+        sentence = _SPACES_AFTER_STOP.sub("", _SPACES.sub(" ", sentence)).strip()
         return PLACEHOLDER.sub(lambda match: values.get(match[1], unknown), sentence)
 
     return wire.AlertText(

@@ -58,6 +58,15 @@ def test_the_worked_example_says_what_halving_frees() -> None:
     assert (first.frees_bytes, first.needed_bytes) == (23 * GIB, 7 * GIB)
 
 
+def test_what_is_more_than_the_card_is_not_said_to_be_needed() -> None:
+    facts = device("old_log_prob", needed_bytes=140.0 * GIB, capacity_bytes=80.0 * GIB)
+    cause = wire.Cause(cause="log_prob_micro_batch", score=0.9, phase="old_log_prob")
+    first = remedies([cause], CONFIG, facts, version="0.9.1")[0]
+    assert first.frees_bytes is not None
+    assert first.needed_bytes is None
+    assert "needed" not in first.texts["en"]
+
+
 def test_what_is_enough_and_cheap_goes_first() -> None:
     cause = wire.Cause(cause="entropy_logits", score=0.8, phase="update_actor")
     names = [one.remedy for one in remedies([cause], CONFIG, device("update_actor"), version="0.9.1")]

@@ -37,11 +37,25 @@ test("of several alerts the worst is told", () => {
   const { store } = scene({ id: "w", state: "firing", severity: "warning" });
   const critical = JSON.parse(goldenText("alert"));
   store.receive(
-    JSON.stringify({ ...critical, alert: { ...critical.alert, id: "c", state: "firing", severity: "critical" } }),
+    JSON.stringify({
+      ...critical,
+      alert: { ...critical.alert, id: "c", alert: "memory_forecast", state: "firing", severity: "critical" },
+    }),
   );
   const said = headline(store, english);
   assert.deepEqual([said.mark, said.alert], ["critical", "c"]);
   assert.match(said.sentence, /^2 alerts; the worst: GPU 3/);
+});
+
+test("what a rule says twice, as a warning and as critical, is one alert", () => {
+  const { store } = scene({ id: "w", state: "firing", severity: "warning" });
+  const critical = JSON.parse(goldenText("alert"));
+  store.receive(
+    JSON.stringify({ ...critical, alert: { ...critical.alert, id: "c", state: "firing", severity: "critical" } }),
+  );
+  const said = headline(store, english);
+  assert.deepEqual([said.mark, said.alert], ["critical", "c"]);
+  assert.match(said.sentence, /^GPU 3 of gpu-07: 93 %/);
 });
 
 test("a condition that waits for its hold time is one to watch", () => {

@@ -10,9 +10,10 @@ import {
   levelOf,
   memoryLimits,
   nodeData,
+  openAlerts,
   runsByNode,
 } from "../../frontend/oomwatch_frontend/js/judge.js";
-import { byState, passes } from "../../frontend/oomwatch_frontend/js/views/alerts.js";
+import { byState, firstOfEach, listed, passes } from "../../frontend/oomwatch_frontend/js/views/alerts.js";
 import { lastAttempt } from "../../frontend/oomwatch_frontend/js/views/run.js";
 import { AT, golden, goldenStore, goldenText } from "./reading.js";
 
@@ -167,5 +168,29 @@ test("open alerts come first with the worst on top, then those that ended last",
   assert.deepEqual(
     alerts.sort(byState).map(({ id }) => id),
     ["critical", "warning", "late", "old"],
+  );
+});
+
+test("while a rule is critical of something, its warning of the same is not shown", () => {
+  const labels = { node: "a", gpu: "1" };
+  const warning = alert({ id: "w", state: "firing", severity: "warning", labels });
+  const critical = alert({ id: "c", state: "firing", severity: "critical", labels });
+  const elsewhere = alert({ id: "e", state: "firing", severity: "warning", labels: { node: "a", gpu: "2" } });
+  const ids = openAlerts([warning, critical, elsewhere]).map(({ id }) => id);
+  assert.deepEqual(ids, ["c", "e"]);
+  const over = { ...critical, state: /** @type {const} */ ("resolved"), ended_at: AT };
+  assert.deepEqual(
+    listed([warning, over], {}).map(({ id }) => id),
+    ["w", "c"],
+  );
+});
+
+test("of a run's GPUs in the same trouble one alert is opened", () => {
+  const of = (/** @type {string} */ gpu) =>
+    alert({ id: gpu, state: "firing", severity: "warning", labels: { node: "a", gpu, run: "r" } });
+  const other = alert({ id: "o", alert: "host_memory_high", state: "firing", severity: "warning", labels: { node: "a" } });
+  assert.deepEqual(
+    firstOfEach([of("0"), of("1"), other, of("2")]).map(({ id }) => id),
+    ["0", "o"],
   );
 });

@@ -109,3 +109,11 @@ def test_a_rule_is_shown_with_its_parameters() -> None:
     view = rule_view(shipped("reshard_storm").rules[0])
     assert [msgspec.json.decode(condition)["kind"] for condition in view.when] == ["rate", "threshold"]
     assert wire.encode(view)
+
+
+def test_a_clause_that_is_left_out_leaves_no_gap_behind() -> None:
+    text = "{en: 'One. [Two {tried_bytes}.] Three.', zh: '一。 [二 {tried_bytes}。] 三。'}"
+    rules = parse_rules(f"rules: [{{alert: x, when: {{kind: event, of: [host_oom]}}, summary: {text}}}]").rules
+    (firing,) = Story(rules).event(wire.HostOom(reporter="kernel"), run=None).heard
+    assert words(firing, "en", rules).summary == "One. Three."
+    assert words(firing, "zh", rules).summary == "一。三。"

@@ -116,7 +116,7 @@ def _dear(entry: Entry) -> float:
 def _as_wire(option: Option, facts: Facts) -> wire.Remedy:
     entry, change = option.entry, option.change
     frees = change.frees_bytes if change else None
-    needed = facts.needed_bytes if frees is not None else None
+    needed = facts.needed_bytes if frees is not None and _can_be_had(facts) else None
     remedy = wire.Remedy(
         remedy=entry.remedy,
         cause=option.cause.cause,
@@ -130,6 +130,11 @@ def _as_wire(option: Option, facts: Facts) -> wire.Remedy:
         source=entry.source,
     )
     return structs.replace(remedy, texts={language: text_of(entry, remedy, language) for language in wire.LANGUAGES})
+
+
+def _can_be_had(facts: Facts) -> bool:
+    """What a trend takes over the next steps may be more than the card has: no change frees that."""
+    return facts.needed_bytes is None or facts.capacity_bytes is None or facts.needed_bytes <= facts.capacity_bytes
 
 
 def override(key: str, value: wire.ConfigValue) -> str:

@@ -64,7 +64,7 @@ def _worth(alert: AlertResult, one: InputResult) -> str:
     if alert.lead_s is not None:
         return lead_of(alert.lead_s, alert.lead_steps)
     if not alert.warns:
-        return "no warning" if alert.severity != "info" else "information"
+        return "foretells nothing" if alert.severity != "info" else "information"
     if one.oom_at_s is None:
         return "false"
     if alert.started_at_s >= one.oom_at_s:

@@ -242,6 +242,11 @@ function rightMargin({ rows }) {
 /** Whether the marks of the axis may be less than a minute apart. @param {Chart} chart */
 const isShort = ({ range }) => range !== undefined && range[1] - range[0] < 600;
 
+const FEW_STEPS = 10;
+
+/** Whether the axis would else be marked between whole steps. @param {Chart} chart */
+const isFew = ({ range }) => range !== undefined && range[1] - range[0] <= FEW_STEPS;
+
 /** @param {Chart} chart */
 function xaxis(chart) {
   const lowest = chart.bands === undefined ? yAxis(chart.rows.length - 1) : `y${LANE_AXIS}`;
@@ -250,7 +255,7 @@ function xaxis(chart) {
     type: chart.axis === "time" ? "date" : "linear",
     ...(chart.axis === "time"
       ? { tickformat: isShort(chart) ? "%H:%M:%S" : "%H:%M", hoverformat: "%H:%M:%S" }
-      : { hoverformat: ",d", tickformat: ",d" }),
+      : { hoverformat: ",d", tickformat: ",d", ...(isFew(chart) ? { dtick: 1 } : {}) }),
     title: { text: chart.xTitle, font: { size: 12 }, standoff: 8 },
     ...(chart.range ? { range: chart.range.map((edge) => (chart.axis === "time" ? localStamp(edge) : edge)) } : {}),
     gridcolor: colour("grid"),

@@ -1,7 +1,7 @@
 // The one sentence that says how things stand. Pure: the same for the page, the tab's title and the icon.
 
 import { age } from "./format.js";
-import { byUrgency, gpuData, gpuRatio, levelOf, memoryLimits, nodeData } from "./judge.js";
+import { gpuData, gpuRatio, levelOf, memoryLimits, nodeData, openAlerts } from "./judge.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./i18n.js").Words} Words */
@@ -27,7 +27,7 @@ function ofConnection(store, words) {
 
 /** @param {Store} store @param {Words} words */
 function ofAlerts(store, words) {
-  const open = [...store.alerts.values()].filter((alert) => alert.state !== "resolved").sort(byUrgency);
+  const open = openAlerts(store.alerts.values());
   const worst = open[0];
   if (worst === undefined) return null;
   const { summary } = words.pick(worst.texts);

@@ -28,6 +28,24 @@ export function byUrgency(a, b) {
   return rank !== 0 ? rank : a.started_at - b.started_at;
 }
 
+/** What an alert is about, whatever its severity. @param {Alert} alert */
+const subjectOf = ({ alert, labels }) => JSON.stringify([alert, ...Object.entries(labels).sort()]);
+
+/**
+ * The open alerts, without those that say what a graver one of the same rule says of the same thing.
+ * @param {Iterable<Alert>} alerts @returns {Alert[]} the most urgent first
+ */
+export function openAlerts(alerts) {
+  const open = [...alerts].filter((alert) => alert.state !== "resolved").sort(byUrgency);
+  /** @type {Map<string, Alert>} */
+  const gravest = new Map();
+  for (const alert of open) if (!gravest.has(subjectOf(alert))) gravest.set(subjectOf(alert), alert);
+  return open.filter((alert) => {
+    const graver = gravest.get(subjectOf(alert));
+    return graver === undefined || levelOf(graver) === levelOf(alert);
+  });
+}
+
 /** @typedef {{ gpus: Map<string, Level>, nodes: Map<string, Level>, runs: Map<string, Level> }} AlertIndex */
 
 /**

@@ -2,7 +2,7 @@
 
 import { h, since } from "./dom.js";
 import { percent } from "./format.js";
-import { byUrgency, levelOf } from "./judge.js";
+import { levelOf, openAlerts } from "./judge.js";
 import { markIcon } from "./marks.js";
 import { PHASES, lookOf } from "./phases.js";
 import { link } from "./router.js";
@@ -64,7 +64,7 @@ export function places(words, labels) {
 
 /** The open alerts that concern something, one line each, leading to the alert. @param {Words} words @param {Alert[]} alerts */
 export function alertLines(words, alerts) {
-  const open = alerts.filter((alert) => alert.state !== "resolved").sort(byUrgency);
+  const open = openAlerts(alerts);
   if (open.length === 0) return nothing(words.t("alerts.none_here"));
   const lines = open.map((alert) => {
     const level = levelOf(alert);

@@ -2,7 +2,7 @@
 
 import { fill, h, setText, svg } from "./dom.js";
 import { headline } from "./headline.js";
-import { isDemo } from "./judge.js";
+import { isDemo, openAlerts } from "./judge.js";
 import { GLYPHS, iconUrl, markIcon } from "./marks.js";
 import { link } from "./router.js";
 
@@ -32,7 +32,7 @@ export class Shell {
 
   /** @param {Store} store @param {Words} words @param {Route} route @param {import("./theme.js").Theme} theme */
   draw(store, words, route, theme) {
-    const open = [...store.alerts.values()].filter((alert) => alert.state === "firing").length;
+    const open = openAlerts(store.alerts.values()).filter((alert) => alert.state === "firing").length;
     const { language } = words;
     this.#when("lang", [language], () => this.#drawLanguage(words));
     this.#when("nav", [language, route.view, open], () => this.#drawNav(words, route, open));

@@ -2,7 +2,7 @@
 
 import { fill, h, keyed } from "../dom.js";
 import { duration, moment, quantity } from "../format.js";
-import { byUrgency, levelOf } from "../judge.js";
+import { byUrgency, levelOf, openAlerts } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { aged, nothing, places, prose } from "../parts.js";
 import { link } from "../router.js";
@@ -13,7 +13,7 @@ import { changes, why } from "./alert-why.js";
 /** @typedef {import("../wire.js").Act} Act */
 /** @typedef {Record<string, string>} Filter state, run, node: as in the address */
 
-const OPENED = 4; // the worst show everything at once; the others, and those that ended, on demand
+const OPENED = 4; // the worst of each kind show everything at once; their like, and those that ended, on demand
 const STATES = ["all", "open", "ended"];
 
 /** @param {Alert} alert @param {Filter} filter @returns {boolean} */
@@ -31,6 +31,27 @@ export function byState(a, b) {
   return a.state === "resolved" ? (b.ended_at ?? 0) - (a.ended_at ?? 0) : byUrgency(a, b);
 }
 
+/** What is shown: a lesser alert gives way while a graver one says the same. @param {Iterable<Alert>} all @param {Filter} filter */
+export function listed(all, filter) {
+  const alerts = [...all];
+  const ended = alerts.filter((alert) => alert.state === "resolved");
+  return [...openAlerts(alerts), ...ended].filter((alert) => passes(alert, filter)).sort(byState);
+}
+
+/**
+ * Those to show everything of: eight GPUs of a run in the same trouble need one to be read.
+ * @param {Alert[]} alerts the worst first @returns {Alert[]}
+ */
+export function firstOfEach(alerts) {
+  /** @type {Map<string, Alert>} */
+  const first = new Map();
+  for (const alert of alerts) {
+    const kind = JSON.stringify([alert.alert, alert.labels.run ?? alert.labels.node]);
+    if (alert.state !== "resolved" && !first.has(kind)) first.set(kind, alert);
+  }
+  return [...first.values()].slice(0, OPENED);
+}
+
 /** @type {import("../main.js").MakeView} */
 export function alertsView(root, app, route) {
   const { words, store } = app;
@@ -41,14 +62,9 @@ export function alertsView(root, app, route) {
   const none = nothing("");
   root.append(h("div", { class: "detail-page" }, h("h1", {}, words.t("nav.alerts")), filters, list, none));
   const update = () => {
-    const alerts = [...store.alerts.values()].filter((alert) => passes(alert, filter)).sort(byState);
+    const alerts = listed(store.alerts.values(), filter);
     fill(filters, ...filterBar(app, filter));
-    const opened = new Set(
-      alerts
-        .filter((alert) => alert.state !== "resolved")
-        .slice(0, OPENED)
-        .map((alert) => alert.id),
-    ).add(only);
+    const opened = new Set(firstOfEach(alerts).map((alert) => alert.id)).add(only);
     keyed(
       list,
       alerts,
@@ -134,14 +150,18 @@ function drawAlert(app, element, alert) {
       "div",
       { class: "alert-body" },
       h(
+        "dl",
+        { class: "strip" },
+        ...figures(app, alert).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+      ),
+      h(
         "div",
-        { class: "alert-what" },
+        {},
         text.description === "" ? null : h("p", {}, prose(words, text.description)),
         ...why(words, alert.causes),
-        ...changes(words, alert.remedies, text.advice),
         ...acts(app, alert.acts),
       ),
-      h("dl", {}, ...figures(app, alert).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+      h("div", {}, ...changes(words, alert.remedies, text.advice)),
     ),
   );
 }
@@ -193,10 +213,7 @@ function figures(app, alert) {
   const { words } = app;
   /** @type {[string, import("../dom.js").Child][]} */
   const known = [[words.t("alerts.where"), places(words, alert.labels)]];
-  const counted = alert.unit === "count" && alert.limit === null; // something happened: that it was once says nothing
-  if (alert.value !== null && !counted)
-    known.push([words.t("alerts.value"), h("b", { class: "figure-value" }, quantity(words, alert.value, alert.unit))]);
-  if (alert.limit !== null) known.push([words.t("alerts.limit"), quantity(words, alert.limit, alert.unit)]);
+  known.push(...measured(app, alert));
   known.push([words.t("alerts.began"), moment(words, alert.started_at)]);
   if (alert.fired_at !== null) known.push([words.t("alerts.raised"), moment(words, alert.fired_at)]);
   if (alert.ended_at !== null) {
@@ -209,6 +226,20 @@ function figures(app, alert) {
   if (incident !== undefined) known.push([words.t("alerts.incident"), report(app, String(incident))]);
   known.push([words.t("alerts.rule"), h("code", {}, alert.alert)]);
   return known;
+}
+
+/** What was judged, and against what: of a forecast the time that is left. @param {App} app @param {Alert} alert @returns {[string, import("../dom.js").Child][]} */
+function measured({ words }, alert) {
+  const counted = alert.unit === "count" && alert.limit === null; // something happened: that it was once says nothing
+  if (alert.value === null || counted) return [];
+  const foretold = typeof alert.facts.eta_seconds === "number" && alert.unit === "seconds";
+  const value = h("b", { class: "figure-value" }, quantity(words, alert.value, alert.unit));
+  if (foretold) return [[words.t("alerts.time_left"), value]];
+  if (alert.limit === null) return [[words.t("alerts.value"), value]];
+  return [
+    [words.t("alerts.value"), value],
+    [words.t("alerts.limit"), quantity(words, alert.limit, alert.unit)],
+  ];
 }
 
 /** A verdict of a later server is shown as it came. @param {App} app @param {import("../wire.js").Outcome} outcome */
