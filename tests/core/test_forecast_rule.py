@@ -61,6 +61,8 @@ def test_without_steps_a_leak_is_seen_by_the_clock() -> None:
     assert 0 < left_seconds <= 3600
     assert fired.facts["eta_seconds"] <= 3600  # type: ignore[operator]
     assert "phase" not in fired.facts
+    assert "slope_bytes" not in fired.facts
+    assert " an hour." in put_into_words(fired, WARNING, simulated=False).texts["en"].description
 
 
 def test_steps_of_other_rules_gpus_are_not_judged_twice() -> None:

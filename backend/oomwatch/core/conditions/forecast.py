@@ -28,7 +28,8 @@ FACTS = (
     "eta_seconds",
     "eta_low_seconds",
     "eta_high_seconds",
-    "risen_bytes",
+    "slope_bytes",
+    "growth_bytes_per_hour",
     "level_bytes",
     "usable_bytes",
     "known_steps",
@@ -91,9 +92,9 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
         phase, one = found
         if one.eta_steps > AT_ONCE_STEPS and self._soon(steps[:-1], gpu, cap_tokens, rhythm_seconds) is None:
             return INACTIVE
-        facts = facts_of(one.level_bytes, one.slope_bytes, gpu.usable_bytes)
-        facts |= _eta(one.eta_steps, one.eta_low_steps, one.eta_high_steps, rhythm_seconds)
+        facts = _eta(one.eta_steps, one.eta_low_steps, one.eta_high_steps, rhythm_seconds)
         facts |= {"phase": phase, "because": one.reason, "known_steps": one.steps}
+        facts |= {"slope_bytes": round(one.slope_bytes)} | _level(one.level_bytes, gpu)
         return Verdict("active", one.eta_steps * rhythm_seconds, float(self.within), "seconds", facts)
 
     def _soon(
@@ -108,12 +109,12 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
         found = forecast_blocks(gpu.blocks.closed(), gpu.usable_bytes, gpu.blocks.open)
         if found is None or found.eta_seconds > self.blocks_within:
             return INACTIVE
-        facts = _facts_of_blocks(found, gpu.usable_bytes)
+        facts = _facts_of_blocks(found) | _level(found.level_bytes, gpu)
         return Verdict("active", found.eta_seconds, float(self.blocks_within), "seconds", facts)
 
 
-def facts_of(level_bytes: float, slope_bytes: float, usable_bytes: int) -> dict[str, wire.Fact]:
-    return {"level_bytes": round(level_bytes), "risen_bytes": round(slope_bytes), "usable_bytes": usable_bytes}
+def _level(level_bytes: float, gpu: GpuRecord) -> dict[str, wire.Fact]:
+    return {"level_bytes": round(level_bytes), "usable_bytes": gpu.usable_bytes}
 
 
 def _eta(eta_steps: float, low_steps: float, high_steps: float, rhythm_seconds: float) -> dict[str, wire.Fact]:
@@ -126,9 +127,12 @@ def _eta(eta_steps: float, low_steps: float, high_steps: float, rhythm_seconds: 
     return facts
 
 
-def _facts_of_blocks(found: BlockForecast, usable_bytes: int) -> dict[str, wire.Fact]:
-    facts = facts_of(found.level_bytes, found.slope_bytes_per_second * 3600, usable_bytes)
-    facts |= {"eta_seconds": found.eta_seconds, "eta_low_seconds": found.eta_low_seconds}
+def _facts_of_blocks(found: BlockForecast) -> dict[str, wire.Fact]:
+    facts: dict[str, wire.Fact] = {
+        "eta_seconds": found.eta_seconds,
+        "eta_low_seconds": found.eta_low_seconds,
+        "growth_bytes_per_hour": round(found.slope_bytes_per_second * 3600),
+    }
     if found.eta_high_seconds is not None and found.eta_high_seconds < SECONDS_MAX:
         facts["eta_high_seconds"] = found.eta_high_seconds
     return facts
