@@ -118,7 +118,11 @@ class _Parser:
             return {}
         known = {"rules": SequenceNode, "overrides": SequenceNode, "notify": MappingNode}
         sections: dict[str, Node] = {}
+        seen: set[str] = set()
         for key, child in document.value:
+            if key.value in seen:
+                self.reader.mistake(key, f'"{key.value}" is given twice')
+            seen.add(key.value)
             if key.value not in known:
                 self.reader.mistake(key, f'unknown section "{key.value}"; known are {", ".join(known)}')
             elif isinstance(child, known[key.value]):
@@ -135,10 +139,14 @@ class _Parser:
         before = len(self.reader.mistakes)
         apart, rest = _split(node)
         entry = self._attempt(rest, _RuleEntry)
+        for key in _given_again(node):
+            self.reader.mistake(key, f'"{key.value}" is given twice')
         when = self._when(node, apart.get("when"))
         texts = self._texts(node, apart, _names(when) if len(self.reader.mistakes) == before else None)
         if entry is not None and entry.before_it_dies and entry.severity != "critical":
             self.reader.mistake(node, "before_it_dies is for rules of severity critical")
+        if entry is not None and not entry.alert.isprintable():
+            self.reader.mistake(node, "the name of an alert cannot hold control characters")
         if entry is None or len(self.reader.mistakes) > before:
             return None
         return Rule(
@@ -177,8 +185,10 @@ class _Parser:
             self.reader.mistake(rule, '"summary" is missing: the sentence that people are sent')
             return {}
         summary = self._text(apart["summary"], names)
+        if summary and not summary["en"]:
+            self.reader.mistake(apart["summary"], "the summary is empty: it is the sentence that people are sent")
         description = self._text(apart.get("description"), names)
-        advice = [self._text(node, names) for node in _items(apart.get("advice"))]
+        advice = [self._text(node, names) for node in self._remedies(apart.get("advice"))]
         return {
             language: RuleText(
                 summary=summary.get(language, ""),
@@ -188,12 +198,17 @@ class _Parser:
             for language in wire.LANGUAGES
         }
 
+    def _remedies(self, node: Node | None) -> list[Node]:
+        if node is not None and not _is_list(node) and not _is_null(node):
+            self.reader.mistake(node, "advice must be a list")
+        return _items(node)
+
     def _text(self, node: Node | None, names: set[str] | None) -> dict[str, str]:
         """A sentence in every language; a plain string stands for all of them, and a missing one is the English."""
         if node is None:
             return {}
         if isinstance(node, ScalarNode):
-            texts = dict.fromkeys(wire.LANGUAGES, str(node.value))
+            texts = dict.fromkeys(wire.LANGUAGES, "" if _is_null(node) else str(node.value))
         else:
             given = self._attempt(node, _Texts)
             if given is None:
@@ -282,6 +297,15 @@ def _split(node: Node) -> tuple[dict[str, Node], Node]:
     rest = [(key, child) for key, child in node.value if key.value not in _APART]
     apart = {name: child for name, child in _entries(node).items() if name in _APART}
     return apart, MappingNode(node.tag, rest, node.start_mark, node.end_mark)
+
+
+def _given_again(node: Node) -> Iterator[Node]:
+    """Keys of a rule's parts that are read apart, where they stand for the second time."""
+    seen: set[str] = set()
+    for key, _ in node.value if isinstance(node, MappingNode) else ():
+        if key.value in seen and key.value in _APART:
+            yield key
+        seen.add(key.value)
 
 
 def _alert_and_severity(node: Node) -> tuple[str, str]:

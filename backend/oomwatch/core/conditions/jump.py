@@ -5,6 +5,7 @@ from bisect import insort
 from msgspec import Struct
 
 from oomwatch import wire
+from oomwatch.core.conditions.bounds import check_share
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.signals import signal
 from oomwatch.core.steps import StepRecord
@@ -34,6 +35,7 @@ class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forb
             raise ValueError(f'"{self.metric}" has no value for each step')
         if self.increase <= 0:
             raise ValueError("increase must be more than 0; 200% means more than three times as much")
+        check_share("increase", self.increase)
 
     @property
     def scopes(self) -> tuple[Scope, ...]:

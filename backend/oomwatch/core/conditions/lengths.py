@@ -6,6 +6,7 @@ from statistics import median
 from msgspec import Struct
 
 from oomwatch import wire
+from oomwatch.core.conditions.bounds import check_share
 from oomwatch.core.drift import LONG_STEPS, drift
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held
@@ -33,6 +34,7 @@ class Lengths(
     def __post_init__(self) -> None:
         if self.by <= 0:
             raise ValueError("by must be more than 0; 20% means that responses get longer by that")
+        check_share("by", self.by)
         if not 0 < self.clipped_by < 1:
             raise ValueError("clipped_by is a share of the responses; write for example 5% or 0.05")
 

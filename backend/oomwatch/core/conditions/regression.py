@@ -9,6 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from oomwatch import wire
+from oomwatch.core.conditions.bounds import check_share, check_size
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held
 from oomwatch.core.past import Levels, StepLevel, highest
@@ -48,8 +49,8 @@ class Regression(
     def __post_init__(self) -> None:
         if not 1 <= self.steps <= 30:  # noqa: PLR2004 - of the 64 that are kept
             raise ValueError("steps must be from 1 to 30")
-        if self.by < 0 or self.increase < 0:
-            raise ValueError("by and increase cannot be negative")
+        check_size("by", self.by)
+        check_share("increase", self.increase)
         for name, share in (("of_card", self.of_card), ("peak_above", self.peak_above)):
             if not 0 < share <= 1:
                 raise ValueError(f"{name} is a share of the card; write for example 20% or 0.2")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from oomwatch import wire
+from oomwatch.core.conditions.bounds import check_share
 from oomwatch.core.drift import drift
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
@@ -59,6 +60,7 @@ class Residue(
     def __post_init__(self) -> None:
         if self.increase <= 0:
             raise ValueError("increase must be more than 0; 50% means half as much again")
+        check_share("increase", self.increase)
         if self.by < GROWN_BYTES_MIN:
             raise ValueError("by must be at least 1GiB")
 

@@ -43,6 +43,7 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
         if signal(self.metric).window is None:
             raise ValueError(f'"{self.metric}" keeps no window to look for a rise in')
         signal(self.metric).check_bound("above", self.above)
+        signal(self.metric).check_bound("by", self.by)
         if not 0 < self.window <= WINDOW_SECONDS_MAX:
             raise ValueError(f"window must be more than 0s and at most {format_duration(WINDOW_SECONDS_MAX)}")
 
