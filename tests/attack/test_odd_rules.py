@@ -38,7 +38,7 @@ def test_a_bound_that_nothing_can_mean_is_a_mistake(condition: str, why: str) ->
         (f"rules: []\nrules:\n{RULE}", '2:1: "rules" is given twice'),
         (f"rules:\n{RULE}overrides: []\noverrides: []\n", '4:1: "overrides" is given twice'),
         (
-            "rules:\n  - {alert: a, when: {kind: worst_case}, summary: s, summary: t}\n",
+            "rules:\n  - {alert: a, when: {kind: residue}, summary: s, summary: t}\n",
             '2:51: "summary" is given twice',
         ),
         ("rules:\n  - {alert: a, when: {kind: residue}, when: {kind: retries}, summary: s}\n", '"when" is given twice'),
