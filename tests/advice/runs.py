@@ -6,9 +6,10 @@ from typing import Any
 from tests.core.story import GIB
 
 from oomwatch import wire
-from oomwatch.core.evidence import Facts, PhaseFacts, Topic
+from oomwatch.core.evidence import Facts, PhaseFacts
 from oomwatch.core.parts import Part
 from oomwatch.core.settings import settings_of
+from oomwatch.core.subject import Topic
 
 ACTOR, ROLLOUT, MODEL = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.model"
 

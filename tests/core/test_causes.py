@@ -8,9 +8,10 @@ from tests.core.story import GIB
 from oomwatch import wire
 from oomwatch.catalogue import entries, placeholders
 from oomwatch.core.cause import CAUSES_MAX, HYPOTHESES, SCORE_MIN, rank
-from oomwatch.core.evidence import Facts, OomFacts, PhaseFacts, Topic
+from oomwatch.core.evidence import Facts, OomFacts, PhaseFacts
 from oomwatch.core.parts import Part
 from oomwatch.core.settings import Settings
+from oomwatch.core.subject import Topic
 
 CARD = 80.0 * GIB
 USUAL = Settings(

@@ -11,8 +11,9 @@ FULL = "    when: {kind: threshold, metric: gpu_used_ratio, above: 85%}\n"
 
 
 @pytest.mark.parametrize("kind", get_args(Condition), ids=lambda kind: kind.__name__)
-def test_every_kind_of_condition_says_what_it_predicts(kind: type) -> None:
-    assert hasattr(kind, "predicts"), "give it the property that core/conditions/__init__.py describes"
+def test_every_kind_of_condition_says_what_it_predicts_and_is_about(kind: type) -> None:
+    for name in ("predicts", "topic"):
+        assert hasattr(kind, name), f"give it the {name} that core/conditions/__init__.py describes"
 
 
 def test_a_rule_predicts_what_its_condition_does() -> None:

@@ -6,53 +6,30 @@ from typing import NamedTuple, TypeAlias
 from oomwatch import wire
 from oomwatch.core.cause import rank
 from oomwatch.core.conditions import Condition
-from oomwatch.core.evidence import Topic, gather
+from oomwatch.core.evidence import gather
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.subject import Subject
+from oomwatch.core.notable import TOPICS
+from oomwatch.core.subject import Subject, Topic
 from oomwatch.core.verdict import Verdict
 
 Diagnose: TypeAlias = Callable[[Fleet, Subject, Condition, Verdict, float], tuple[wire.Cause, ...]]
 
-# What a condition watches, by its metric, else by the event that it saw, else by its kind: what that is about. What is
-# not here (an agent that is silent, a GPU that is lost) has no cause in the memory.
-TOPICS: dict[str, Topic] = {
-    "gpu_used_ratio": "device",
-    "torch_reserved_ratio": "device",
-    "device_oom": "device",
-    "forecast": "device",
-    "worst_case": "device",
-    "residue": "device",
-    "retries": "device",
-    "fragmentation": "device",
-    "imbalance": "device",
-    "regression": "device",
-    "host_memory_ratio": "host",
-    "host_oom": "host",
-    "host_forecast": "host",
-    "host_disk_ratio": "disk",
-    "host_shm_ratio": "disk",
-    "disk_forecast": "disk",
-    "disk_full": "disk",
-    "shm_small": "disk",
-    "rollout_seconds": "speed",
-    "kv_pressure": "speed",
-    "lengths": "speed",
-    "reshard_cycles": "switch",
-    "reshard_step_ratio": "switch",
-}
+_TOPIC_OF_EVENT = {str(body.__struct_config__.tag): topic for body, topic in TOPICS.items()}
 
 
 class Watched(NamedTuple):
     name: str
-    topic: Topic | None
+    topic: Topic | None  # None: it has no cause in a memory, as an agent that is silent
 
 
 def watched_by(condition: Condition, verdict: Verdict) -> Watched:
-    """What made a condition true, and what that is about."""
+    """What made a condition true (the event that it saw, its metric, else its kind), and what that is about."""
+    event = verdict.facts.get("event")
+    if event is not None:
+        return Watched(str(event), _TOPIC_OF_EVENT.get(str(event)))
+    names = (getattr(condition, "metric", None), getattr(condition, "of", None))
     tag = str(condition.__struct_config__.tag)
-    names = (getattr(condition, "metric", None), verdict.facts.get("event"), getattr(condition, "of", None), tag)
-    name = next((one for one in names if isinstance(one, str) and one in TOPICS), tag)
-    return Watched(name, TOPICS.get(name))
+    return Watched(next((one for one in names if isinstance(one, str)), tag), condition.topic)
 
 
 def diagnose(

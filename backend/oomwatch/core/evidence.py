@@ -21,10 +21,8 @@ from oomwatch.core.parts import Part
 from oomwatch.core.peaks import Block, GpuStep, usual_of
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.settings import Settings, settings_of
-from oomwatch.core.subject import Subject
+from oomwatch.core.subject import Subject, Topic
 from oomwatch.core.verdict import Verdict
-
-Topic = Literal["device", "host", "disk", "speed", "switch"]
 
 STEPS = 30  # the window of warnings.md's method
 TREND_MIN = 5  # values; fewer can only rise all the way

@@ -4,10 +4,20 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import msgspec
+
 from oomwatch import wire
+from oomwatch.core.subject import Topic
 
 NOTABLE = (wire.DeviceOom, wire.HostOom, wire.DiskFull, wire.ShmSmall, wire.GpuLost, wire.NcclError)
 NOTABLE_KEPT = 64
+# What they are about; the others have no cause in a memory.
+TOPICS: dict[type[msgspec.Struct], Topic] = {
+    wire.DeviceOom: "device",
+    wire.HostOom: "host",
+    wire.DiskFull: "disk",
+    wire.ShmSmall: "disk",
+}
 
 
 class Notable(NamedTuple):

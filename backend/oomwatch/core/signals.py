@@ -15,7 +15,7 @@ from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.peaks import usual_of
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.steps import StepRecord
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.window import Window
 
 # A reading counts for three intervals, and for five seconds at least: one lost sample is no loss of sight.
@@ -46,6 +46,7 @@ class Signal(NamedTuple):
     step_value: Callable[[wire.Step], float | None] | None = None  # for conditions that look back over steps
     peaks: Callable[[Fleet, Subject], Peaks] | None = None  # for conditions that ask whether it still gets worse
     predicts: Channel | None = None  # what a high value says will run full
+    topic: Topic | None = None  # what an alert of it is about; None where it has no cause in a memory
 
     def check_bound(self, name: str, bound: float) -> None:
         """Raises ValueError for a bound that the signal can never cross: 85 for a share, a negative size."""
@@ -244,7 +245,7 @@ def _reshard_step_ratio(step: wire.Step) -> float | None:
     return step.reshard_seconds / step.step_seconds
 
 
-def _step_signal(unit: str, about: str, value_of: Callable[[wire.Step], float | None]) -> Signal:
+def _step_signal(unit: str, about: str, value_of: Callable[[wire.Step], float | None], topic: Topic) -> Signal:
     def read(fleet: Fleet, subject: Subject, _now: float) -> float | None:
         """Of the last step, unless it is one of those that warm up: their times say nothing."""
         record = last_step(fleet.runs.get(subject.name), value_of)
@@ -254,7 +255,7 @@ def _step_signal(unit: str, about: str, value_of: Callable[[wire.Step], float | 
         record = last_step(fleet.runs.get(subject.name), value_of)
         return {"step": record.step.step} if record else {}
 
-    return Signal(("run",), unit, about, read, ("events",), ("step",), explain, step_value=value_of)
+    return Signal(("run",), unit, about, read, ("events",), ("step",), explain, step_value=value_of, topic=topic)
 
 
 SIGNALS: dict[str, Signal] = {
@@ -268,6 +269,7 @@ SIGNALS: dict[str, Signal] = {
         _used_and_usable,
         peaks=_gpu_peaks,
         predicts="device",
+        topic="device",
     ),
     "gpu_used_bytes": Signal(
         ("gpu",),
@@ -278,6 +280,7 @@ SIGNALS: dict[str, Signal] = {
         ("usable_bytes",),
         _usable,
         predicts="device",
+        topic="device",
     ),
     "gpu_temperature_celsius": Signal(("gpu",), "celsius", "temperature of the GPU", _gpu_temperature, ("readings",)),
     "gpu_lost": Signal(
@@ -298,6 +301,7 @@ SIGNALS: dict[str, Signal] = {
         window=_torch_window,
         ceiling=_device_ratio,
         predicts="device",
+        topic="device",
     ),
     "host_memory_ratio": Signal(
         ("node",),
@@ -308,6 +312,7 @@ SIGNALS: dict[str, Signal] = {
         ("used_bytes", "limit_bytes", "limited_by", "process", "pid", "process_bytes"),
         _host_memory_facts,
         predicts="host",
+        topic="host",
     ),
     "host_shm_ratio": Signal(
         ("node",),
@@ -318,6 +323,7 @@ SIGNALS: dict[str, Signal] = {
         ("path", "used_bytes", "limit_bytes"),
         _host_shm_facts,
         predicts="host",
+        topic="disk",
     ),
     "host_disk_ratio": Signal(
         ("node",),
@@ -327,6 +333,8 @@ SIGNALS: dict[str, Signal] = {
         ("readings",),
         ("path", "used_bytes", "limit_bytes"),
         _host_disk_facts,
+        predicts="disk",
+        topic="disk",
     ),
     "agent_silent_seconds": Signal(
         ("node",),
@@ -337,10 +345,10 @@ SIGNALS: dict[str, Signal] = {
         ("gpus",),
         _gpu_count,
     ),
-    "rollout_seconds": _step_signal("seconds", "rollout time of the last step", _rollout_seconds),
-    "step_seconds": _step_signal("seconds", "duration of the last step", _step_seconds),
+    "rollout_seconds": _step_signal("seconds", "rollout time of the last step", _rollout_seconds, "speed"),
+    "step_seconds": _step_signal("seconds", "duration of the last step", _step_seconds, "speed"),
     "reshard_step_ratio": _step_signal(
-        "ratio", "share of the last step that the switch from training to rollout took", _reshard_step_ratio
+        "ratio", "share of the last step that the switch from training to rollout took", _reshard_step_ratio, "switch"
     ),
 }
 

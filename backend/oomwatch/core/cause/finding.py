@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from oomwatch import wire
-from oomwatch.core.evidence import Facts, Topic
+from oomwatch.core.evidence import Facts
+from oomwatch.core.subject import Topic
 
 
 class Finding(NamedTuple):

@@ -3,7 +3,8 @@
 A condition is a frozen struct whose fields are its parameters in alerts.yaml. It offers `scopes` (the kinds of subject
 it can judge), `hears` (what news can make it true: it is judged on no other, unless an alert of it is open),
 `fact_names` (what its texts may mention), `predicts` (which memory is full if it is right, or None: its warnings are
-held against that afterwards, core/outcome.py) and `judge(fleet, subject, now) -> Verdict`.
+held against that afterwards, core/outcome.py), `topic` (what its alerts are about, and so which causes may stand behind
+them, core/cause/; None for none) and `judge(fleet, subject, now) -> Verdict`.
 """
 
 from typing import TypeAlias

@@ -1,6 +1,6 @@
 """The disk that Ray spills to, or /dev/shm, will be full before long."""
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -9,7 +9,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.signals import SHM_PATH, stale_after_seconds
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity
 
@@ -33,6 +33,12 @@ class DiskForecast(
     /dev/shm) within the time, or within so many steps where those take longer.
     """
 
+    scopes: ClassVar[tuple[Scope, ...]] = ("node",)
+    hears: ClassVar[tuple[News, ...]] = ("blocks", "steps")
+    predicts: ClassVar[Channel | None] = "disk"
+    topic: ClassVar[Topic | None] = "disk"
+    fact_names: ClassVar[tuple[str, ...]] = (*FACTS, "until_ratio", "path", "used_bytes", "limit_bytes")
+
     of: tuple[Disk, ...] = ("spill_disk", "shm")
     until: Quantity | None = None
     within: Duration = Duration(3600)
@@ -44,22 +50,6 @@ class DiskForecast(
         if self.until is not None and not 0 < self.until <= 1:
             raise ValueError(f"until: {self.until:g} is no share; write 95% or 0.95")
         Horizon(self.within, self.within_steps).check()
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("node",)
-
-    @property
-    def fact_names(self) -> tuple[str, ...]:
-        return (*FACTS, "until_ratio", "path", "used_bytes", "limit_bytes")
-
-    @property
-    def predicts(self) -> Channel | None:
-        return "disk"
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("blocks", "steps")
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         node = fleet.nodes.get(subject.name)

@@ -1,5 +1,7 @@
 """Something was reported lately."""
 
+from typing import ClassVar
+
 import msgspec
 from msgspec import Struct
 
@@ -9,7 +11,7 @@ from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.notable import NOTABLE, Notable
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration
 
@@ -20,6 +22,11 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
     Judged of the GPU that the event names, of the node where it names none, and of the run where it happened on a node
     that no agent watches.
     """
+
+    scopes: ClassVar[tuple[Scope, ...]] = ("gpu", "node", "run")
+    hears: ClassVar[tuple[News, ...]] = ("events",)
+    predicts: ClassVar[Channel | None] = None
+    topic: ClassVar[Topic | None] = None  # that of the event which is seen (core/notable.py)
 
     of: tuple[str, ...]
     within: Duration = Duration(600)
@@ -32,22 +39,10 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
                 raise ValueError(f'unknown kind of event "{kind}"; known are {", ".join(_BODIES)}')
 
     @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("gpu", "node", "run")
-
-    @property
     def fact_names(self) -> tuple[str, ...]:
         """Whatever the named events carry."""
         fields = [field.name for body in _BODIES.values() for field in msgspec.structs.fields(body)]
         return ("event", "process", "pid", "actor", *dict.fromkeys(fields))
-
-    @property
-    def predicts(self) -> Channel | None:
-        return None
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("events",)
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         record = _record(fleet, subject)

@@ -1,6 +1,7 @@
 """Device memory will be full soon: in so many steps of the run or, where no steps are told, in so many minutes."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -12,7 +13,7 @@ from oomwatch.core.forecast import Forecast
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.peaks import GpuStep, usual_of
 from oomwatch.core.stepseries import cap_of, first_full
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration
 
@@ -44,6 +45,12 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
     are told, blocks of five minutes are followed instead (core/blockforecast.py), and the time is `blocks_within`.
     """
 
+    scopes: ClassVar[tuple[Scope, ...]] = ("gpu",)
+    hears: ClassVar[tuple[News, ...]] = ("steps", "readings")
+    predicts: ClassVar[Channel | None] = "device"
+    topic: ClassVar[Topic | None] = "device"
+    fact_names: ClassVar[tuple[str, ...]] = FACTS
+
     within_steps: int = 40
     within: Duration = Duration(1800)
     blocks_within: Duration = Duration(7200)  # what is further off is not believed of blocks anyway
@@ -54,22 +61,6 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
         for name, seconds in (("within", self.within), ("blocks_within", self.blocks_within)):
             if not 0 < seconds <= SECONDS_MAX:
                 raise ValueError(f"{name} must be more than 0s and at most 6h")
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("gpu",)
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("steps", "readings")
-
-    @property
-    def fact_names(self) -> tuple[str, ...]:
-        return FACTS
-
-    @property
-    def predicts(self) -> Channel | None:
-        return "device"
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         gpu = fleet.gpu(subject)

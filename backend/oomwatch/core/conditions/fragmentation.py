@@ -1,6 +1,7 @@
 """What torch has reserved and does not use is a large part of the card, and grows."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -10,7 +11,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on
 from oomwatch.core.peaks import usual_of
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
@@ -34,6 +35,19 @@ class Fragmentation(
     leaves counted is no slack: steps in which torch counts more than the device has in use are left out.
     """
 
+    scopes: ClassVar[tuple[Scope, ...]] = ("gpu",)
+    hears: ClassVar[tuple[News, ...]] = ("steps",)
+    predicts: ClassVar[Channel | None] = "device"
+    topic: ClassVar[Topic | None] = "device"
+    fact_names: ClassVar[tuple[str, ...]] = (
+        "slack_bytes",
+        "slope_bytes",
+        "peak_bytes",
+        "capacity_bytes",
+        "reserved_peak_bytes",
+        "step",
+    )
+
     above: Quantity = Quantity(0.15)
     peak_above: Quantity = Quantity(0.80)
 
@@ -41,22 +55,6 @@ class Fragmentation(
         for name, bound in (("above", self.above), ("peak_above", self.peak_above)):
             if not 0 <= bound <= 1:
                 raise ValueError(f"{name} is a share of the card; write for example 15% or 0.15")
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("gpu",)
-
-    @property
-    def fact_names(self) -> tuple[str, ...]:
-        return ("slack_bytes", "slope_bytes", "peak_bytes", "capacity_bytes", "reserved_peak_bytes", "step")
-
-    @property
-    def predicts(self) -> Channel | None:
-        return "device"
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("steps",)
 
     def holds_for(self, slacks: Sequence[float], peaks: Sequence[float], capacity_bytes: float) -> float | None:
         """Growth in bytes a step, or None: `slacks` and `peaks` are those of each step, oldest first."""

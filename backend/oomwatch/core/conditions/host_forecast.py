@@ -1,5 +1,7 @@
 """Host memory will reach its limit before long."""
 
+from typing import ClassVar
+
 from msgspec import Struct
 
 from oomwatch import wire
@@ -9,7 +11,7 @@ from oomwatch.core.hostmemory import HostUse, uses
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.signals import stale_after_seconds
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity
 
@@ -25,6 +27,21 @@ class HostForecast(
     time, or within so many steps where those take longer. Ray kills workers at 95 %.
     """
 
+    scopes: ClassVar[tuple[Scope, ...]] = ("node",)
+    hears: ClassVar[tuple[News, ...]] = ("blocks", "steps")
+    predicts: ClassVar[Channel | None] = "host"
+    topic: ClassVar[Topic | None] = "host"
+    fact_names: ClassVar[tuple[str, ...]] = (
+        *FACTS,
+        "until_ratio",
+        "used_bytes",
+        "limit_bytes",
+        "limited_by",
+        "process",
+        "pid",
+        "process_growth_bytes",
+    )
+
     until: Quantity = Quantity(0.95)
     within: Duration = Duration(3600)
     within_steps: int = 40
@@ -33,31 +50,6 @@ class HostForecast(
         if not 0 < self.until <= 1:
             raise ValueError(f"until: {self.until:g} is no share; write 95% or 0.95")
         Horizon(self.within, self.within_steps).check()
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("node",)
-
-    @property
-    def fact_names(self) -> tuple[str, ...]:
-        return (
-            *FACTS,
-            "until_ratio",
-            "used_bytes",
-            "limit_bytes",
-            "limited_by",
-            "process",
-            "pid",
-            "process_growth_bytes",
-        )
-
-    @property
-    def predicts(self) -> Channel | None:
-        return "host"
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("blocks", "steps")
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         node = fleet.nodes.get(subject.name)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from statistics import median
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -10,7 +11,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.trend import scatter
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
@@ -30,6 +31,21 @@ class Imbalance(
     card does not count. The stages of a pipeline differ by nature: runs with one are not judged.
     """
 
+    scopes: ClassVar[tuple[Scope, ...]] = ("gpu",)
+    hears: ClassVar[tuple[News, ...]] = ("steps",)
+    predicts: ClassVar[Channel | None] = "device"
+    topic: ClassVar[Topic | None] = "device"
+    fact_names: ClassVar[tuple[str, ...]] = (
+        "peak_bytes",
+        "median_bytes",
+        "excess_bytes",
+        "peers",
+        "role",
+        "rank",
+        "capacity_bytes",
+        "step",
+    )
+
     above: Quantity = Quantity(0.15)
     peak_above: Quantity = Quantity(0.80)
     steps: int = 3
@@ -40,22 +56,6 @@ class Imbalance(
                 raise ValueError(f"{name} is a share of the card; write for example 15% or 0.15")
         if not 1 <= self.steps <= 30:  # noqa: PLR2004 - of the 64 that are kept
             raise ValueError("steps must be from 1 to 30")
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("gpu",)
-
-    @property
-    def fact_names(self) -> tuple[str, ...]:
-        return ("peak_bytes", "median_bytes", "excess_bytes", "peers", "role", "rank", "capacity_bytes", "step")
-
-    @property
-    def predicts(self) -> Channel | None:
-        return "device"
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("steps",)
 
     def holds_for(self, peaks: Sequence[float], of_others: Sequence[Sequence[float]], capacity_bytes: float) -> bool:
         """Whether the peaks of a GPU stick out of those of the others, step by step."""

@@ -1,6 +1,7 @@
 """The last step's value is far above what is usual for the run."""
 
 from bisect import insort
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -9,7 +10,7 @@ from oomwatch.core.conditions.bounds import check_share
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.signals import signal
 from oomwatch.core.steps import StepRecord
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
@@ -26,6 +27,8 @@ class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forb
     Steps 1 to 3, validation-only steps and the first step after a resume are no baseline and are not judged. Steps that
     jumped themselves do not count as usual, unless the new level has lasted for SETTLED_STEPS.
     """
+
+    hears: ClassVar[tuple[News, ...]] = ("steps",)
 
     metric: str
     increase: Quantity
@@ -57,8 +60,8 @@ class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forb
         return signal(self.metric).predicts
 
     @property
-    def hears(self) -> tuple[News, ...]:
-        return ("steps",)
+    def topic(self) -> Topic | None:
+        return signal(self.metric).topic
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:  # noqa: ARG002 - steps have no age
         run = fleet.runs.get(subject.name)

@@ -1,6 +1,6 @@
 """The KV cache of a rollout engine is full: requests wait, or are put back and computed again. Slow, not deadly."""
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
@@ -8,7 +8,7 @@ from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
@@ -30,38 +30,28 @@ class KvPressure(Struct, frozen=True, kw_only=True, tag_field="kind", tag="kv_pr
     of them wait than run. Of a run whose engines have no page: in two of the last three steps sequences were put back.
     """
 
+    scopes: ClassVar[tuple[Scope, ...]] = ("node", "run")
+    hears: ClassVar[tuple[News, ...]] = ("readings", "steps")
+    predicts: ClassVar[Channel | None] = None
+    topic: ClassVar[Topic | None] = "speed"
+    fact_names: ClassVar[tuple[str, ...]] = (
+        "engine",
+        "address",
+        "model",
+        "engines",
+        "kv_used_ratio",
+        "requests_running",
+        "requests_waiting",
+        "preemptions",
+        "step",
+        "preemptions_mean",
+    )
+
     above: Quantity = Quantity(0.95)
 
     def __post_init__(self) -> None:
         if not 0 <= self.above < 1:
             raise ValueError(f"above: {self.above:g} is no share below 1; write 95% or 0.95")
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("node", "run")
-
-    @property
-    def fact_names(self) -> tuple[str, ...]:
-        return (
-            "engine",
-            "address",
-            "model",
-            "engines",
-            "kv_used_ratio",
-            "requests_running",
-            "requests_waiting",
-            "preemptions",
-            "step",
-            "preemptions_mean",
-        )
-
-    @property
-    def predicts(self) -> Channel | None:
-        return None
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("readings", "steps")
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         if subject.scope == "run":

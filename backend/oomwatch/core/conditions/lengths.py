@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -12,7 +13,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.steps import StepRecord
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
@@ -28,6 +29,15 @@ class Lengths(
     of itself, or the share of clipped responses by so many points.
     """
 
+    scopes: ClassVar[tuple[Scope, ...]] = ("run",)
+    hears: ClassVar[tuple[News, ...]] = ("steps",)
+    predicts: ClassVar[Channel | None] = None
+    topic: ClassVar[Topic | None] = "speed"
+    fact_names: ClassVar[tuple[str, ...]] = (
+        "step", "length_mean_tokens", "earlier_length_mean_tokens", "slope_tokens", "cap_tokens", "eta_steps",
+        "clip_ratio", "earlier_clip_ratio", "over_steps",
+    )  # fmt: skip
+
     by: Quantity = Quantity(0.2)
     clipped_by: Quantity = Quantity(0.05)
 
@@ -37,25 +47,6 @@ class Lengths(
         check_share("by", self.by)
         if not 0 < self.clipped_by < 1:
             raise ValueError("clipped_by is a share of the responses; write for example 5% or 0.05")
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("run",)
-
-    @property
-    def fact_names(self) -> tuple[str, ...]:
-        return (
-            "step", "length_mean_tokens", "earlier_length_mean_tokens", "slope_tokens", "cap_tokens", "eta_steps",
-            "clip_ratio", "earlier_clip_ratio", "over_steps",
-        )  # fmt: skip
-
-    @property
-    def predicts(self) -> Channel | None:
-        return None
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("steps",)
 
     def holds_for(self, means: Sequence[float], clip_ratios: Sequence[float]) -> tuple[float | None, float | None]:
         """Tokens, and share of clipped responses, that each step adds; None for one that does not drift."""

@@ -1,12 +1,12 @@
 """Something happens too often."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity
 
@@ -17,6 +17,12 @@ class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forb
     Cycles are counted by the most reliable marker that the run prints, and once however many processes print it.
     """
 
+    scopes: ClassVar[tuple[Scope, ...]] = ("run",)
+    hears: ClassVar[tuple[News, ...]] = ("events",)
+    predicts: ClassVar[Channel | None] = None
+    topic: ClassVar[Topic | None] = "switch"
+    fact_names: ClassVar[tuple[str, ...]] = ("cycles", "marker", "window_seconds")
+
     of: Literal["reshard_cycles"]
     above_per_minute: Quantity
     window: Duration = Duration(60)
@@ -26,22 +32,6 @@ class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forb
             raise ValueError("window must be longer than 0s")
         if self.above_per_minute < 0:
             raise ValueError("above_per_minute cannot be negative")
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("run",)
-
-    @property
-    def fact_names(self) -> tuple[str, ...]:
-        return ("cycles", "marker", "window_seconds")
-
-    @property
-    def predicts(self) -> Channel | None:
-        return None
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("events",)
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         run = fleet.runs.get(subject.name)

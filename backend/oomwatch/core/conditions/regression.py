@@ -4,7 +4,7 @@ A public case: 27.0 GB held after offload, against 7.9 GB with the version befor
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held
 from oomwatch.core.past import Levels, StepLevel, highest
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
@@ -40,6 +40,15 @@ class Regression(
     has grown no more than the responses have is theirs, and is not told; nor is one on a card that has room.
     """
 
+    scopes: ClassVar[tuple[Scope, ...]] = ("run",)
+    hears: ClassVar[tuple[News, ...]] = ("steps",)
+    predicts: ClassVar[Channel | None] = None
+    topic: ClassVar[Topic | None] = "device"
+    fact_names: ClassVar[tuple[str, ...]] = (
+        "phase", "step", "level_bytes", "good_bytes", "excess_bytes", "increase_ratio",
+        "length_mean_tokens", "good_length_mean_tokens", "changed_keys",
+    )  # fmt: skip
+
     steps: int = 3
     by: Quantity = Quantity(5 * GIB)
     increase: Quantity = Quantity(0.3)
@@ -54,25 +63,6 @@ class Regression(
         for name, share in (("of_card", self.of_card), ("peak_above", self.peak_above)):
             if not 0 < share <= 1:
                 raise ValueError(f"{name} is a share of the card; write for example 20% or 0.2")
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("run",)
-
-    @property
-    def fact_names(self) -> tuple[str, ...]:
-        return (
-            "phase", "step", "level_bytes", "good_bytes", "excess_bytes", "increase_ratio",
-            "length_mean_tokens", "good_length_mean_tokens", "changed_keys",
-        )  # fmt: skip
-
-    @property
-    def predicts(self) -> Channel | None:
-        return None
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("steps",)
 
     def holds_for(
         self, levels: Sequence[StepLevel], good: Levels, card_bytes: float, length_ratio: float | None

@@ -17,7 +17,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on, last_active
 from oomwatch.core.peaks import GpuStep
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.trend import scatter
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
@@ -77,6 +77,10 @@ class Residue(
 
     @property
     def predicts(self) -> Channel | None:
+        return "device"
+
+    @property
+    def topic(self) -> Topic | None:
         return "device"
 
     @property

@@ -8,7 +8,7 @@ from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held_on
 from oomwatch.core.peaks import usual_of
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
@@ -43,6 +43,10 @@ class Retries(
 
     @property
     def predicts(self) -> Channel | None:
+        return "device"
+
+    @property
+    def topic(self) -> Topic | None:
         return "device"
 
     @property

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby, pairwise
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -10,7 +11,7 @@ from oomwatch import wire
 from oomwatch.core.climb import climb, is_highest_so_far, is_record, risen
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.signals import Signal, signal
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.core.window import WINDOW_SECONDS_MAX, Point
 from oomwatch.units import Duration, Quantity, format_duration
@@ -34,6 +35,8 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
     climb (core/climb.py) that amounts to `by`, as they did a peak ago, or rise steeply one after the other.
     """
 
+    fact_names: ClassVar[tuple[str, ...]] = ("earlier_peak_ratio", "risen_ratio", "over_seconds")
+
     metric: str
     above: Quantity
     by: Quantity = Quantity(0.005)
@@ -56,12 +59,12 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
         return self._signal.scopes
 
     @property
-    def fact_names(self) -> tuple[str, ...]:
-        return ("earlier_peak_ratio", "risen_ratio", "over_seconds")
-
-    @property
     def predicts(self) -> Channel | None:
         return signal(self.metric).predicts
+
+    @property
+    def topic(self) -> Topic | None:
+        return signal(self.metric).topic
 
     @property
     def hears(self) -> tuple[News, ...]:

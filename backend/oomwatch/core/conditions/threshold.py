@@ -9,7 +9,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpusteps import STEPS_KEPT
 from oomwatch.core.signals import Signal, signal
 from oomwatch.core.steady import is_steady
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity, format_duration
 
@@ -59,6 +59,10 @@ class Threshold(
     @property
     def predicts(self) -> Channel | None:
         return signal(self.metric).predicts
+
+    @property
+    def topic(self) -> Topic | None:
+        return signal(self.metric).topic
 
     @property
     def hears(self) -> tuple[News, ...]:

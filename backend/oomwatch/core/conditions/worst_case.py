@@ -12,7 +12,7 @@ from oomwatch.core.held import held_on, last_active
 from oomwatch.core.peaks import GpuStep, usual_of
 from oomwatch.core.relation import Line, line_through
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.core.subject import Channel, News, Scope, Subject
+from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 
 Point = tuple[float, float]  # length in tokens, peak in bytes
@@ -72,6 +72,10 @@ class WorstCase(
 
     @property
     def predicts(self) -> Channel | None:
+        return "device"
+
+    @property
+    def topic(self) -> Topic | None:
         return "device"
 
     @property
