@@ -81,6 +81,14 @@ def test_the_table_says_what_fired_when_and_what_it_was_good_for(capsys: Output)
     assert re.search(r"warned in time +1 of 1 \(100%\)", out)
 
 
+def test_what_could_not_be_judged_is_said_once_for_all_inputs(capsys: Output) -> None:
+    runs = [str(FIXTURES / f"verl-0.9.1-{name}" / "driver.log") for name in ("leak", "healthy")]
+    assert main(["backtest", "--rules", SHIPPED, *runs]) == 0
+    assert re.findall(r"^.*--host-memory.*$", capsys.readouterr().out, re.MULTILINE) == [
+        "2 inputs: how much memory the host has was not told: give --host-memory 1000GiB to judge it"
+    ]
+
+
 def test_inputs_without_an_alert_stand_in_one_line(capsys: Output) -> None:
     lines = ["series,t_seconds,used_bytes", *(f"pod{pod},{57 * row},1" for pod in range(5) for row in range(3))]
     write(Path("quiet.csv"), lines)

@@ -369,3 +369,20 @@ def test_the_command_lists_and_tells(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["incident", name, "--json", "--incidents", str(tmp_path / "incidents")]) == 0
     assert msgspec.json.decode(capsys.readouterr().out, type=Incident) == report_of(START)
     assert main(["incident", "20260101T000000Z-00000000", *where]) == 1
+
+
+def test_the_command_tells_each_rule_that_warned_once_the_earliest_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fired = ((START - 24, "gpu_memory_high"), (START - 78, "memory_forecast"), (START - 20, "gpu_memory_high"))
+    alerts = tuple(
+        wire.Alert(
+            id=str(at), alert=name, severity="warning", state="firing", labels={}, started_at=at, fired_at=at, texts={},
+        )
+        for at, name in fired
+    )  # fmt: skip
+    folder = Folder(tmp_path / "incidents", 5)
+    folder.write(msgspec.structs.replace(report_of(START), alerts=alerts), "<html>")
+    assert main(["incident", "latest", "--db", str(tmp_path / "oomwatch.db")]) == 0
+    told = [line.strip() for line in capsys.readouterr().out.splitlines() if " before: " in line]
+    assert told == ["78 s before: memory_forecast (warning)", "24 s before: gpu_memory_high (warning), 2 alerts"]

@@ -127,8 +127,13 @@ def _number(value: float | None) -> str:
 
 
 def _notes(inputs: Sequence[InputResult]) -> list[str]:
-    told = dict.fromkeys((_cut(one.name), note) for one in inputs for note in one.notes)
-    return [f"{name}: {note}" for name, note in told] + ([""] if told else [])
+    """What could not be judged, once for all inputs of which it is so."""
+    of: dict[str, list[str]] = {}
+    for one in inputs:
+        for note in one.notes:
+            of.setdefault(note, []).append(_cut(one.name))
+    told = [f"{names[0] if len(names) == 1 else f'{len(names)} inputs'}: {note}" for note, names in of.items()]
+    return told + ([""] if told else [])
 
 
 # ---------------------------------------------------------------- words

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections import Counter
 from datetime import datetime, timezone
 
 import msgspec
@@ -47,17 +48,30 @@ def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def _warned(incident: Incident) -> list[str]:
+    """What had fired before, each rule once with the first of its alerts, earliest first."""
+    first: dict[tuple[str, str], float] = {}
+    counts = Counter[tuple[str, str]]()
+    for alert in incident.alerts:
+        if alert.fired_at is not None and alert.fired_at < incident.at:
+            rule = (alert.alert, alert.severity)
+            first[rule] = min(alert.fired_at, first.get(rule, alert.fired_at))
+            counts[rule] += 1
+    return [
+        f"  {incident.at - at:.0f} s before: {name} ({severity})"
+        + (f", {counts[rule]} alerts" if counts[rule] > 1 else "")
+        for rule, at in sorted(first.items(), key=lambda one: one[1])
+        for name, severity in [rule]
+    ]
+
+
 def _told(incident: Incident, folder: Folder) -> list[str]:
     """What a person wants first, and where the rest is."""
     lines = [
         f"{incident.summary.get(LANGUAGE, incident.id)}",
         f"{_moment(incident.at)}, {incident.run or incident.node}",
     ]
-    lines += [
-        f"  {incident.at - alert.fired_at:.0f} s before: {alert.alert} ({alert.severity})"
-        for alert in incident.alerts
-        if alert.fired_at is not None and alert.fired_at < incident.at
-    ]
+    lines += _warned(incident)
     lines += [f"  probably: {cause.texts.get(LANGUAGE, cause.cause)} ({cause.score:.0%})" for cause in incident.causes]
     lines += [f"  change: {remedy.override}" for remedy in incident.remedies if remedy.override]
     return [*lines, f"report: {folder.path / f'{incident.id}.html'}"]
