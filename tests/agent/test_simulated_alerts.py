@@ -8,6 +8,7 @@ import pytest
 from oomwatch import wire
 from oomwatch.core.engine import Engine
 from oomwatch.rulefile import read_rules
+from oomwatch.wording import put_into_words
 from oomwatch_agent.sampler import Sampler
 from oomwatch_agent.simulated import SimulatedSource
 
@@ -88,3 +89,18 @@ def test_on_each_of_its_gpus_the_demo_foretells_the_end_six_steps_ahead_and_name
     assert {one.labels["gpu"] for one in fired} == {"4", "5", "6", "7"}
     assert {one.causes[0].cause for one in fired} == {"sleep_residue"}
     assert min(int(one.facts["eta_steps"]) for one in fired) >= 6
+
+
+def test_the_readme_shows_the_demos_warning_as_it_is() -> None:
+    shown = " ".join((Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8").split())
+    second, fired = next(
+        (second, one)
+        for second, one in _transitions("demo", 90, gpus=8)
+        if one.alert == "memory_forecast" and one.labels["gpu"] == "4"
+    )
+    told = put_into_words(fired, RULES, simulated=True)
+    oom = FIRED["demo"]["out_of_memory"]
+    assert f"This one comes {second} seconds after the start of the demo below, and {oom - second} before" in shown
+    assert told.texts["en"].summary in shown
+    assert told.texts["en"].description.split(". With")[0] in shown
+    assert f"Probable cause: {told.causes[0].texts['en']} - {told.causes[0].evidence[0].texts['en']}" in shown

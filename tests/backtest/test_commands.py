@@ -79,6 +79,7 @@ def test_the_table_says_what_fired_when_and_what_it_was_good_for(capsys: Output)
     assert re.search(r"verl-0\.9\.1-leak/driver\.log +\S+ long, 8 steps +out of memory at 12m55s", out)
     assert re.search(r" open +warning +\w+ +driver\.log/0 +\S+, \d steps", out)
     assert re.search(r"warned in time +1 of 1 \(100%\)", out)
+    assert re.search(r"at 11m2s: GPU 0 of driver.log will be full in about .*\n    [\w.]+=\S+\n", out)
 
 
 def test_what_could_not_be_judged_is_said_once_for_all_inputs(capsys: Output) -> None:

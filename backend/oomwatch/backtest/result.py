@@ -24,6 +24,7 @@ class AlertResult(Struct, frozen=True, kw_only=True):
     causes: tuple[str, ...] = ()
     outcome: wire.AlertVerdict | None = None  # as oomwatch itself judged it afterwards
     summary: str = ""
+    overrides: tuple[str, ...] = ()  # what was advised to change, as lines for the trainer's command
 
 
 class InputResult(Struct, frozen=True, kw_only=True):

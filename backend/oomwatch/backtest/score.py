@@ -164,6 +164,7 @@ def _result(one: _Alert, watched: Watched, rules: RuleSet, *, stays_up: bool) ->
         causes=tuple(cause.cause for cause in one.last.causes),
         outcome=one.last.outcome.verdict if one.last.outcome else None,
         summary=worded.texts["en"].summary,
+        overrides=tuple(remedy.override for remedy in one.last.remedies if remedy.override),
     )
 
 

@@ -13,7 +13,8 @@ def table_of(result: Result) -> str:
     """One row an alert, inputs in which nothing fired together, and the sums below."""
     head = ("input", "fired at", "ended at", "severity", "alert", "subject", "lead", "cause")
     rows = [head, *_rows(result.inputs)]
-    return "\n".join([*_aligned(rows), "", *_notes(result.inputs), *_sums(["", "all inputs"], [result.summary])])
+    told = [*_advised(result.inputs), *_notes(result.inputs)]
+    return "\n".join([*_aligned(rows), "", *told, *_sums(["", "all inputs"], [result.summary])])
 
 
 def side_by_side(names: Sequence[str], results: Sequence[Result]) -> str:
@@ -71,6 +72,21 @@ def _worth(alert: AlertResult, one: InputResult) -> str:
         return "came after"
     ended_before = alert.ended_at_s is not None and alert.ended_at_s < one.oom_at_s
     return "ended before" if ended_before else "of other memory"
+
+
+ADVISED_MAX = 5  # inputs; of more the table is what is looked at, and --json has it all
+
+
+def _advised(inputs: Sequence[InputResult]) -> Iterator[str]:
+    """Of each input that failed: what was said first of what foretold it, and what to change."""
+    failed = [one for one in inputs if one.oom_at_s is not None]
+    for one in failed if len(failed) <= ADVISED_MAX else ():
+        first = next((alert for alert in one.alerts if alert.lead_s is not None), None)
+        if first is None or not first.overrides:
+            continue
+        yield f"{_cut(one.name)}, at {_clock(first.started_at_s)}: {first.summary}"
+        yield from (f"    {line}" for line in first.overrides)
+        yield ""
 
 
 def lead_of(lead_s: float | None, lead_steps: int | None) -> str:
