@@ -107,12 +107,11 @@ def _near(spells: list[Episode], gap_seconds: float) -> list[Episode]:
 
 
 def applicable(spec: Spec, remedies: Sequence[wire.Remedy]) -> list[wire.Remedy]:
-    """The remedies that change this run: those that name a key and a value, and regular restarts."""
+    """The remedies that change this run: those that name a key and a value. Restarts may leave save_freq as it is."""
     return [
         one
         for one in remedies
-        if one.remedy == RESTART
-        or (one.key is not None and one.value_to is not None and spec.config.get(one.key) != one.value_to)
+        if one.value_to is not None and (one.remedy == RESTART or spec.config.get(one.key or "") != one.value_to)
     ]
 
 
@@ -126,5 +125,4 @@ def treated(spec: Spec, remedy: wire.Remedy) -> tuple[Spec, dict[str, wire.Confi
     if remedy.remedy != RESTART:
         return spec, change
     every = remedy.value_to if isinstance(remedy.value_to, int) and remedy.value_to > 0 else None
-    every = every or int(spec.config["trainer.save_freq"])
-    return spec._replace(nature=spec.nature._replace(restart_every=every if every > 0 else None)), change
+    return spec._replace(nature=spec.nature._replace(restart_every=every)), change

@@ -28,7 +28,7 @@ def test_a_growing_residue_comes_with_its_cause_and_a_line_to_copy() -> None:
     assert said.causes[0].cause == "sleep_residue"
     assert said.causes[0].texts["zh"] == "引擎休眠后未释放的显存在增长"
     assert (
-        said.causes[0].evidence[0].texts["en"].startswith("what stays in use after the engine slept grew from 9.2 GiB")
+        said.causes[0].evidence[0].texts["en"].startswith("what stays in use after the engine slept grew from 11.6 GiB")
     )
     first = said.remedies[0]
     assert first.remedy == "restart_periodically"

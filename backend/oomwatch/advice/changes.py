@@ -270,8 +270,15 @@ def most_of_active(here: Situation) -> float | None:
     return None if here.active_bytes is None else CHECKPOINTING_SHARE * here.active_bytes
 
 
+def beyond_peers(here: Situation) -> float | None:
+    """What this rank holds beyond the mean of all."""
+    own, peers, gpus = here.facts.peak_bytes, here.facts.peers_peak_bytes, here.gpus or 2
+    return None if own is None or peers is None else max(0.0, own - peers) * (gpus - 1) / gpus
+
+
 FREES: dict[str, Callable[[Situation], float | None]] = {
-    one.__name__: one for one in (beyond_token_cap, engine_pool, entropy_copy, kv_pool, logits, most_of_active)
+    one.__name__: one
+    for one in (beyond_peers, beyond_token_cap, engine_pool, entropy_copy, kv_pool, logits, most_of_active)
 }
 CHANGES: dict[str, Work] = {
     one.__name__: one

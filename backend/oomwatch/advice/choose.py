@@ -20,6 +20,7 @@ from oomwatch.core.subject import subject_of
 from oomwatch.core.verdict import Verdict
 
 BEST = 3
+HELPS_MIN = 0.2  # of what is needed
 PRICE_WEIGHT = 0.2  # a remedy of the next price level has to be so much better
 VERL = (None, "verl")  # frameworks whose keys these are; a configuration that names none was read from verl's log
 
@@ -31,6 +32,7 @@ class Option(NamedTuple):
     value: wire.ConfigValue | None
     change: Change | None
     worth: float
+    helps: bool = True  # it frees more than a trifle of what is needed
 
 
 def advise(transition: wire.Transition, fleet: Fleet) -> wire.Transition:
@@ -67,11 +69,23 @@ def remedies(
     """At most three, the most useful first. A run without a configuration gets keys, and no values."""
     if framework not in VERL:
         return ()
-    options = [option for cause in causes for option in options_for(cause, config, facts, version)]
+    options = _together([option for cause in causes for option in options_for(cause, config, facts, version)])
     best: dict[str, Option] = {}
     for option in sorted(options, key=lambda one: -one.worth):
         best.setdefault(option.key or option.entry.remedy, option)
-    return tuple(_as_wire(option, facts) for option in list(best.values())[:BEST])
+    found = list(best.values())
+    return tuple(_as_wire(option, facts) for option in ([one for one in found if one.helps] or found)[:BEST])
+
+
+def _together(options: Sequence[Option]) -> list[Option]:
+    """One option a remedy: for the cause that it is best for, and worth more the more of the causes it is for."""
+    by_remedy: dict[str, list[Option]] = {}
+    for option in options:
+        by_remedy.setdefault(option.entry.remedy, []).append(option)
+    return [
+        max(same, key=lambda one: one.worth)._replace(worth=sum(one.worth for one in same))
+        for same in by_remedy.values()
+    ]
 
 
 def options_for(cause: wire.Cause, config: Config, facts: Facts, version: str | None) -> list[Option]:
@@ -98,7 +112,9 @@ def _option(entry: Entry, cause: wire.Cause, here: Situation) -> Option | None:
     )
     if key and here.config and change is None:
         return None  # the run has it so already, or it cannot be lower
-    return Option(entry, cause, key, value, change, cause.score * fits * _enough(entry, change, here) / _dear(entry))
+    enough = _enough(entry, change, here)
+    worth = cause.score * fits * enough / _dear(entry)
+    return Option(entry, cause, key, value, change, worth, helps=enough >= HELPS_MIN)
 
 
 def _enough(entry: Entry, change: Change | None, here: Situation) -> float:

@@ -31,11 +31,13 @@ FULL_RATIO = 0.95  # of the card: above it a longer batch or a fragment is enoug
 ALIKE_RATIO = 0.5
 LOADING_BLOCKS = 2
 WORK_SHARE = 0.6
+STEPS_TOLD_MIN = 3
+SETTLED_STEP = 3  # the first update makes the optimizer's states: what was left before it is no measure
 RECENT = 8  # what began lately is no trend of the whole window
 JUMP_RANGES = 3.0  # times the range of all values before
 # Phases whose memory is that of the sequences in one micro batch. The rollout's is a pool of constant size.
 LENGTH_DRIVEN = ("reward", "old_log_prob", "ref", "values", "update_critic", "update_actor")
-HORIZON_STEPS = 50  # what is asked of a change: to hold for so many steps more
+HORIZON_STEPS = 50  # what is asked of a change: to hold for so many steps more, and twice as long as without it
 ENGINES_FRESH_SECONDS = 60.0
 
 
@@ -157,7 +159,7 @@ def gather(fleet: Fleet, subject: Subject, topic: Topic, watched: str, verdict: 
     phase = verdict.facts.get("phase")
     known: dict[str, object] = {"phase": str(phase)} if phase else {}
     if gpu is not None:
-        known |= _device(fleet, gpu, run) | {"peers_peak_bytes": _peers(fleet, gpu, run)}
+        known |= _device(fleet, gpu, run, verdict) | {"peers_peak_bytes": _peers(fleet, gpu, run)}
     if node is not None:
         known |= _host(node) | _engines(node, now)
     if run is not None:
@@ -204,12 +206,30 @@ def _number(fact: wire.Fact | None) -> float | None:
 # ---------------------------------------------------------------- device
 
 
-def _device(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None) -> dict[str, object]:
+def _device(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None, verdict: Verdict) -> dict[str, object]:
     segment = [one for one in gpu.steps if one.segment == gpu.steps[-1].segment] if gpu.steps else []
     steps = usual_of(gpu.steps)[-STEPS:]
-    known = _levels(gpu, steps or segment[-1:]) | _residue(segment) | _lengths(steps)
-    known |= _torch(steps, run if run and _is_told_of(fleet, gpu, run, known["floor_rise_bytes"]) else None)
-    return known | {"parts": tuple(gpu.parts), "steps": len(steps), "capacity_bytes": float(gpu.usable_bytes)}
+    known = _levels(gpu, steps or segment[-1:]) | _residue(segment, verdict) | _lengths(steps)
+    rank_0 = _rank_0_like(fleet, gpu, run) if run else None
+    known |= _torch(steps, usual_of(rank_0.steps)[-STEPS:] if rank_0 else (), run if rank_0 else None)
+    return known | {
+        "parts": _parts(gpu, steps),
+        "steps": len(steps),
+        "capacity_bytes": float(gpu.usable_bytes),
+    }
+
+
+def _parts(gpu: GpuRecord, steps: Sequence[GpuStep]) -> tuple[Part, ...]:
+    """Who holds the card now, and by how much each gained from step to step, or in time where no steps are known."""
+    told = [one for one in steps if one.held is not None]
+    if len(told) < STEPS_TOLD_MIN:
+        return tuple(gpu.parts)
+    return tuple(
+        part._replace(
+            rise_bytes=rise(_known(one.held_by(part.kind) for one in told)), rise_seconds=told[-1].at - told[0].at
+        )
+        for part in gpu.parts
+    )
 
 
 def _levels(gpu: GpuRecord, steps: Sequence[GpuStep]) -> dict[str, object]:
@@ -256,36 +276,64 @@ def _phase(name: str, steps: Sequence[GpuStep]) -> PhaseFacts:
     return PhaseFacts(name, max(peaks[-3:]), floors[-1], rise(peaks), rise(floors))
 
 
-def _torch(steps: Sequence[GpuStep], run: RunRecord | None) -> dict[str, object]:
-    """torch's figures: of a probe or of memory lines, else of the run's step lines, whose maxima can only rise."""
-    allocated, reserved = (
-        _known(one.allocated_peak_bytes for one in steps),
-        _known(one.reserved_peak_bytes for one in steps),
-    )
-    if len(allocated) < TREND_MIN and run is not None:
-        records = [record for record in run.steps.segment() if record.usual][-STEPS:]
-        allocated = _known(record.step.torch_allocated_peak_bytes for record in records)
-        reserved = _known(record.step.torch_reserved_peak_bytes for record in records)
-    known = len(allocated) >= TREND_MIN
-    slack = _known(one.slack_bytes for one in steps)
-    apart = rise(reserved) - rise(allocated) if known and len(reserved) == len(allocated) else 0.0
+def _torch(steps: Sequence[GpuStep], of_rank_0: Sequence[GpuStep], run: RunRecord | None) -> dict[str, object]:
+    """torch's figures: of a probe or of memory lines, this GPU's or rank 0's, which holds the same.
+
+    Else of the run's step lines, whose maxima can only rise. What is allocated is compared at its least, where the work
+    of single steps is not in it.
+    """
+    own = [one for one in steps if one.allocated_peak_bytes is not None]
+    told = own or [one for one in of_rank_0 if one.allocated_peak_bytes is not None]
+    found = _of_readings(told) or _of_step_lines(steps, run)
+    slack = _known(one.slack_bytes for one in told)
     return {
-        "allocated_rise_bytes": rise(allocated) if known else None,
-        "allocated_noise_bytes": _range([active for one in steps if (active := _active(one)) is not None]),
-        "reserved_peak_bytes": reserved[-1] if reserved else None,
+        "allocated_rise_bytes": found.allocated_rise_bytes,
+        "allocated_noise_bytes": found.noise_bytes,
+        "reserved_peak_bytes": found.reserved_peak_bytes,
         "slack_bytes": slack[-1] if slack else None,
-        "slack_rise_bytes": max(rise(slack), apart, 0.0),
+        "slack_rise_bytes": max(rise(slack), found.apart_bytes, 0.0),
         "retry_steps": sum(1 for one in steps[-3:] if one.retries),
     }
 
 
-def _is_told_of(fleet: Fleet, gpu: GpuRecord, run: RunRecord, floor_rise: object) -> bool:
-    """Whether the step line's maxima tell of this GPU: they are rank 0's, and of others where those gain as much."""
+class _Torch(NamedTuple):
+    allocated_rise_bytes: float | None = None
+    noise_bytes: float = 0.0
+    reserved_peak_bytes: float | None = None
+    apart_bytes: float = 0.0  # by how much reserved rose more than allocated
+
+
+def _of_readings(steps: Sequence[GpuStep]) -> _Torch | None:
+    if len(steps) < TREND_MIN:
+        return None
+    floors = _known(one.allocated_floor_bytes for one in steps)
+    return _Torch(rise(floors), 0.0, steps[-1].reserved_peak_bytes)
+
+
+def _of_step_lines(steps: Sequence[GpuStep], run: RunRecord | None) -> _Torch:
+    records = [record.step for record in run.steps.segment() if record.usual][-STEPS:] if run else []
+    allocated = _known(step.torch_allocated_peak_bytes for step in records)
+    reserved = _known(step.torch_reserved_peak_bytes for step in records)
+    if len(allocated) < TREND_MIN:
+        return _Torch()
+    noise = _range([active for one in steps if (active := _active(one)) is not None])
+    apart = rise(reserved) - rise(allocated) if len(reserved) == len(allocated) else 0.0
+    return _Torch(rise(allocated), noise, reserved[-1] if reserved else None, apart)
+
+
+def _rank_0_like(fleet: Fleet, gpu: GpuRecord, run: RunRecord) -> GpuRecord | None:
+    """Rank 0's GPU, of which alone lines tell, where what they tell is true of this one: it gains as much."""
     rank_0 = next((one for one in fleet.gpus_of_run(run) if _is_rank_0(one, run)), None)
     if rank_0 is None or rank_0 is gpu:
-        return rank_0 is gpu
-    there = _levels(rank_0, usual_of(rank_0.steps)[-STEPS:])["floor_rise_bytes"]
-    return isinstance(floor_rise, float) and isinstance(there, float) and there >= ALIKE_RATIO * floor_rise
+        return rank_0
+    return rank_0 if _gained(rank_0) >= ALIKE_RATIO * _gained(gpu) else None
+
+
+def _gained(gpu: GpuRecord) -> float:
+    """What the run holds more on a GPU, whatever the phase."""
+    steps = usual_of(gpu.steps)[-STEPS:]
+    ours = (part.rise_bytes for part in _parts(gpu, steps) if part.kind in ("trainer", "engine"))
+    return max([rise(_known(one.residue_bytes for one in steps)), *ours])
 
 
 def _is_rank_0(gpu: GpuRecord, run: RunRecord) -> bool:
@@ -294,16 +342,21 @@ def _is_rank_0(gpu: GpuRecord, run: RunRecord) -> bool:
     return any(process.rank == 0 and process.run == run.name for process in gpu.processes or ())
 
 
-def _residue(steps: Sequence[GpuStep]) -> dict[str, object]:
-    """Of all steps since the start: what a sleeping engine keeps can kill within the first ones."""
-    residues = _known(one.residue_bytes for one in steps)[-STEPS:]
+def _residue(steps: Sequence[GpuStep], verdict: Verdict) -> dict[str, object]:
+    """Of all steps since the first update: what a sleeping engine keeps can kill within the first ones.
+
+    Where a rule has just measured its growth, it is believed.
+    """
+    settled = [one for one in steps if one.step >= SETTLED_STEP] or steps
+    residues = _known(one.residue_bytes for one in settled)[-STEPS:]
     if not residues:
         return {}
+    grown, usual = (_number(verdict.facts.get(name)) for name in ("grown_bytes", "usual_bytes"))
     return {
         "residue_bytes": residues[-1],
-        "residue_before_bytes": residues[0],
-        "residue_rise_bytes": rise(residues),
-        "residue_pace_bytes": pace(residues),
+        "residue_before_bytes": residues[0] if usual is None else usual,
+        "residue_rise_bytes": max(rise(residues), grown or 0.0),
+        "residue_pace_bytes": pace(residues) or (grown or 0.0) / RECENT,
     }
 
 
@@ -400,12 +453,14 @@ def with_needs(facts: Facts, verdict: Verdict) -> Facts:
     safe = capacity * (limit if limit is not None and each == 0 else FULL_RATIO)
     longest = _at_longest(facts)
     told = max(_number(verdict.facts.get(name)) or 0.0 for name in ("level_bytes", "worst_bytes"))
-    expected = max(facts.peak_bytes + each * HORIZON_STEPS, longest.peak_bytes if longest else 0.0, told)
+    left = max(0.0, capacity - facts.peak_bytes) / each if each > 0 else None
+    ahead = max(HORIZON_STEPS, 2 * left) if left is not None else 0.0
+    expected = max(facts.peak_bytes + each * ahead, longest.peak_bytes if longest else 0.0, told)
     return structs.replace(
         facts,
         active_bytes=work_of(longest, facts.phases) if longest else active,
         needed_bytes=max(0.0, expected - safe),
-        steps_left=max(0.0, capacity - facts.peak_bytes) / each if each > 0 else None,
+        steps_left=left,
     )
 
 
@@ -453,15 +508,22 @@ def rise(values: Sequence[float]) -> float:
         return 0.0
     if len(values) < TREND_MIN:
         return values[-1] - values[0] if all(later > before for before, later in pairwise(values)) else 0.0
-    return max(_trend(values), _trend(values[-RECENT:]), _jump(values))
+    return max(_trend(values), _trend(values[-RECENT:]), _jump(values), _shift(values))
 
 
 def pace(values: Sequence[float]) -> float:
     """By how much a series rises from one value to the next, lately if that is more; 0 where it does not rise."""
-    if len(values) < TREND_MIN:
-        return rise(values) / max(1, len(values) - 1)
+    if rise(values) == 0:
+        return 0.0
     recent = values[-RECENT:]
-    return max(_trend(values) / (len(values) - 1), _trend(recent) / (len(recent) - 1), _jump(values) / 2)
+    return max(_trend(values) / (len(values) - 1), _trend(recent) / (len(recent) - 1), _climb(values))
+
+
+def _climb(values: Sequence[float]) -> float:
+    """Rise from one value to the next, of the last ones as long as each is above the one before. Two are none."""
+    begun = next((place for place in range(len(values) - 1, 0, -1) if values[place] <= values[place - 1]), 0)
+    steps = len(values) - 1 - begun
+    return (values[-1] - values[begun]) / steps if steps > 1 else 0.0
 
 
 def _trend(values: Sequence[float]) -> float:
@@ -479,6 +541,15 @@ def _jump(values: Sequence[float]) -> float:
     *before, second = before
     low, high = min(before), max(before)
     return last - high if min(last, second) - high > (high - low) else 0.0
+
+
+def _shift(values: Sequence[float]) -> float:
+    """The last few values, a step up or the beginning of a slope, may be further above all before than those range."""
+    for last in range(RECENT, 2, -1):
+        before, after = values[:-last], values[-last:]
+        if len(before) > last and min(after) - max(before) > max(before) - min(before):
+            return values[-1] - max(before)
+    return 0.0
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> float:

@@ -14,7 +14,7 @@ from oomwatch.core.blocks import BlockWindow
 from oomwatch.core.gpusteps import GpuSteps
 from oomwatch.core.memo import Memo
 from oomwatch.core.notable import Notable
-from oomwatch.core.parts import Parts, of_gpu
+from oomwatch.core.parts import Parts, of_gpu, sums
 from oomwatch.core.peaks import GpuStep
 from oomwatch.core.phases import Span
 from oomwatch.core.steps import StepRecord
@@ -108,7 +108,9 @@ class GpuRecord:
         if sample.processes is not None:
             self.processes = sample.processes
             self.run = next((process.run for process in sample.processes if process.run), self.run)
-            self.parts.observe(at, of_gpu(sample.processes, self.run))
+            sizes = of_gpu(sample.processes, self.run)
+            self.parts.observe(at, sizes)
+            self._steps.read_parts(sums(sizes))
         if sample.status != "ok" or sample.used_bytes is None:
             return False
         self.used_peaks.add(at, sample.used_bytes)

@@ -1,7 +1,7 @@
 """What the steps of a run were on one GPU: readings are gathered until the step's line comes, and cut then."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from oomwatch.core.allocator import Allocator
 from oomwatch.core.envelope import Envelope
@@ -14,13 +14,15 @@ KEEP_SECONDS = 5.0  # readings from before a cut's end that may belong to the ne
 
 
 class _Gathered:
-    """torch's figures and the engine's residue since the last cut."""
+    """torch's figures, the engine's residue and the processes' least since the last cut."""
 
     def __init__(self, retries_before: int | None = None) -> None:
         self.reserved_peak_bytes: float | None = None
         self.allocated_peak_bytes: float | None = None
+        self.allocated_floor_bytes: float | None = None
         self.slack_bytes: float | None = None
         self.residue_bytes: float | None = None
+        self.held: Mapping[str, float] | None = None
         self.retries_before = retries_before
         self.retries_now = retries_before
 
@@ -53,17 +55,24 @@ class GpuSteps:
         now, reserved, allocated = self._gathered, sums.reserved_bytes, sums.allocated_bytes
         now.reserved_peak_bytes = _higher(now.reserved_peak_bytes, reserved)
         now.allocated_peak_bytes = _higher(now.allocated_peak_bytes, allocated)
+        now.allocated_floor_bytes = _lower(now.allocated_floor_bytes, allocated)
         if sums.alloc_retries_total is not None:
             now.retries_now = sums.alloc_retries_total
             if now.retries_before is None:
                 now.retries_before = sums.alloc_retries_total
         if reserved is not None and allocated is not None and (in_use_bytes is None or reserved <= in_use_bytes):
-            slack = float(max(0, reserved - allocated))
-            now.slack_bytes = slack if now.slack_bytes is None else min(now.slack_bytes, slack)
+            now.slack_bytes = _lower(now.slack_bytes, float(max(0, reserved - allocated)))
 
     def read_residue(self, still_used_bytes: float) -> None:
         """What was still in use when the rollout engine had gone to sleep."""
         self._gathered.residue_bytes = _higher(self._gathered.residue_bytes, still_used_bytes)
+
+    def read_parts(self, held_bytes: Mapping[str, float]) -> None:
+        """What each kind of process holds. One that is not there holds nothing, at its least."""
+        known = self._gathered.held
+        if known is not None:
+            held_bytes = {kind: min(size, held_bytes.get(kind, 0.0)) for kind, size in known.items()}
+        self._gathered.held = held_bytes
 
     def cut(self, record: StepRecord, spans: Sequence[Span], lifetime_peak_bytes: float | None) -> GpuStep:
         """The step is over: `spans` are its phases, oldest first."""
@@ -86,10 +95,12 @@ class GpuSteps:
             tokens_total=step.tokens_total,
             reserved_peak_bytes=gathered.reserved_peak_bytes,
             allocated_peak_bytes=gathered.allocated_peak_bytes,
+            allocated_floor_bytes=gathered.allocated_floor_bytes,
             slack_bytes=gathered.slack_bytes,
             lifetime_peak_bytes=lifetime_peak_bytes,
             residue_bytes=gathered.residue_bytes,
             retries=gathered.retries(),
+            held=gathered.held,
         )
         self.kept.append(finished)
         self._envelope.drop_before(end - KEEP_SECONDS)
@@ -114,6 +125,10 @@ class GpuSteps:
         """The clock that the times are told by was set by so much."""
         self.kept = deque((one._replace(at=one.at + seconds) for one in self.kept), maxlen=STEPS_KEPT)
         self._envelope.shift(seconds)
+
+
+def _lower(known: float | None, told: float | None) -> float | None:
+    return told if known is None else known if told is None else min(known, told)
 
 
 def _higher(known: float | None, told: float | None) -> float | None:

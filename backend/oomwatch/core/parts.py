@@ -66,17 +66,17 @@ class Parts:
 
     def observe(self, at: float, sizes: Iterable[tuple[str, float, str]]) -> None:
         """Take (kind, bytes, name) of all processes in. A kind that is not among them holds nothing."""
-        sums: dict[str, float] = dict.fromkeys(self._now, 0.0)
+        told = list(sizes)
+        now = dict.fromkeys(self._now, 0.0) | sums(told)
         largest: dict[str, tuple[float, str]] = {}
-        for kind, size, name in sizes:
-            sums[kind] = sums.get(kind, 0.0) + size
+        for kind, size, name in told:
             largest[kind] = max(largest.get(kind, (0.0, "")), (size, name))
         block = floor(at / BLOCK_SECONDS)
         is_new = block != self._block
         watched = max((len(floors) for floors in self._floors.values()), default=0)
-        for kind, size in sums.items():
+        for kind, size in now.items():
             self._add(kind, size, is_new=is_new, before=watched if is_new else max(0, watched - 1))
-        self._block, self._now, self._largest = block, sums, largest
+        self._block, self._now, self._largest = block, now, largest
 
     def _add(self, kind: str, size: float, *, is_new: bool, before: int) -> None:
         if kind not in self._floors:  # it held nothing in the blocks before
@@ -121,6 +121,14 @@ def of_host(processes: Iterable[wire.HostProcess], shm_used_bytes: int | None) -
     """What Parts.observe takes, of a host's largest processes, and of /dev/shm, where Ray's store lies."""
     sized = [(kind_of_name(one.name), float(one.rss_bytes), one.name) for one in processes]
     return [*sized, ("object_store", float(shm_used_bytes or 0), "/dev/shm")]  # noqa: S108 - only its name
+
+
+def sums(sizes: Iterable[tuple[str, float, str]]) -> dict[str, float]:
+    """Bytes by kind."""
+    found: dict[str, float] = {}
+    for kind, size, _ in sizes:
+        found[kind] = found.get(kind, 0.0) + size
+    return found
 
 
 def named(parts: Iterable[Part]) -> Mapping[str, Part]:

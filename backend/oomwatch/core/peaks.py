@@ -4,7 +4,7 @@ The raw line is a sawtooth. What is comparable is the peak and the floor of each
 (core/phases.py) and each cut is searched for its highest and lowest reading.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from oomwatch.core.phases import How
@@ -36,16 +36,22 @@ class GpuStep(NamedTuple):
     tokens_total: float | None = None
     reserved_peak_bytes: float | None = None  # torch, of all the processes on the GPU
     allocated_peak_bytes: float | None = None
+    allocated_floor_bytes: float | None = None  # what stays between the phases
     slack_bytes: float | None = None  # smallest reserved minus allocated while torch's figures could be believed
     lifetime_peak_bytes: float | None = None  # the step line's own maximum: it can only rise
     residue_bytes: float | None = None  # in use after the engine slept
     retries: int | None = None  # of the allocator, in this step
+    held: Mapping[str, float] | None = None  # the least that each kind of process (core/parts.py) held, in bytes
 
     def peak_of(self, phase: str) -> float | None:
         return next((one.peak_bytes for one in self.phases if one.phase == phase), None)
 
     def floor_of(self, phase: str) -> float | None:
         return next((one.floor_bytes for one in self.phases if one.phase == phase), None)
+
+    def held_by(self, kind: str) -> float | None:
+        """Bytes; a kind that was not in the process table at some reading held nothing."""
+        return None if self.held is None else self.held.get(kind, 0.0)
 
 
 class Block(NamedTuple):

@@ -4,6 +4,7 @@ rise of the floors = tensors kept (torch allocated rises) + slack (reserved, not
                      + what is left: the engine, outside of the trainer's counters
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from oomwatch import wire
@@ -33,37 +34,50 @@ class Split(NamedTuple):
 
 
 def split(facts: Facts) -> Split:
-    """Who holds what all phases have gained."""
+    """Who holds what all phases have gained: by the card's process table, and within the trainer by torch's figures."""
+    grown = {part.kind: part.rise_bytes for part in facts.parts}
     total = max(facts.floor_rise_bytes, facts.residue_rise_bytes)
-    parts = named(facts.parts)
-    grown = {kind: part.rise_bytes for kind, part in parts.items()}
+    if {"engine", "trainer"} <= set(grown) and sum(grown.values()) > _worth_a_name(facts):
+        return _by_process(facts, grown)
     strangers, slack = share(grown.get("stranger", 0.0), total), share(facts.slack_rise_bytes, total)
     rest = max(0.0, 1.0 - strangers - slack)
-    ours = grown.get("trainer", 0.0) + grown.get("engine", 0.0)
-    seen = ours > RISE_RATIO_MIN * (facts.capacity_bytes or 0.0) and "engine" in grown
     told = facts.allocated_rise_bytes
     if told is not None and max(total, told) > facts.allocated_noise_bytes:
         longer = facts.active_rise_bytes if facts.length_rise_tokens > 0 else 0.0
         kept = min(rest, share(told - longer, total))
-        engine = min(rest - kept, share(grown["engine"], total)) if seen else rest - kept
-        trainer = rest - kept - engine  # by the process, but not by torch's allocated memory
-        if facts.slack_bytes is not None:  # the slack is known, and is not it: the process is ahead of torch's figures
-            return Split(total, kept + trainer, slack, strangers, engine)
-        return Split(total, kept, slack + trainer, strangers, engine)
-    if seen:
-        engine = rest * share(grown["engine"], ours)
-        return Split(total, rest - engine, slack, strangers, engine)
+        return Split(total, kept, slack, strangers, rest - kept)
     return Split(total, None, slack, strangers, None)
+
+
+def _by_process(facts: Facts, grown: Mapping[str, float]) -> Split:
+    """What the trainer gained is tensors as far as torch has allocated more, and slack as far as it has reserved more.
+
+    Where torch's figures tell neither, it is tensors; where they tell that nothing more is allocated, slack.
+    """
+    total = sum(grown.values())
+    trainer, told = grown["trainer"] / total, facts.allocated_rise_bytes
+    longer = facts.active_rise_bytes if facts.length_rise_tokens > 0 else 0.0
+    kept = 1.0 if told is None else max(0.0, told - longer)
+    reserved = facts.slack_rise_bytes
+    if told is not None and kept + reserved <= FLAT_SHARE * grown["trainer"]:
+        flat = grown["trainer"] > facts.allocated_noise_bytes and facts.slack_bytes is None
+        kept, reserved = (0.0, 1.0) if flat else (1.0, 0.0)
+    tensors = trainer * share(kept, kept + reserved)
+    strangers = sum(size for kind, size in grown.items() if kind not in ("trainer", "engine")) / total
+    return Split(total, tensors, trainer - tensors, strangers, grown["engine"] / total)
+
+
+def _worth_a_name(facts: Facts) -> float:
+    return RISE_RATIO_MIN * (facts.capacity_bytes or float("inf"))
 
 
 def grows(facts: Facts) -> bool:
     """Whether memory that is compared from step to step rises at all."""
-    risen = max(facts.peak_rise_bytes, facts.floor_rise_bytes, facts.residue_rise_bytes)
-    return risen > RISE_RATIO_MIN * (facts.capacity_bytes or float("inf"))
+    return max(facts.peak_rise_bytes, split(facts).total_bytes) > _worth_a_name(facts)
 
 
 def _floors_grow(facts: Facts, parts: Split) -> bool:
-    return parts.total_bytes > RISE_RATIO_MIN * (facts.capacity_bytes or float("inf"))
+    return parts.total_bytes > _worth_a_name(facts)
 
 
 def leak(facts: Facts) -> Finding:
@@ -117,7 +131,7 @@ def fragmentation(facts: Facts) -> Finding:
         score = LIKELY + (SURE - LIKELY) * share(oom.slack_bytes, 0.1 * (facts.capacity_bytes or 80 * GIB))
     parts = split(facts)
     risen = max(facts.slack_rise_bytes, parts.slack * parts.total_bytes)
-    if risen > RISE_RATIO_MIN * (facts.capacity_bytes or float("inf")):
+    if risen > _worth_a_name(facts):
         known = facts.slack_bytes is not None
         seen.append(
             evidence("slack_rises", slack_rise_bytes=risen, slack_bytes=facts.slack_bytes)
@@ -180,7 +194,7 @@ def other_process(facts: Facts) -> Finding:
         return NONE
     seen = [evidence("stranger", process=stranger.largest or "?", used_bytes=stranger.used_bytes)]
     risen = share(stranger.rise_bytes, max(split(facts).total_bytes, facts.peak_rise_bytes, stranger.rise_bytes))
-    if stranger.rise_bytes > RISE_RATIO_MIN * (facts.capacity_bytes or float("inf")):
+    if stranger.rise_bytes > _worth_a_name(facts):
         seen.append(_part_grows(stranger.largest, stranger.rise_bytes, stranger.used_bytes))
         return Finding(SURE * risen, tuple(seen))
     enough = share(stranger.used_bytes, facts.needed_bytes or stranger.used_bytes)

@@ -8,7 +8,7 @@ from math import inf
 
 from oomwatch import wire
 from oomwatch.core.cause.finding import NONE, Finding, evidence, share
-from oomwatch.core.cause.growth import RISE_RATIO_MIN, grows
+from oomwatch.core.cause.growth import RISE_RATIO_MIN, grows, split
 from oomwatch.core.evidence import LENGTH_DRIVEN, Facts, PhaseFacts
 
 NEAR_RATIO = 0.1  # of the card: a phase that peaks so much lower is not the one
@@ -56,8 +56,9 @@ def _is_its_own(facts: Facts, phase: PhaseFacts) -> bool:
     """
     others = max((one.peak_rise_bytes for one in facts.phases if one.phase != phase.phase), default=inf)
     longer = facts.length_rise_tokens > 0 and phase.phase in LENGTH_DRIVEN
+    common = max(others, split(facts).total_bytes)  # what stays in all phases may show in few of them
     enough = phase.peak_rise_bytes > 2 * RISE_RATIO_MIN * (facts.capacity_bytes or float("inf"))
-    return enough and not longer and others < OWN_RATIO * phase.peak_rise_bytes
+    return enough and not longer and common < OWN_RATIO * phase.peak_rise_bytes
 
 
 def _peak(facts: Facts, phase: str) -> tuple[wire.Evidence, ...]:
