@@ -6,7 +6,7 @@ from typing import Any
 from tests.core.story import GIB
 
 from oomwatch import wire
-from oomwatch.core.evidence import Facts, PhaseFacts
+from oomwatch.core.facts import Facts, PhaseFacts
 from oomwatch.core.parts import Part
 from oomwatch.core.settings import settings_of
 from oomwatch.core.subject import Topic

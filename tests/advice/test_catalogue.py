@@ -15,7 +15,7 @@ from oomwatch.advice.changes import CHANGES, FREES
 from oomwatch.advice.choose import BEST, options_for
 from oomwatch.advice.conditions import CONDITIONS
 from oomwatch.advice.keys import RELEASES
-from oomwatch.core.evidence import Facts
+from oomwatch.core.facts import Facts
 from oomwatch_agent.logs.config_keys import ALLOWED
 
 EACH = pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.remedy)

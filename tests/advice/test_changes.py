@@ -10,7 +10,7 @@ from tests.core.story import GIB
 
 from oomwatch import wire
 from oomwatch.advice.choose import Option, options_for, override
-from oomwatch.core.evidence import Facts
+from oomwatch.core.facts import Facts
 from oomwatch.core.parts import Part
 from oomwatch.core.settings import settings_of
 
@@ -204,7 +204,11 @@ def test_a_run_is_restarted_well_before_it_is_full() -> None:
 
 
 def test_a_forecast_says_when_it_is_full() -> None:
-    assert to("restart_periodically", "leak", device("update_actor", steps_left=9.0, verdict={"eta_steps": 40})) == 24
+    assert to("restart_periodically", "leak", device("update_actor", steps_left=60.0, verdict={"eta_steps": 40})) == 24
+
+
+def test_the_earlier_of_two_ends_says_how_often_to_restart() -> None:
+    assert to("restart_periodically", "leak", device("update_actor", steps_left=9.0, verdict={"eta_steps": 40})) == 5
 
 
 def test_a_host_is_full_when_what_grows_there_says_so() -> None:

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 
 import pytest
-from tests.core.run_story import Shape, tell_steps
+from tests.core.run_story import SECONDS, Shape, tell_steps
 from tests.core.story import GIB, Story, rules_of, shipped
 
 from oomwatch import wire
+from oomwatch.core.diagnosis import is_clearer
 from oomwatch.core.engine import Engine
 from oomwatch.core.parts import Parts, kind_of_name, kind_on_gpu, of_gpu
 
@@ -87,6 +88,31 @@ def test_a_defect_in_finding_the_causes_costs_the_causes_alone() -> None:
     story.wait(10, lambda s: s.used(78))
     assert story.states == ["firing"]
     assert [type(failure.error) for failure in story.engine.defects] == [ZeroDivisionError]
+
+
+def test_a_cause_that_becomes_clearer_takes_the_firsts_place_while_the_alert_is_open() -> None:
+    """At first somebody's program is all that is new; then every step leaves more allocated."""
+    found = iter(["other_process", "other_process", "leak"])
+    scores = {"other_process": 0.5, "leak": 0.7}
+
+    def diagnose(*_: object) -> tuple[wire.Cause, ...]:
+        cause = next(found, "leak")
+        return (wire.Cause(cause=cause, score=scores[cause]),)
+
+    story = Story(rules_of(HIGH))
+    story.engine = Engine(rules_of(HIGH), diagnose=diagnose)
+    story.hello("n")
+    tell_steps(story, 3, lambda _: Shape(base=50.0, peaks=dict.fromkeys(SECONDS, 28.0)))
+    assert [one.causes[0].cause for one in story.heard] == ["other_process"]
+    assert [one.causes[0].cause for one in story.engine.episodes()] == ["leak"]
+
+
+def test_a_cause_that_is_hardly_more_likely_does_not_take_the_firsts_place() -> None:
+    leak, residue = wire.Cause(cause="leak", score=0.45), wire.Cause(cause="sleep_residue", score=0.5)
+    assert not is_clearer((residue, leak), (leak,))
+    assert is_clearer((residue,), (leak,))
+    assert is_clearer((residue,), ())
+    assert not is_clearer((), (leak,))
 
 
 def test_causes_are_as_they_were_after_a_restart() -> None:

@@ -8,7 +8,7 @@ from tests.core.story import GIB
 from oomwatch import wire
 from oomwatch.catalogue import entries, placeholders
 from oomwatch.core.cause import CAUSES_MAX, HYPOTHESES, SCORE_MIN, rank
-from oomwatch.core.evidence import Facts, OomFacts, PhaseFacts
+from oomwatch.core.facts import Facts, OomFacts, PhaseFacts
 from oomwatch.core.parts import Part
 from oomwatch.core.settings import Settings
 from oomwatch.core.subject import Topic
@@ -291,7 +291,7 @@ def test_a_run_without_a_critic_is_told_nothing_of_one() -> None:
 
 def test_while_memory_grows_the_phase_is_only_where_it_will_end() -> None:
     first, *rest = rank(device(phases=grown(), allocated_rise_bytes=10.0))
-    assert first.score > 2 * max(one.score for one in rest)
+    assert first.score > 2 * max((one.score for one in rest), default=0.0)
 
 
 def test_a_phase_that_alone_is_known_is_not_said_to_grow_alone() -> None:

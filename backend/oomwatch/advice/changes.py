@@ -11,6 +11,7 @@ from typing import NamedTuple
 from oomwatch import wire
 from oomwatch.advice.catalogue import Argument
 from oomwatch.advice.situation import Situation
+from oomwatch.core.facts import number
 
 GIB = float(2**30)
 SHARE_STEP = 0.05
@@ -211,17 +212,16 @@ def restart_every(it: Setting) -> Change | None:
 
 
 def _steps_to_full(here: Situation) -> float:
-    told = here.facts.verdict.get("eta_steps")
-    if isinstance(told, int | float):
-        return max(float(told), RESTART_STEPS_MIN / RESTART_SHARE)
-    facts = here.facts
+    """From the start, as fast as it rises now: what it has gained is free again after a restart."""
+    facts, told = here.facts, number(here.facts.verdict.get("eta_steps"))
     if facts.topic == "host":
-        return _steps_to_full_host(here)
+        return told if told is not None else _steps_to_full_host(here)
+    left = [steps for steps in (told, facts.steps_left) if steps is not None]
     each = max(facts.pace_bytes, facts.residue_pace_bytes)
-    if facts.steps_left is None:
+    if not left:
         return RESTART_STEPS_USUAL / RESTART_SHARE
-    gained = max(facts.floor_rise_bytes, facts.residue_rise_bytes)  # is free again after a restart
-    return facts.steps_left + (gained / each if each else 0.0)
+    gained = max(facts.floor_rise_bytes, facts.residue_rise_bytes)
+    return min(left) + (gained / each if each else 0.0)
 
 
 def _steps_to_full_host(here: Situation) -> float:

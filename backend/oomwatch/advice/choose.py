@@ -13,13 +13,16 @@ from oomwatch.advice.keys import key_for
 from oomwatch.advice.situation import Situation
 from oomwatch.advice.words import text_of
 from oomwatch.core.cause import HYPOTHESES
-from oomwatch.core.evidence import Facts, gather
+from oomwatch.core.evidence import gather
+from oomwatch.core.facts import Facts
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.settings import Config
 from oomwatch.core.subject import subject_of
 from oomwatch.core.verdict import Verdict
 
 BEST = 3
+RESTART = "restart_every"
+PUT_OFF = 0.5
 HELPS_MIN = 0.2  # of what is needed
 PRICE_WEIGHT = 0.2  # a remedy of the next price level has to be so much better
 VERL = (None, "verl")  # frameworks whose keys these are; a configuration that names none was read from verl's log
@@ -114,15 +117,16 @@ def _option(entry: Entry, cause: wire.Cause, here: Situation) -> Option | None:
         return None  # the run has it so already, or it cannot be lower
     enough = _enough(entry, change, here)
     worth = cause.score * fits * enough / _dear(entry)
-    return Option(entry, cause, key, value, change, worth, helps=enough >= HELPS_MIN)
+    return Option(entry, cause, key, value, change, worth, helps=enough >= HELPS_MIN * PUT_OFF)
 
 
 def _enough(entry: Entry, change: Change | None, here: Situation) -> float:
-    """How much of what is needed it frees, from 0 to 1."""
+    """How much of what is needed it frees, from 0 to 1. What goes on growing is cured by no room, only put off."""
     frees, needed = change.frees_bytes if change else None, here.facts.needed_bytes
+    lasting = PUT_OFF if here.facts.steps_left is not None and entry.keys and entry.change != RESTART else 1.0
     if frees is None or needed is None:
-        return entry.strength
-    return min(1.0, frees / needed) if needed > 0 else 1.0
+        return lasting * entry.strength
+    return lasting * min(1.0, frees / needed) if needed > 0 else lasting
 
 
 def _dear(entry: Entry) -> float:

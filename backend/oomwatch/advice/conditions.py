@@ -10,6 +10,7 @@ from oomwatch.advice.situation import Situation
 
 FULL_RATIO = 0.95
 ROOM_RATIO = 0.85
+NEIGHBOUR_RATIO = 0.01  # of the card
 SHM_SMALL_RATIO = 0.15  # of the host's memory; Ray wants 30 % for its store
 
 
@@ -77,6 +78,12 @@ def grows(here: Situation) -> bool:
     return here.facts.steps_left is not None or here.facts.residue_rise_bytes > 0
 
 
+def neighbour_steady(here: Situation) -> bool:
+    """Whether no program of others on the card grows: then no setting of this run's would be enough for long."""
+    least = NEIGHBOUR_RATIO * (here.facts.capacity_bytes or 0.0)
+    return not any(part.kind == "stranger" and part.rise_bytes > least for part in here.facts.parts)
+
+
 def container_limit(here: Situation) -> bool:
     return here.facts.limited_by == "container"
 
@@ -105,7 +112,8 @@ CONDITIONS: dict[str, Callable[[Situation], bool]] = {
     one.__name__: one
     for one in (
         captures_graphs, container_limit, critic_present, dynamic_batches, dynamic_critic_batches, engine_sleeps,
-        engine_stays_awake, expandable_segments_safe, grows, machine_limit, padding_removed, room_for_engine_pool,
-        room_on_card, shared_memory_small, static_batches, static_critic_batches, switches_often, token_cap_known,
+        engine_stays_awake, expandable_segments_safe, grows, machine_limit, neighbour_steady, padding_removed,
+        room_for_engine_pool, room_on_card, shared_memory_small, static_batches, static_critic_batches,
+        switches_often, token_cap_known,
     )
 }  # fmt: skip

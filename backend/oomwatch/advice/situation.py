@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from oomwatch.core.evidence import Facts, PhaseFacts, work_of
+from oomwatch.core.facts import Facts, PhaseFacts
+from oomwatch.core.needs import work_of
 from oomwatch.core.settings import Config, Settings
 
 

@@ -1,6 +1,6 @@
 """What stands behind an alert that fires: which kind of trouble its condition is about, then the causes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from oomwatch import wire
@@ -15,6 +15,7 @@ from oomwatch.core.verdict import Verdict
 Diagnose: TypeAlias = Callable[[Fleet, Subject, Condition, Verdict, float], tuple[wire.Cause, ...]]
 
 _TOPIC_OF_EVENT = {str(body.__struct_config__.tag): topic for body, topic in TOPICS.items()}
+CLEARER_BY = 0.1  # of the score
 
 
 class Watched(NamedTuple):
@@ -40,3 +41,11 @@ def diagnose(
     if watched.topic is None:
         return ()
     return rank(gather(fleet, subject, watched.topic, watched.name, verdict, now))
+
+
+def is_clearer(after: Sequence[wire.Cause], before: Sequence[wire.Cause]) -> bool:
+    """Whether a new ranking names another first cause, and clearly: well above the one that was the first."""
+    if not after or not before or after[0].cause == before[0].cause:
+        return bool(after) and not before
+    first_before = next((one.score for one in after if one.cause == before[0].cause), 0.0)
+    return after[0].score >= first_before + CLEARER_BY

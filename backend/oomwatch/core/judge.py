@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from oomwatch import wire
-from oomwatch.core.diagnosis import Diagnose
+from oomwatch.core.diagnosis import Diagnose, is_clearer
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.lifecycle import Episode, Key, Lifecycle
 from oomwatch.core.rule import Rule, RuleSet
@@ -18,6 +18,7 @@ from oomwatch.core.subject import News, Scope, Subject
 from oomwatch.core.verdict import UNKNOWN, Verdict
 
 SCOPES: tuple[Scope, ...] = ("gpu", "node", "run")
+LOOKS = 10  # steps after an alert has fired in which its causes may become clearer
 
 # What a message brings, or the grid.
 READINGS: tuple[News, ...] = ("readings",)
@@ -66,6 +67,8 @@ class Judge:
             heard = {rule.key for rule in rules}
             rules = [rule for rule in self._by_scope[subject.scope] if rule.key in heard or rule.key in open_here]
         judged = [self._judge_safely(rule, subject, open_here.get(rule.key), now) for rule in rules]
+        if "steps" in news:
+            self._look_again(subject, now)
         return [transition for transition in judged if transition is not None]
 
     def _judge_safely(
@@ -108,6 +111,25 @@ class Judge:
         except Exception as error:
             self._defects.append(Defect(episode.rule.key, episode.subject, error))
         return structs.replace(transition, causes=episode.causes, remedies=episode.remedies)
+
+    def _look_again(self, subject: Subject, now: float) -> None:
+        """After a step more may be known of what fires: a cause that has become clearer takes the place of the first.
+
+        What was told stays told; the board and what is told from now on have the new one.
+        """
+        for episode in self._lifecycle.open.get(subject, {}).values():
+            told = episode.fired_at is not None and episode.fired_at < now
+            if not told or episode.state_before != "active" or episode.looked_again >= LOOKS:
+                continue
+            episode.looked_again += 1
+            try:
+                condition = episode.rule.when[episode.condition]
+                causes = self._diagnose(self._fleet, subject, condition, episode.verdict, now)
+            except Exception as error:
+                self._defects.append(Defect(episode.rule.key, subject, error))
+                continue
+            if is_clearer(causes, episode.causes):
+                episode.causes, episode.remedies = causes, ()
 
     def _verdict(self, rule: Rule, subject: Subject, now: float, episode: Episode | None) -> tuple[Verdict, int]:
         """The first active verdict of the rule's conditions; else that of the condition which was active last."""

@@ -52,8 +52,9 @@ class Episode:
         self.state_before: str = "unknown"
         self.condition = 0  # index of the condition that was active last
         self.id = alert_id(rule.key, subject, now)
-        self.causes: tuple[wire.Cause, ...] = ()  # as judged when it fired, or was raised again
+        self.causes: tuple[wire.Cause, ...] = ()  # as judged when it fired or was raised again, or a clearer one since
         self.remedies: tuple[wire.Remedy, ...] = ()  # as they were told before a restart
+        self.looked_again = 0  # how often for a clearer cause
         self.lowered = False  # it says what is steady: for information, until there is a new peak
         self.quiet = False  # and has done so since it began
 

@@ -9,7 +9,7 @@ from math import floor
 from oomwatch import wire
 from oomwatch.core.cause import growth, host, phases, speed
 from oomwatch.core.cause.finding import Finding, Hypothesis, evidence
-from oomwatch.core.evidence import Facts
+from oomwatch.core.facts import Facts
 
 CAUSES_MAX = 4
 SCORE_MIN = 0.1

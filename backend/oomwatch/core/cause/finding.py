@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from oomwatch import wire
-from oomwatch.core.evidence import Facts
+from oomwatch.core.facts import Facts
 from oomwatch.core.subject import Topic
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from oomwatch import wire
 from oomwatch.core.cause.finding import NONE, Finding, evidence, share
-from oomwatch.core.evidence import Facts, work_of
+from oomwatch.core.facts import Facts
+from oomwatch.core.needs import work_of
 from oomwatch.core.parts import named
 
 GIB = float(2**30)
@@ -71,9 +72,13 @@ def _worth_a_name(facts: Facts) -> float:
     return RISE_RATIO_MIN * (facts.capacity_bytes or float("inf"))
 
 
+def risen(facts: Facts) -> float:
+    """By how much memory that is compared from step to step rose."""
+    return max(facts.peak_rise_bytes, split(facts).total_bytes)
+
+
 def grows(facts: Facts) -> bool:
-    """Whether memory that is compared from step to step rises at all."""
-    return max(facts.peak_rise_bytes, split(facts).total_bytes) > _worth_a_name(facts)
+    return risen(facts) > _worth_a_name(facts)
 
 
 def _floors_grow(facts: Facts, parts: Split) -> bool:
@@ -130,15 +135,15 @@ def fragmentation(facts: Facts) -> Finding:
         seen.append(evidence("oom_slack", slack_bytes=oom.slack_bytes, tried_bytes=oom.tried_bytes))
         score = LIKELY + (SURE - LIKELY) * share(oom.slack_bytes, 0.1 * (facts.capacity_bytes or 80 * GIB))
     parts = split(facts)
-    risen = max(facts.slack_rise_bytes, parts.slack * parts.total_bytes)
-    if risen > _worth_a_name(facts):
+    more = max(facts.slack_rise_bytes, parts.slack * parts.total_bytes)
+    if more > _worth_a_name(facts):
         known = facts.slack_bytes is not None
         seen.append(
-            evidence("slack_rises", slack_rise_bytes=risen, slack_bytes=facts.slack_bytes)
+            evidence("slack_rises", slack_rise_bytes=more, slack_bytes=facts.slack_bytes)
             if known
-            else evidence("reserved_rises", slack_rise_bytes=risen)
+            else evidence("reserved_rises", slack_rise_bytes=more)
         )
-        score = max(score, SURE * share(risen, max(parts.total_bytes, facts.peak_rise_bytes, risen)))
+        score = max(score, SURE * share(more, max(parts.total_bytes, facts.peak_rise_bytes, more)))
     elif (facts.slack_bytes or 0.0) > SLACK_RATIO_LARGE * (facts.capacity_bytes or float("inf")):
         seen.append(evidence("slack_large", slack_bytes=facts.slack_bytes))
         score = max(score, OPEN)
@@ -193,10 +198,10 @@ def other_process(facts: Facts) -> Finding:
     if stranger is None or stranger.used_bytes < STRANGER_BYTES_MIN:
         return NONE
     seen = [evidence("stranger", process=stranger.largest or "?", used_bytes=stranger.used_bytes)]
-    risen = share(stranger.rise_bytes, max(split(facts).total_bytes, facts.peak_rise_bytes, stranger.rise_bytes))
+    part = share(stranger.rise_bytes, max(split(facts).total_bytes, facts.peak_rise_bytes, stranger.rise_bytes))
     if stranger.rise_bytes > _worth_a_name(facts):
         seen.append(_part_grows(stranger.largest, stranger.rise_bytes, stranger.used_bytes))
-        return Finding(SURE * risen, tuple(seen))
+        return Finding(SURE * part, tuple(seen))
     enough = share(stranger.used_bytes, facts.needed_bytes or stranger.used_bytes)
     return Finding(SURE * enough * (0.5 if grows(facts) else 1.0), tuple(seen))
 

@@ -8,12 +8,13 @@ from math import inf
 
 from oomwatch import wire
 from oomwatch.core.cause.finding import NONE, Finding, evidence, share
-from oomwatch.core.cause.growth import RISE_RATIO_MIN, grows, split
-from oomwatch.core.evidence import LENGTH_DRIVEN, Facts, PhaseFacts
+from oomwatch.core.cause.growth import RISE_RATIO_MIN, grows, risen, split
+from oomwatch.core.facts import LENGTH_DRIVEN, Facts, PhaseFacts
 
 NEAR_RATIO = 0.1  # of the card: a phase that peaks so much lower is not the one
 STRONG = 0.85
-WHILE_GROWING = 0.35  # where memory grows, the phase is only where it will end
+WHILE_GROWING = 0.1  # where memory grows, the phase is only where it will end
+GROWN_RATIO = 0.03  # of the card: by so much it has grown without doubt
 OWN_RATIO = 0.5  # of a phase's rise: if other phases and longer responses explain less, it is the phase's own
 UNNAMED = 0.25  # of a phase that is near, while failure or rule name another
 KV_SHARE_USUAL = 0.5  # verl's default; it advises 0.5 to 0.7
@@ -38,15 +39,16 @@ def demand(facts: Facts, *phases: str) -> Finding:
     near = max(0.0, 1 - (top - best.peak_bytes) / (NEAR_RATIO * facts.capacity_bytes))
     if any(_is_its_own(facts, one) for one in here):
         best = max(here, key=lambda one: one.peak_rise_bytes)
-        risen = evidence("phase_rises", phase=best.phase, peak_rise_bytes=best.peak_rise_bytes)
-        return Finding(1.0, (risen, *_peak(facts, best.phase)), best.phase)
+        rising = evidence("phase_rises", phase=best.phase, peak_rise_bytes=best.peak_rise_bytes)
+        return Finding(1.0, (rising, *_peak(facts, best.phase)), best.phase)
     weight = near * (UNNAMED if named else 1.0) * _weight(facts, best.phase)
     return Finding(weight, _peak(facts, best.phase), best.phase)
 
 
 def _weight(facts: Facts, phase: str) -> float:
     own = any(_is_its_own(facts, one) for one in facts.phases if one.phase == phase)
-    return 1.0 if own or not grows(facts) else WHILE_GROWING
+    growth = share(risen(facts), GROWN_RATIO * (facts.capacity_bytes or float("inf")))
+    return 1.0 if own else 1 - (1 - WHILE_GROWING) * growth
 
 
 def _is_its_own(facts: Facts, phase: PhaseFacts) -> bool:

@@ -1,7 +1,7 @@
 """Causes of slowness: what makes a rollout long, and is no failure yet."""
 
 from oomwatch.core.cause.finding import NONE, Finding, evidence, share
-from oomwatch.core.evidence import Facts
+from oomwatch.core.facts import Facts
 
 KV_FULL_RATIO = 0.9
 LONGER_RATIO = 1.3
