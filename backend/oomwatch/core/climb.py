@@ -19,6 +19,7 @@ WINDOW_STEPS = 60  # for what is too slow for that
 LONG_P, SHORT_P = 0.003, 0.02
 SATURATING_RATIO = 0.4  # a rise that has slowed down to less than this share of what it was levels off
 SURE_P, STEADY_RATIO = 1e-4, 0.6
+LEAP_RATIO = 8.0  # times the usual change: a normal noise exceeds it once in ten million
 RECORD_STEPS = 4  # among so many last values there is one higher than all before
 HALF_STEPS_MIN, BENT_P = 4, 0.05
 
@@ -34,12 +35,32 @@ class Climb(NamedTuple):
 
 def climb(values: Sequence[float]) -> Climb | None:
     """A rise that two windows agree on; where the usual two are too short for the noise, two twice as long."""
+    found = _climb(values)
+    return found if found and _climb(_without_leap(values)) else None
+
+
+def _climb(values: Sequence[float]) -> Climb | None:
     if len(values) < STEPS_MIN:
         return None
     found = _agreed(values[-LONG_STEPS:], values[-SHORT_STEPS:])
     if found is None and len(values) > LONG_STEPS:
         found = _agreed(values, values[-2 * SHORT_STEPS :])
     return found
+
+
+def _without_leap(values: Sequence[float]) -> Sequence[float]:
+    """The values as they were had the largest change from one to the next been none, where it stands out.
+
+    What is loaded once, or a phase that is told together with its neighbour now and then, leaps and does not climb.
+    """
+    changes = [later - earlier for earlier, later in pairwise(values)]
+    if not changes:
+        return values
+    leap = max(changes)
+    if leap <= LEAP_RATIO * median(map(abs, changes)):
+        return values
+    place = changes.index(leap) + 1
+    return [*values[:place], *(value - leap for value in values[place:])]
 
 
 def _agreed(long: Sequence[float], short: Sequence[float]) -> Climb | None:

@@ -32,6 +32,7 @@ from oomwatch.core.trend import rising_p, slope_interval, slopes
 
 LENGTH_P = 0.01
 RISE_RATIO_MIN = 0.01  # of the card, over the window: less is nothing to speak of
+FULL_RATIO = 1.02  # what is said of the longest responses is that far beyond what was seen; nearer it is no danger
 STEEP_STEPS = 4
 STEEP_RISE_RATIO = 0.015  # of the card, each step
 STEEP_ETA_STEPS = 12.0
@@ -70,9 +71,10 @@ def forecast(peaks: Sequence[float], capacity: float, drivers: Sequence[Lengths]
     if len(recent) < STEEP_STEPS or not _could_reach(recent, capacity):
         return None
     driver = _driver(recent, drivers)
-    explained = [driver.per_token * one for one in driver.tokens] if driver else [0.0] * len(recent)
-    rest = [peak - share for peak, share in zip(recent, explained, strict=True)]
-    drift = _drift(rest, capacity, _high(explained[-SHORT_STEPS:]))
+    rest = (
+        [peak - driver.per_token * one for peak, one in zip(recent, driver.tokens, strict=True)] if driver else recent
+    )
+    drift = _drift(recent, rest, capacity)
     growth = _growth(recent, driver, capacity) if driver else None
     return min((one for one in (drift, growth) if one), key=lambda one: one.eta_steps, default=None)
 
@@ -114,13 +116,15 @@ def _changes(peaks: Sequence[float], tokens: Sequence[float]) -> list[tuple[floa
     return [(after - before, more - less) for (before, less), (after, more) in told if more != less]
 
 
-def _drift(rest: Sequence[float], capacity: float, usual_bytes: float) -> Forecast | None:
-    """What is left of the peaks when lengths are taken out rises by itself."""
-    steep = _steep(rest, capacity, usual_bytes)
+def _drift(peaks: Sequence[float], rest: Sequence[float], capacity: float) -> Forecast | None:
+    """What is left of the peaks when lengths are taken out rises by itself, and lifts the peaks with it."""
+    steep = _steep(peaks, rest, capacity)
     found = None if steep else climb(rest)
     if found is None or not is_record(rest) or is_highest_so_far(rest) or risen(rest) < RISE_RATIO_MIN * capacity:
         return steep
-    level = _high_now(rest[-SHORT_STEPS:], found.per_step) + usual_bytes
+    if max(peaks[-SHORT_STEPS:]) <= max(peaks[:-SHORT_STEPS], default=0.0):
+        return None
+    level = _high_now(peaks[-SHORT_STEPS:], found.per_step)
     return _reaching("drift", found, level, capacity) if level + still_to_come(rest, found) >= capacity else None
 
 
@@ -133,12 +137,12 @@ def _growth(peaks: Sequence[float], driver: _Driver, capacity: float) -> Forecas
     longest = max(driver.tokens[-SHORT_STEPS:])
     if driver.cap_tokens is not None:
         could_grow = driver.per_token * max(0.0, driver.cap_tokens - longest)
-        if level + could_grow < capacity:
+        if level + could_grow < FULL_RATIO * capacity:
             return None
     return _reaching("length_growth", found, level, capacity)
 
 
-def _steep(rest: Sequence[float], capacity: float, usual_bytes: float) -> Forecast | None:
+def _steep(peaks: Sequence[float], rest: Sequence[float], capacity: float) -> Forecast | None:
     """A rise so steep that there is no time for statistics: every one of the last steps, by much, to a record."""
     last = rest[-STEEP_STEPS:]
     rises = [after - before for before, after in pairwise(last)]
@@ -147,7 +151,7 @@ def _steep(rest: Sequence[float], capacity: float, usual_bytes: float) -> Foreca
     earlier = [abs(after - before) for before, after in pairwise(rest[: 1 - STEEP_STEPS])]
     if earlier and sum(rises) < STEEP_NOISE_MIN * median(earlier):
         return None
-    found = _reaching("drift", Climb(last, median(rises), 0.0, len(last)), last[-1] + usual_bytes, capacity)
+    found = _reaching("drift", Climb(last, median(rises), 0.0, len(last)), max(peaks[-STEEP_STEPS:]), capacity)
     return found if found and found.eta_steps <= STEEP_ETA_STEPS else None
 
 

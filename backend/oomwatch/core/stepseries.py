@@ -8,6 +8,7 @@ from oomwatch.core.peaks import GpuStep
 
 Told = list[tuple[float, GpuStep]]  # a peak, and the step that it is of
 WHOLE_STEP = "step"  # instead of a phase, where none is known
+UNEXPLAINED_STEPS, EXPLAINED_RATIO = 6, 1.01
 
 
 def first_full(steps: Sequence[GpuStep], usable_bytes: int, cap_tokens: float | None) -> tuple[str, Forecast] | None:
@@ -21,16 +22,23 @@ def first_full(steps: Sequence[GpuStep], usable_bytes: int, cap_tokens: float | 
 
 
 def by_phase(steps: Sequence[GpuStep]) -> dict[str, Told]:
-    """The peaks of each phase; of whole steps where phases are not known; torch's own maximum where nothing is."""
+    """The peaks of each phase; of whole steps where no phase explains them; torch's own maximum where all is dark."""
     told: dict[str, Told] = {}
     for step in steps:
         for one in step.phases:
             told.setdefault(one.phase, []).append((one.peak_bytes, step))
-    if told:
-        return told
     whole = [(step.peak_bytes, step) for step in steps if step.peak_bytes is not None]
+    if told and all(_is_explained(step) for _, step in whole[-UNEXPLAINED_STEPS:]):
+        return told
+    if told:
+        return told | {WHOLE_STEP: whole}
     lifetime = [(step.lifetime_peak_bytes, step) for step in steps if step.lifetime_peak_bytes is not None]
     return {WHOLE_STEP: whole or lifetime}
+
+
+def _is_explained(step: GpuStep) -> bool:
+    """Whether one of the phases has the step's peak; else it was in one too short to be told apart."""
+    return (step.peak_bytes or 0.0) <= EXPLAINED_RATIO * max((one.peak_bytes for one in step.phases), default=0.0)
 
 
 def lengths_of(told: Told, cap_tokens: float | None) -> list[Lengths]:

@@ -8,8 +8,9 @@ from msgspec import Struct
 from oomwatch import wire
 from oomwatch.core.blockforecast import BlockForecast
 from oomwatch.core.blockforecast import forecast as forecast_blocks
+from oomwatch.core.blocks import FIVE_SECONDS, TEN_SECONDS
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.forecast import Forecast
+from oomwatch.core.forecast import Forecast, forecast
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.peaks import GpuStep, usual_of
 from oomwatch.core.stepseries import cap_of, first_full
@@ -20,6 +21,7 @@ from oomwatch.units import Duration
 STEPS_MAX, SECONDS_MAX = 200, 6 * 3600
 QUIET_STEPS, QUIET_SECONDS = 5, 600.0  # a run that tells of no step for so long is judged by the blocks of its GPUs
 BLOCKS_JUDGED_SECONDS = 60.0  # a fast leak is seen before its block is over
+PEAKS_AHEAD_SECONDS = 3600.0  # peaks on floors that do not rise are believed no further
 BLOCKS_SECONDS = 600.0  # without a reading for so long, blocks say nothing of now
 AT_ONCE_STEPS = 8.0  # so near to the end nobody waits for a second opinion
 FACTS = (
@@ -99,9 +101,25 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
     def _of_blocks(self, gpu: GpuRecord) -> Verdict:
         found = forecast_blocks(gpu.blocks.closed(), gpu.usable_bytes, gpu.blocks.open)
         if found is None or found.eta_seconds > self.blocks_within:
-            return INACTIVE
+            return self._of_block_peaks(gpu)
         facts = _facts_of_blocks(found) | _level(found.level_bytes, gpu)
         return Verdict("active", found.eta_seconds, float(self.blocks_within), "seconds", facts)
+
+    def _of_block_peaks(self, gpu: GpuRecord) -> Verdict:
+        """Peaks that climb on floors that do not: lengths that grow, in a run that tells of no steps."""
+        for seconds in (FIVE_SECONDS, TEN_SECONDS):
+            peaks = [block.peak_bytes for block in gpu.blocks.closed(seconds)]
+            one = forecast(peaks, gpu.usable_bytes)
+            near = min(self.blocks_within, PEAKS_AHEAD_SECONDS)
+            if one is None or one.eta_steps * seconds > near or forecast(peaks[:-1], gpu.usable_bytes) is None:
+                continue
+            facts = _level(one.level_bytes, gpu) | {
+                "eta_seconds": one.eta_steps * seconds,
+                "eta_low_seconds": one.eta_low_steps * seconds,
+                "growth_bytes_per_hour": round(one.slope_bytes * 3600 / seconds),
+            }
+            return Verdict("active", one.eta_steps * seconds, float(self.blocks_within), "seconds", facts)
+        return INACTIVE
 
 
 def _level(level_bytes: float, gpu: GpuRecord) -> dict[str, wire.Fact]:

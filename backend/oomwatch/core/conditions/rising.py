@@ -22,6 +22,9 @@ TREND_PEAKS_MIN = 6  # fewer cannot be that significant
 # A steep rise is believed sooner: of the first peaks, or of the last ones where they leave all before them behind.
 STEEP_RATIO = 0.05  # of the bound's unit; for shares of the card, five percent of it
 STEEP_PEAKS = 4
+LEAP_REST_RATIO = (
+    0.5  # of the largest rise: the others together are no less, or it was one leap, as of a pool that is set up
+)
 LOADING_RATIO = 0.6  # peaks before one lower than this share of the last are of a program that loads, and no trend
 RECENT_SLICES = 2
 RECENT_SECONDS_MIN = 120.0
@@ -113,10 +116,11 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
 
 
 def _is_steep(peaks: Sequence[float], by: float) -> bool:
-    """The last three peaks or more rise, each above the one before, and by that much in all."""
+    """The last three peaks or more rise, each above the one before, by that much in all, and not in one leap."""
     falls = [index for index, (before, later) in enumerate(pairwise(peaks), start=1) if later <= before]
     rising = peaks[falls[-1] :] if falls else peaks
-    return len(rising) > 2 and rising[-1] - rising[0] >= by  # noqa: PLR2004 - one rise is no trend
+    rises = [later - before for before, later in pairwise(rising)]
+    return len(rises) > 1 and sum(rises) >= by and sum(rises) - max(rises) >= LEAP_REST_RATIO * max(rises)
 
 
 def _without_loading(peaks: list[float]) -> list[float]:
