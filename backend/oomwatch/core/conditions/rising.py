@@ -22,9 +22,7 @@ TREND_PEAKS_MIN = 6  # fewer cannot be that significant
 # A steep rise is believed sooner: of the first peaks, or of the last ones where they leave all before them behind.
 STEEP_RATIO = 0.05  # of the bound's unit; for shares of the card, five percent of it
 STEEP_PEAKS = 4
-LEAP_REST_RATIO = (
-    0.5  # of the largest rise: the others together are no less, or it was one leap, as of a pool that is set up
-)
+LEAP_REST_RATIO = 0.2  # of the largest rise: the others together are less only where it was one leap
 LOADING_RATIO = 0.6  # peaks before one lower than this share of the last are of a program that loads, and no trend
 RECENT_SLICES = 2
 RECENT_SECONDS_MIN = 120.0
