@@ -5,9 +5,8 @@ import os
 import zlib
 from pathlib import Path
 
-from oomwatch_agent.tail import LineSplitter, Part
-
-_BLOCK_BYTES = 256 * 1024
+from oomwatch_agent.logs.splitter import LineSplitter
+from oomwatch_agent.tail import BLOCK_BYTES, Part
 
 
 class Archive:
@@ -48,7 +47,7 @@ class Archive:
         parts: list[Part] = []
         try:
             while not self._done and budget_bytes > 0:
-                block = self._open().read(min(budget_bytes, _BLOCK_BYTES))
+                block = self._open().read(min(budget_bytes, BLOCK_BYTES))
                 budget_bytes -= len(block)
                 parts.append(Part("backlog", self._splitter.feed(block) if block else self._splitter.flush()))
                 if not block:

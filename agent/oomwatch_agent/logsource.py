@@ -5,108 +5,23 @@ out-of-memory error at the end of a log that was written minutes ago is what the
 """
 
 import glob
-import os
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.archive import Archive
 from oomwatch_agent.event_files import NAME as EVENT_FILE_NAME
 from oomwatch_agent.event_files import EventFile
+from oomwatch_agent.follower import BUDGET_BYTES, Budget, Follower, LogFrom, found_of, state_of
 from oomwatch_agent.hydra import config_beside, is_hydra_file
-from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logs.reader import LineReader, Recognised
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.source import Found, KnownBy, Reading
-from oomwatch_agent.tail import Begin, Stage, StdinTail, Tail
+from oomwatch_agent.stdin_tail import StdinTail
 
-LogFrom: TypeAlias = Literal["auto", "start", "now"]
-
-BUDGET_BYTES = 4 * 1024 * 1024  # a second's reading: some 0.2 s of parsing, so a huge backlog leaves time for the rest
-RECENT_SECONDS = 300.0
 _MOST_FILES = 1000
-_SMALLEST_SHARE_BYTES = 64 * 1024
-
-
-class Follower:
-    """One file with its reader: lines in, findings out, and what was in the file before the agent came told apart."""
-
-    def __init__(
-        self,
-        path: Path,
-        log_from: LogFrom,
-        *,
-        is_new: bool,
-        now: float,
-        pid: int | None = None,
-        phases: PhaseMemory | None = None,
-        own: OwnPatterns | None = None,
-    ) -> None:
-        packed = path.suffix == ".gz" and os.path.isfile(path)  # noqa: PTH113 - False, too, where one may not look
-        self.tail: Tail | Archive = Archive(path) if packed else Tail(path, "live" if is_new else _BEGIN[log_from])
-        self.reader = LineReader(pid=pid, phases=phases, own=own, errors_only=path.suffix == ".err")
-        # A packed log is not the end of anything: the run went on in another file.
-        self._recent = not packed and not is_new and log_from == "auto" and _was_written_lately(path, now)
-        self._last_words: deque[Found] = deque(maxlen=64)
-
-    def poll(self, budget_bytes: int) -> list[Found]:
-        """What the new lines say. The run in each finding is the one that the log has named, or None."""
-        found: list[Found] = []
-        stage: Stage = "live"
-        for part in self.tail.poll(budget_bytes):
-            stage = part.stage
-            found += self._findings(self.reader.read(part.chunk), stage)
-        if not self.tail.behind_bytes:
-            found += self._findings(self.reader.flush(), stage)
-        if not self.tail.in_backlog and self._last_words:
-            # The log ended with these: nothing was trained since.
-            found += [msgspec.structs.replace(finding, backlog=False) for finding in self._last_words]
-            self._last_words.clear()
-        return found
-
-    def _findings(self, recognised: Iterator[Recognised], stage: Stage) -> Iterator[Found]:
-        for one in recognised:
-            if stage == "head" and not isinstance(one.body, wire.Config):
-                continue
-            finding = found_of(one, self.tail.path.name, backlog=stage != "live")
-            if not finding.backlog or not self._recent:
-                yield finding
-            elif isinstance(finding.body, wire.DeviceOom | wire.HostOom):
-                yield from self._hold(finding)
-            else:
-                if isinstance(finding.body, wire.Step):
-                    yield from self._let_go()  # training went on after them
-                yield finding
-
-    def _hold(self, finding: Found) -> Iterator[Found]:
-        """Keep an error of the backlog until it is clear whether it was the end."""
-        if len(self._last_words) == self._last_words.maxlen:
-            yield self._last_words.popleft()
-        self._last_words.append(finding)
-
-    def _let_go(self) -> Iterator[Found]:
-        while self._last_words:
-            yield self._last_words.popleft()
-
-
-_BEGIN: dict[LogFrom, Begin] = {"auto": "backlog", "start": "live", "now": "end"}
-
-
-def found_of(one: Recognised, source: str, *, backlog: bool) -> Found:
-    """A recognised line as the agent's sources give it. `source` is a base name."""
-    return Found(body=one.body, origin=one.origin(source), run=one.run, backlog=backlog)
-
-
-class Budget:
-    """Deals the bytes of one read among many files, so that none waits for a huge one."""
-
-    def __init__(self, followers: int, budget_bytes: int = BUDGET_BYTES) -> None:
-        self.share_bytes = max(_SMALLEST_SHARE_BYTES, budget_bytes // max(1, followers))
 
 
 class LogSource:
@@ -252,21 +167,6 @@ class LogSource:
         return state, detail
 
 
-def state_of(tails: Sequence[Tail | Archive | EventFile]) -> tuple[wire.SourceState, str | None]:
-    """State and detail of a source over several files: the first trouble, or how far a backlog has been read."""
-    problem = next((tail.problem for tail in tails if tail.problem), None)
-    if problem:
-        return "failed", problem
-    logs = [tail for tail in tails if not isinstance(tail, EventFile)]
-    behind = sum(tail.behind_bytes for tail in logs)
-    if behind:
-        size = sum(tail.size_bytes for tail in logs)
-        return "ok", f"reading backlog: {100 * (size - behind) // max(1, size)} %"
-    if tails and len(logs) == len(tails) and all(tail.waiting for tail in logs):
-        return "waiting", "the file is gone; it is followed again once it appears"
-    return "ok", None
-
-
 def _is_there(path: Path) -> bool:
     """True also where it may not be looked at: the tail then says so."""
     try:
@@ -276,10 +176,3 @@ def _is_there(path: Path) -> bool:
     except OSError:
         return True
     return True
-
-
-def _was_written_lately(path: Path, now: float) -> bool:
-    try:
-        return now - path.stat().st_mtime < RECENT_SECONDS
-    except OSError:
-        return False

@@ -22,10 +22,10 @@ from oomwatch_agent.event_files import EventFile
 from oomwatch_agent.hydra import config_beside, is_hydra_file
 from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logs.reader import LineReader, Recognised
+from oomwatch_agent.logs.splitter import LineSplitter
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.ray_session import log_files, logs_folder
 from oomwatch_agent.settings import load
-from oomwatch_agent.tail import LineSplitter
 
 _BLOCK_BYTES = 1024 * 1024
 _DEBUG = "set VERL_LOGGING_LEVEL=DEBUG in the environment of the training"

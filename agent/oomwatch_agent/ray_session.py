@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from oomwatch import wire
+from oomwatch_agent.follower import Budget, Follower, LogFrom, state_of
 from oomwatch_agent.logs.context import PhaseMemory
-from oomwatch_agent.logsource import Budget, Follower, LogFrom, state_of
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.ray_jobs import Job, JobNames
 from oomwatch_agent.raylets import USUAL_PLACE, raylet_sessions, usual_places

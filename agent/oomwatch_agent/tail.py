@@ -7,21 +7,19 @@ it grew to the same size meanwhile; one that is not there yet, or not any more, 
 """
 
 import os
-import select
 import stat
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from oomwatch_agent.logs.scan import MAX_LINE_BYTES, Chunk
+from oomwatch_agent.logs.scan import Chunk
+from oomwatch_agent.logs.splitter import LineSplitter
 
 HEAD_BYTES = 512 * 1024  # enough for a driver's printed configuration (75 KB in verl 0.9)
-_BLOCK_BYTES = 256 * 1024
+BLOCK_BYTES = 256 * 1024
 _FINGERPRINT_BYTES = 64
 _IDLE_POLLS_BEFORE_CLOSING = 60  # a handle on a deleted file keeps its disk space from being freed
 
 Begin: TypeAlias = Literal["backlog", "live", "end"]
-
-
 Stage: TypeAlias = Literal["head", "backlog", "live"]
 
 
@@ -33,46 +31,6 @@ class Part(NamedTuple):
 
     stage: Stage
     chunk: Chunk
-
-
-class LineSplitter:
-    """Pieces of a byte stream to chunks of whole lines, without NUL bytes.
-
-    A line ends at LF or, as progress bars do, at CR. One beyond MAX_LINE_BYTES is cut; the rest of it is dropped.
-    """
-
-    def __init__(self) -> None:
-        self._partial = b""
-        self._cutting = False
-        self._number = 1
-
-    def feed(self, block: bytes) -> Chunk:
-        """The lines that `block` completes."""
-        if b"\0" in block:
-            block = block.replace(b"\0", b"")
-        data = self._partial + block
-        end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-        self._partial = data[end:]
-        number, whole = self._number, self._whole(data[:end])
-        self._number += whole.count(b"\n")
-        if len(self._partial) > MAX_LINE_BYTES:
-            if not self._cutting:
-                whole += self._partial[:MAX_LINE_BYTES] + b"\n"
-            self._partial, self._cutting = b"", True
-        return Chunk(whole, number)
-
-    def flush(self) -> Chunk:
-        """The last line of a stream that ended without an end of line."""
-        data = b"" if self._cutting else self._partial
-        self._partial, self._cutting = b"", False
-        return Chunk(data + b"\n" if data else b"", self._number)
-
-    def _whole(self, data: bytes) -> bytes:
-        """Data that ends where a line does, without the rest of a line that was cut."""
-        if self._cutting and data:
-            data = data[min(at for at in (data.find(b"\n"), data.find(b"\r")) if at >= 0) :]
-            self._cutting = False
-        return data
 
 
 class Tail:
@@ -215,7 +173,7 @@ class Tail:
         assert self._fd is not None  # noqa: S101
         if self.in_backlog:
             most = min(most, self._backlog_end - self._offset)
-        block = os.pread(self._fd, min(most, _BLOCK_BYTES), self._offset)
+        block = os.pread(self._fd, min(most, BLOCK_BYTES), self._offset)
         if len(self._head) < _FINGERPRINT_BYTES and self._offset == len(self._head):
             self._head += block[: _FINGERPRINT_BYTES - len(self._head)]
         self._behind = (self._behind + block[-_FINGERPRINT_BYTES:])[-_FINGERPRINT_BYTES:]
@@ -276,25 +234,3 @@ def _what_instead(mode: int) -> str:
     if stat.S_ISSOCK(mode):
         return "it is a socket; name a file, or read a program's output as standard input: program | ... --log -"
     return "it is a device; name a file, or read standard input: --log -"
-
-
-class StdinTail:
-    """Standard input as a source of lines: waits for nothing, and leaves the descriptor's flags alone."""
-
-    def __init__(self, fd: int = 0) -> None:
-        self.ended = False
-        self._fd = fd
-        self._splitter = LineSplitter()
-
-    def poll(self, budget_bytes: int) -> list[Chunk]:
-        """What has come since. At the end of the input, the last line too, whole or not."""
-        found: list[Chunk] = []
-        while budget_bytes > 0 and not self.ended and select.select([self._fd], [], [], 0)[0]:
-            try:
-                block = os.read(self._fd, min(budget_bytes, _BLOCK_BYTES))
-            except (BlockingIOError, InterruptedError):
-                break
-            self.ended = not block
-            budget_bytes -= len(block)
-            found.append(self._splitter.feed(block) if block else self._splitter.flush())
-        return found

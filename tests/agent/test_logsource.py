@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.logsource import BUDGET_BYTES, LogFrom, LogSource
+from oomwatch_agent.follower import BUDGET_BYTES, LogFrom
+from oomwatch_agent.logsource import LogSource
 from oomwatch_agent.source import Found
 
 NOW = 1_800_000_000.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.logsource import LogFrom
+from oomwatch_agent.follower import LogFrom
 from oomwatch_agent.ray_session import RaySource
 from oomwatch_agent.source import Found, Identity, KnownBy, SourceMissingError
 

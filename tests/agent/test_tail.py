@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oomwatch_agent.logs.scan import MAX_LINE_BYTES, every
-from oomwatch_agent.tail import Begin, LineSplitter, StdinTail, Tail
+from oomwatch_agent.logs.splitter import LineSplitter
+from oomwatch_agent.stdin_tail import StdinTail
+from oomwatch_agent.tail import Begin, Tail
 
 MUCH = 1 << 24
 

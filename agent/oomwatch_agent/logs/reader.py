@@ -19,12 +19,8 @@ from typing import Protocol
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.logs import config_text, device_oom, engines, host_oom, shortage, trainers, verl
+from oomwatch_agent.logs import config_text, trainers
 from oomwatch_agent.logs.context import (
-    CONFIG_GATES,
-    HEADER_GATES,
-    SAMPLE_GATES,
-    TRACEBACK_GATES,
     Bounded,
     PhaseMemory,
     RunName,
@@ -35,32 +31,11 @@ from oomwatch_agent.logs.context import (
 )
 from oomwatch_agent.logs.doubts import Doubts
 from oomwatch_agent.logs.envelope import Record, unwrap
-from oomwatch_agent.logs.gates import any_of
-from oomwatch_agent.logs.pattern import Bodies, Pattern, first_match
+from oomwatch_agent.logs.pattern import Bodies, first_match
 from oomwatch_agent.logs.scan import Chunk, Row, wanted
+from oomwatch_agent.logs.table import CONTEXT_GATES, GATES, PATTERNS, any_gate, bodies_of, patterns_of
 from oomwatch_agent.logs.wrapped import Rejoiner
 
-PATTERNS: tuple[Pattern, ...] = (
-    *verl.PATTERNS,
-    *engines.PATTERNS,
-    *device_oom.PATTERNS,
-    *host_oom.PATTERNS,
-    *shortage.PATTERNS,
-)
-
-_CONTEXT_GATES = frozenset((*TRACEBACK_GATES, *SAMPLE_GATES, *CONFIG_GATES, *HEADER_GATES))
-_GATES = tuple(
-    dict.fromkeys(
-        (*(pattern.gate for pattern in PATTERNS), *sorted(_CONTEXT_GATES), *trainers.GATES, config_text.BEGINS)
-    )
-)
-# Literals that ordinary text is full of, and what is looked for in bulk instead.
-_INSTEAD = {
-    "step:": rb"-(?<=\d -)(?= [\w./@()\-]{1,120}:)",  # step:12 - actor/lr:
-    "Step ": rb"S(?=tep \d{1,15}\s{0,4}[\r\n])",  # alone in its line
-}
-_LITERALS = tuple(gate for gate in _GATES if gate not in _INSTEAD)
-_ANY_GATE = any_of(_LITERALS, _INSTEAD.values())
 # What is worth telling of lines that gave nothing: not the ordinary words, and not what only helps with other lines.
 _TELLING_GATES = frozenset(pattern.gate for pattern in PATTERNS) - {"It took", "Detected ", "memory"}
 _FAILURES = (wire.DeviceOom, wire.HostOom, wire.GpuLost, wire.NcclError, wire.DiskFull, wire.ShmSmall)
@@ -126,8 +101,8 @@ class LineReader:
         self._steps = trainers.TrainerSteps()
         self._own = own
         self._own_gates = own.gates if own else ()
-        self._any_gate = any_of((*_LITERALS, *self._own_gates), _INSTEAD.values()) if own else _ANY_GATE
-        self._rejoiner = Rejoiner(_bodies_of)
+        self._any_gate = any_gate(self._own_gates)
+        self._rejoiner = Rejoiner(bodies_of)
 
     @property
     def run(self) -> str | None:
@@ -158,7 +133,7 @@ class LineReader:
     def feed(self, line: str, number: int) -> tuple[Recognised, ...]:
         """The events of one line. `number` is its number in the file, 0 where it is not known. Never raises."""
         self._fed += 1
-        gates = [gate for gate in _GATES if gate in line]
+        gates = [gate for gate in GATES if gate in line]
         if not gates and not self._follows_block and not any(gate in line for gate in self._own_gates):
             return ()
         record = unwrap(line)
@@ -166,7 +141,7 @@ class LineReader:
         if self._streams.in_sample(record, self._fed):
             self._doubts.in_sample()
             return ()
-        bodies = first_match(_patterns_of(gates), record.text) or tuple(self._of_several_lines(record, gates))
+        bodies = first_match(patterns_of(gates), record.text) or tuple(self._of_several_lines(record, gates))
         bodies = self._believed(bodies, record)
         if self._own:
             bodies += self._own.bodies_of(line, record.text)
@@ -216,7 +191,7 @@ class LineReader:
 
     def _note(self, record: Record, gates: list[str]) -> None:
         """What this line says about those to come."""
-        if not _CONTEXT_GATES.isdisjoint(gates):
+        if not CONTEXT_GATES.isdisjoint(gates):
             self._streams.note(record, self._fed)
             self._run.note(record.text, self._fed)
             if header := header_of(record.text):
@@ -265,23 +240,3 @@ class LineReader:
         if told.pid is not None:
             return told
         return Writer(record.pid or self._pid, self._actor_of(record), record.ip, told.phase)
-
-
-def _bodies_of(text: str) -> Bodies:
-    """What a raw text says on its own, remembered by nobody."""
-    gates = [gate for gate in _GATES if gate in text]
-    return first_match(_patterns_of(gates), unwrap(text).text) if gates else ()
-
-
-_BY_GATES: dict[tuple[str, ...], tuple[Pattern, ...]] = {}
-
-
-def _patterns_of(gates: list[str]) -> tuple[Pattern, ...]:
-    """The patterns whose gate is among `gates`, in the order of the table."""
-    key = tuple(gates)
-    found = _BY_GATES.get(key)
-    if found is None:
-        found = tuple(pattern for pattern in PATTERNS if pattern.gate in gates)
-        if len(_BY_GATES) < 1000:  # noqa: PLR2004 - real logs show a few dozen combinations
-            _BY_GATES[key] = found
-    return found

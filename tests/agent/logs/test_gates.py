@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oomwatch_agent.logs.gates import any_of
-from oomwatch_agent.logs.reader import PATTERNS, LineReader, Recognised
+from oomwatch_agent.logs.reader import LineReader, Recognised
 from oomwatch_agent.logs.scan import Chunk
+from oomwatch_agent.logs.table import PATTERNS
 from oomwatch_agent.logs.trainers import TRAINERS
 
 WORDS = st.text(alphabet="aeystM⏱:' ", min_size=1, max_size=5)

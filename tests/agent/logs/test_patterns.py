@@ -8,8 +8,9 @@ from oomwatch import wire
 from oomwatch_agent.logs.gathering import Trainer
 from oomwatch_agent.logs.pattern import Pattern
 from oomwatch_agent.logs.phases import HEADS
-from oomwatch_agent.logs.reader import PATTERNS, LineReader
+from oomwatch_agent.logs.reader import LineReader
 from oomwatch_agent.logs.scan import Chunk
+from oomwatch_agent.logs.table import PATTERNS
 from oomwatch_agent.logs.trainers import TRAINERS
 
 NEGATIVE = Path(__file__).parent / "fixtures" / "negative.log"

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from oomwatch import wire
 from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logs.envelope import MAX_LINE_CHARS
-from oomwatch_agent.logs.reader import PATTERNS, LineReader, Recognised
+from oomwatch_agent.logs.reader import LineReader, Recognised
 from oomwatch_agent.logs.scan import Chunk
+from oomwatch_agent.logs.splitter import LineSplitter
+from oomwatch_agent.logs.table import PATTERNS
 from oomwatch_agent.logs.trainers import TRAINERS
-from oomwatch_agent.tail import LineSplitter
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB."
 TRACEBACK_OF_91 = "ray::WorkerDict.train() (pid=91, ip=192.0.2.2, actor_id=9d, repr=<W>)"

@@ -7,7 +7,7 @@ import pytest
 
 from oomwatch import wire
 from oomwatch_agent.logs.reader import LineReader, Recognised
-from oomwatch_agent.tail import LineSplitter
+from oomwatch_agent.logs.splitter import LineSplitter
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 EXCERPT = Path(__file__).parent / "fixtures" / "verl-0.9.1-excerpt.log"
