@@ -55,6 +55,13 @@ def test_a_steady_run_is_told_by_its_highest_phase() -> None:
     assert causes[0].phase == "update_actor"
 
 
+def test_a_rule_in_bytes_has_the_causes_of_one_in_shares() -> None:
+    bytes_rule = HIGH.replace("gpu_used_ratio, above: 90%", "gpu_used_bytes, above: 70GiB")
+    story = Story(rules_of(bytes_rule)).event(CONFIG)
+    tell_steps(story, 20, lambda n: Shape(base=30 + 1.2 * n, residue=8 + 1.2 * n, allocated=25.0 + 1.2 * n))
+    assert story.heard[0].causes[0].cause == "leak"
+
+
 def test_the_failure_names_the_phase() -> None:
     story = Story(shipped("out_of_memory")).event(CONFIG)
     tell_steps(story, 6, lambda _: Shape())

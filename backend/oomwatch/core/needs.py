@@ -26,7 +26,7 @@ def with_needs(facts: Facts, verdict: Verdict) -> Facts:
     limit = verdict.limit if verdict.unit == "ratio" and verdict.limit and verdict.limit <= 1 else None
     safe = capacity * (limit if limit is not None and each == 0 else FULL_RATIO)
     longest = _at_longest(facts)
-    told = max(number(verdict.facts.get(name)) or 0.0 for name in ("level_bytes", "worst_bytes"))
+    told = max(number(verdict.facts.get(name)) or 0.0 for name in ("level_bytes", "predicted_bytes"))
     left = max(0.0, capacity - highest) / each if each > 0 else None
     ahead = max(HORIZON_STEPS, 2 * left) if left is not None else 0.0
     expected = max(facts.peak_bytes, highest + each * ahead, longest.peak_bytes if longest else 0.0, told)

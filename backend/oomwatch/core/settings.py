@@ -59,7 +59,7 @@ def settings_of(config: Config) -> Settings:
         update_micro_batch=_count(config, f"{_ACTOR}.ppo_micro_batch_size_per_gpu"),
         token_cap=_count(config, f"{_ACTOR}.ppo_max_token_len_per_gpu"),
         prompt_cap_tokens=_count(config, "data.max_prompt_length"),
-        response_cap_tokens=_count(config, "data.max_response_length"),
+        response_cap_tokens=response_cap_of(config),
         chunked_entropy=_flag(config, f"{_ACTOR}.entropy_from_logits_with_chunking"),
         fused_kernels=_flag(config, f"{_MODEL}.use_fused_kernels", f"{_ACTOR}.use_fused_kernels"),
         checkpointing=_flag(config, f"{_MODEL}.enable_gradient_checkpointing"),
@@ -71,6 +71,12 @@ def settings_of(config: Config) -> Settings:
         lora_rank=_count(config, f"{_MODEL}.lora_rank"),
         layered_summon=_flag(config, f"{_ROLLOUT}.layered_summon"),
     )
+
+
+def response_cap_of(config: Config) -> int | None:
+    """The longest response that a configuration allows, in tokens: the rollout's own bound is usually the data's."""
+    caps = (_count(config, key) for key in ("data.max_response_length", f"{_ROLLOUT}.response_length"))
+    return next((cap for cap in caps if cap is not None and cap > 0), None)
 
 
 def _flag(config: Config, *keys: str) -> bool | None:

@@ -1,8 +1,7 @@
 """The series that are followed from step to step: a phase's peaks, and the lengths that may drive them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from oomwatch import wire
 from oomwatch.core.forecast import Forecast, Lengths, forecast
 from oomwatch.core.peaks import GpuStep
 
@@ -49,12 +48,3 @@ def lengths_of(told: Told, cap_tokens: float | None) -> list[Lengths]:
     total = [step.tokens_total for step in steps if step.tokens_total is not None]
     known = ((longest, cap_tokens), (mean, cap_tokens), (total, None))
     return [Lengths(tokens, cap) for tokens, cap in known if len(tokens) == len(steps)]
-
-
-def cap_of(config: Mapping[str, wire.ConfigValue]) -> float | None:
-    """The longest response that a configuration allows, in tokens."""
-    for key in ("data.max_response_length", "actor_rollout_ref.rollout.response_length"):
-        value = config.get(key)
-        if isinstance(value, int | float) and value > 0:
-            return float(value)
-    return None

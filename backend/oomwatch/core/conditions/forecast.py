@@ -13,7 +13,8 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.forecast import Forecast, forecast
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.peaks import GpuStep, usual_of
-from oomwatch.core.stepseries import cap_of, first_full
+from oomwatch.core.settings import response_cap_of
+from oomwatch.core.stepseries import first_full
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration
@@ -71,7 +72,7 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
         rhythm_seconds = fleet.rhythm_seconds(subject)
         if gpu.steps and now - gpu.steps[-1].at <= max(QUIET_SECONDS, QUIET_STEPS * rhythm_seconds):
             run = fleet.runs.get(fleet.run_of(subject) or "")
-            cap_tokens = cap_of(run.config) if run else None
+            cap_tokens = response_cap_of(run.config) if run else None
             return gpu.memo.once(self, gpu.steps[-1].at, lambda: self._of_steps(gpu, cap_tokens, rhythm_seconds))
         if gpu.blocks.open is None or now - gpu.at > BLOCKS_SECONDS:
             return UNKNOWN

@@ -12,12 +12,11 @@ from oomwatch.core.drift import LONG_STEPS, drift
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held
 from oomwatch.core.runrecord import RunRecord
+from oomwatch.core.settings import response_cap_of
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
-
-CAP_KEYS = ("data.max_response_length", "actor_rollout_ref.rollout.response_length")
 
 
 class Lengths(
@@ -93,7 +92,7 @@ def _end(values: Sequence[float]) -> float:
 def _until_cap(means: Sequence[float], tokens: float, config: Mapping[str, wire.ConfigValue]) -> dict[str, wire.Fact]:
     """When the mean gets to the configured cap, at this pace."""
     facts: dict[str, wire.Fact] = {"slope_tokens": tokens}
-    cap = next((value for key in CAP_KEYS if isinstance(value := config.get(key), int | float)), None)
+    cap = response_cap_of(config)
     if cap is None:
         return facts
     return facts | {"cap_tokens": cap, "eta_steps": max(0, round((cap - means[-1]) / tokens))}

@@ -12,6 +12,7 @@ from oomwatch.core.held import held_on, last_active
 from oomwatch.core.peaks import GpuStep, usual_of
 from oomwatch.core.relation import Line, line_through
 from oomwatch.core.runrecord import RunRecord
+from oomwatch.core.settings import response_cap_of
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 
@@ -163,10 +164,9 @@ def _may_be_over(window: Sequence[Point], cap_tokens: float, capacity_bytes: flo
 
 def _response_cap(steps: Sequence[GpuStep], config: Mapping[str, wire.ConfigValue]) -> float | None:
     """How long a response may get: as configured, else as long as those that were clipped."""
-    for key in ("data.max_response_length", f"{ROLLOUT}.response_length"):
-        value = config.get(key)
-        if isinstance(value, int | float) and value > 0:
-            return float(value)
+    configured = response_cap_of(config)
+    if configured is not None:
+        return float(configured)
     return max((step.length_max_tokens for step in steps if step.clip_ratio and step.length_max_tokens), default=None)
 
 
