@@ -49,7 +49,10 @@ Work = Callable[[Setting], Change | None]
 
 
 def _number(value: wire.ConfigValue | None) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """A setting that is a number, and one that a machine can count with."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) <= wire.COUNT_MAX else None
 
 
 # ---------------------------------------------------------------- flags and plain values

@@ -113,8 +113,8 @@ def _option(entry: Entry, cause: wire.Cause, here: Situation) -> Option | None:
     change = (
         CHANGES[entry.change](Setting(here, key, value, entry.with_)) if key and entry.change and here.config else None
     )
-    if key and here.config and change is None:
-        return None  # the run has it so already, or it cannot be lower
+    if key and here.config and (change is None or (change.frees_bytes or 1) <= 0):
+        return None  # the run has it so already, it cannot be lower, or would take more
     enough = _enough(entry, change, here)
     worth = cause.score * fits * enough / _dear(entry)
     return Option(entry, cause, key, value, change, worth, helps=enough >= HELPS_MIN * PUT_OFF)

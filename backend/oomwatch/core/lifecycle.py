@@ -15,6 +15,7 @@ of the longest gap between two recent spells, or the rule's `keep_firing_steps`.
 """
 
 from hashlib import blake2s
+from math import isfinite
 from typing import NamedTuple
 
 from oomwatch import wire
@@ -94,11 +95,16 @@ class Episode:
             value=self.verdict.value,
             limit=self.verdict.limit,
             unit=self.verdict.unit,
-            facts=self.verdict.facts,
+            facts=_finite(self.verdict.facts),
             reason=reason,
             causes=self.causes,
             remedies=self.remedies,
         )
+
+
+def _finite(facts: dict[str, wire.Fact]) -> dict[str, wire.Fact]:
+    """Without what no message can hold: a step of no time at all makes the next one infinitely longer."""
+    return {name: fact for name, fact in facts.items() if not isinstance(fact, float) or isfinite(fact)}
 
 
 def alert_id(rule_key: str, subject: Subject, started_at: float) -> str:

@@ -23,7 +23,7 @@ def kv_pressure(facts: Facts) -> Finding:
 def longer_responses(facts: Facts) -> Finding:
     """The rollout is long rather than slow."""
     now, usual = (facts.verdict.get(f"{when}response_length_mean_tokens") for when in ("", "usual_"))
-    if not isinstance(now, int | float) or not isinstance(usual, int | float) or now < LONGER_RATIO * usual:
+    if not isinstance(now, int | float) or not isinstance(usual, int | float) or not 0 < LONGER_RATIO * usual <= now:
         return NONE
     longer = evidence("length_jump", length_tokens=round(now), usual_length_tokens=round(usual))
     slower = facts.verdict.get("increase_ratio")
