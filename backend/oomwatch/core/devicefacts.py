@@ -20,6 +20,7 @@ SETTLED_STEP = 3  # the first update makes the optimizer's states: what was left
 ALIKE_RATIO = 0.5
 NOTABLE_SHARE = 0.1  # of a rise: where it began
 LOADING_BLOCKS = 2
+IDLE_RATIO = 0.05  # of the card: what a context alone takes is less
 
 
 def device_facts(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None, verdict: Verdict) -> dict[str, object]:
@@ -226,10 +227,11 @@ def _active(step: GpuStep) -> float | None:
 
 
 def peers_peak(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None) -> float | None:
-    """The usual peak of the run's other GPUs in the last step."""
+    """The usual peak of the run's other GPUs in the last step. A card that lies idle beside them is none of them."""
     if run is None or not gpu.steps:
         return None
     last = gpu.steps[-1]
     others = (one.steps[-1] for one in fleet.gpus_of_run(run) if one is not gpu and one.steps)
     peaks = known(step.peak_bytes for step in others if step.step == last.step)
-    return median(peaks) if peaks else None
+    busy = [peak for peak in peaks if peak > IDLE_RATIO * gpu.usable_bytes]
+    return median(busy) if busy else None

@@ -22,14 +22,18 @@ export function why(words, causes) {
   ];
 }
 
-/** What was worked out for this run; where nothing was, what the rule says to everybody. @param {Words} words @param {Remedy[]} remedies @param {string[]} advice */
+/** What was worked out for this run, and beneath it what the rule says to everybody. @param {Words} words @param {Remedy[]} remedies @param {string[]} advice */
 export function changes(words, remedies, advice) {
   if (remedies.length + advice.length === 0) return [];
-  const items =
-    remedies.length > 0
-      ? remedies.map((one) => remedy(words, one))
-      : advice.map((line) => h("li", {}, prose(words, line)));
-  return [h("h3", {}, words.t("alerts.advice")), h("ol", {}, ...items)];
+  const general = advice.map((line) => h("li", {}, prose(words, line)));
+  if (remedies.length === 0) return [h("h3", {}, words.t("alerts.advice")), h("ol", {}, ...general)];
+  return [
+    h("h3", {}, words.t("alerts.advice")),
+    h("ol", {}, ...remedies.map((one) => remedy(words, one))),
+    general.length === 0
+      ? null
+      : h("details", {}, h("summary", {}, words.t("alerts.general_advice")), h("ul", {}, ...general)),
+  ];
 }
 
 /** @param {Words} words @param {Remedy} one */
