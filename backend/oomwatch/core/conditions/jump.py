@@ -3,14 +3,12 @@
 from bisect import insort
 from typing import ClassVar
 
-from msgspec import Struct
-
 from oomwatch import wire
 from oomwatch.core.conditions.bounds import check_share
+from oomwatch.core.conditions.of_signal import OfSignal
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.signals import signal
 from oomwatch.core.steps import StepRecord
-from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
+from oomwatch.core.subject import News, Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
@@ -21,7 +19,7 @@ SETTLED_STEPS = 20
 CONFIDENT_STEPS = 5
 
 
-class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forbid_unknown_fields=True):
+class Jump(OfSignal, frozen=True, kw_only=True, tag="jump"):
     """{kind: jump, metric: rollout_seconds, increase: 200%}: more than three times the median of the earlier steps.
 
     Steps 1 to 3, validation-only steps and the first step after a resume are no baseline and are not judged. Steps that
@@ -30,42 +28,29 @@ class Jump(Struct, frozen=True, kw_only=True, tag_field="kind", tag="jump", forb
 
     hears: ClassVar[tuple[News, ...]] = ("steps",)
 
-    metric: str
     increase: Quantity
 
     def __post_init__(self) -> None:
-        if signal(self.metric).step_value is None:
+        if self.signal.step_value is None:
             raise ValueError(f'"{self.metric}" has no value for each step')
         if self.increase <= 0:
             raise ValueError("increase must be more than 0; 200% means more than three times as much")
         check_share("increase", self.increase)
 
     @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return signal(self.metric).scopes
-
-    @property
     def fact_names(self) -> tuple[str, ...]:
         return (
             "step",
-            f"baseline_{signal(self.metric).unit}",
+            f"baseline_{self.signal.unit}",
             "increase_ratio",
             "baseline_steps",
             "response_length_mean_tokens",
             "usual_response_length_mean_tokens",
         )
 
-    @property
-    def predicts(self) -> Channel | None:
-        return signal(self.metric).predicts
-
-    @property
-    def topic(self) -> Topic | None:
-        return signal(self.metric).topic
-
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:  # noqa: ARG002 - steps have no age
         run = fleet.runs.get(subject.name)
-        watched = signal(self.metric)
+        watched = self.signal
         value_of = watched.step_value
         if run is None or value_of is None:
             return UNKNOWN

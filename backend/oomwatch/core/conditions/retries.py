@@ -1,6 +1,7 @@
 """The allocator flushes its cache to survive, again and again."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -23,6 +24,12 @@ class Retries(
     peak a retry is an accident of sizes.
     """
 
+    scopes: ClassVar[tuple[Scope, ...]] = ("gpu",)
+    hears: ClassVar[tuple[News, ...]] = ("steps",)
+    predicts: ClassVar[Channel | None] = "device"
+    topic: ClassVar[Topic | None] = "device"
+    fact_names: ClassVar[tuple[str, ...]] = ("step", "retries", "steps", "of_steps", "peak_bytes", "capacity_bytes")
+
     in_steps: int = 2
     of_steps: int = 3
     peak_above: Quantity = Quantity(0.9)
@@ -32,26 +39,6 @@ class Retries(
             raise ValueError("in_steps must be at least 1 and at most of_steps")
         if not 0 <= self.peak_above <= 1:
             raise ValueError("peak_above is a share of the card; write for example 90% or 0.9")
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("gpu",)
-
-    @property
-    def fact_names(self) -> tuple[str, ...]:
-        return ("step", "retries", "steps", "of_steps", "peak_bytes", "capacity_bytes")
-
-    @property
-    def predicts(self) -> Channel | None:
-        return "device"
-
-    @property
-    def topic(self) -> Topic | None:
-        return "device"
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("steps",)
 
     def holds_for(self, retries: Sequence[int], peaks: Sequence[float], capacity_bytes: float) -> bool:
         """Whether these retries of each step, oldest first, are too many on a card with these peaks."""

@@ -1,17 +1,14 @@
 """A signal is above a bound and still rising."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import groupby, pairwise
 from typing import ClassVar
 
-from msgspec import Struct
-
 from oomwatch import wire
 from oomwatch.core.climb import climb, is_highest_so_far, is_record, risen
+from oomwatch.core.conditions.of_signal import OfSignal
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.signals import Signal, signal
-from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
+from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.core.window import WINDOW_SECONDS_MAX, Point
 from oomwatch.units import Duration, Quantity, format_duration
@@ -28,7 +25,7 @@ RECENT_SLICES = 2
 RECENT_SECONDS_MIN = 120.0
 
 
-class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", forbid_unknown_fields=True, dict=True):
+class Rising(OfSignal, frozen=True, kw_only=True, tag="rising"):
     """{kind: rising, metric: torch_reserved_ratio, above: 90%, by: 0.5%, window: 20m}
 
     The raw line is a sawtooth, so peaks are compared: of the run's steps where those are known, else of slices of time
@@ -38,41 +35,20 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
 
     fact_names: ClassVar[tuple[str, ...]] = ("earlier_peak_ratio", "risen_ratio", "over_seconds")
 
-    metric: str
     above: Quantity
     by: Quantity = Quantity(0.005)
     window: Duration = Duration(1200)
 
     def __post_init__(self) -> None:
-        if signal(self.metric).window is None:
+        if self.signal.window is None:
             raise ValueError(f'"{self.metric}" keeps no window to look for a rise in')
-        signal(self.metric).check_bound("above", self.above)
-        signal(self.metric).check_bound("by", self.by)
+        self.signal.check_bound("above", self.above)
+        self.signal.check_bound("by", self.by)
         if not 0 < self.window <= WINDOW_SECONDS_MAX:
             raise ValueError(f"window must be more than 0s and at most {format_duration(WINDOW_SECONDS_MAX)}")
 
-    @cached_property
-    def _signal(self) -> Signal:
-        return signal(self.metric)
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return self._signal.scopes
-
-    @property
-    def predicts(self) -> Channel | None:
-        return signal(self.metric).predicts
-
-    @property
-    def topic(self) -> Topic | None:
-        return signal(self.metric).topic
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return self._signal.hears
-
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
-        window = self._signal.window(fleet, subject) if self._signal.window else None
+        window = self.signal.window(fleet, subject) if self.signal.window else None
         rhythm_seconds = fleet.rhythm_seconds(subject)
         slice_seconds = max(self.window / PEAKS, rhythm_seconds)
         since = max(now - PEAKS * slice_seconds, fleet.warm_since(subject))
@@ -88,11 +64,11 @@ class Rising(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rising", 
             "risen_ratio": peaks[-1] - peaks[0],
             "over_seconds": points[-1].at - points[0].at,
         }
-        return Verdict("active", max(peaks[-2:]), float(self.above), self._signal.unit, facts)
+        return Verdict("active", max(peaks[-2:]), float(self.above), self.signal.unit, facts)
 
     def _without_points(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         """Nothing was told lately: where the device itself has room, the signal cannot be high."""
-        ceiling = self._signal.ceiling(fleet, subject, now) if self._signal.ceiling else None
+        ceiling = self.signal.ceiling(fleet, subject, now) if self.signal.ceiling else None
         return INACTIVE if ceiling is not None and ceiling <= self.above else UNKNOWN
 
     def holds_for(self, peaks: Sequence[float]) -> bool:

@@ -1,0 +1,35 @@
+"""What the kinds that watch a signal have in common: whom they judge, what they hear and what they are about."""
+
+from functools import cached_property
+
+from msgspec import Struct
+
+from oomwatch.core.signals import Signal, signal
+from oomwatch.core.subject import Channel, News, Scope, Topic
+
+
+class OfSignal(Struct, frozen=True, kw_only=True, tag_field="kind", forbid_unknown_fields=True, dict=True):
+    """A condition of the signal `metric`, which is looked up once (`dict` makes room for it)."""
+
+    metric: str
+
+    @cached_property
+    def signal(self) -> Signal:
+        """Raises ValueError for a name that is none."""
+        return signal(self.metric)
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        return self.signal.scopes
+
+    @property
+    def hears(self) -> tuple[News, ...]:
+        return self.signal.hears
+
+    @property
+    def predicts(self) -> Channel | None:
+        return self.signal.predicts
+
+    @property
+    def topic(self) -> Topic | None:
+        return self.signal.topic
