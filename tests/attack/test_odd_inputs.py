@@ -198,3 +198,15 @@ def test_what_comes_through_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
     writer.start()
     assert only(judged(pipe, known=with_capacity(48))).duration_s == 59
     writer.join()
+
+
+# ---------------------------------------------------------------- names
+
+
+def test_a_name_cannot_command_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither clear it (ESC [2J) nor turn what follows around (U+202E)."""
+    path = leak_csv(tmp_path / "a.csv", name="\x1b[2J\u202ename", by_gib=0.8)
+    assert main(["backtest", "--capacity", "48GiB", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "name" in said
+    assert all(one.isprintable() for line in said.splitlines() for one in line)

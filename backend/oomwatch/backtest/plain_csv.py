@@ -69,7 +69,7 @@ def _row(cells: Sequence[str], places: Sequence[int], place: str) -> tuple[str, 
         name, at, used = (cells[index].strip() for index in places)
         row = Row(float(at), round(float(used)))
     except (IndexError, ValueError, OverflowError) as error:
-        raise InputError(f"{place}: a name, seconds and bytes are expected, got {','.join(cells)!r}") from error
+        raise InputError(f"{place}: a name, seconds and bytes are expected, got {','.join(cells)[:80]!r}") from error
     if not (0 <= row.used_bytes <= wire.COUNT_MAX and -1e12 < row.at < 1e12):  # noqa: PLR2004 - the wire's bounds
         raise InputError(f"{place}: out of all bounds: {','.join(cells)!r}")
     return name[: wire.NAME_CHARS_MAX] or "series", row

@@ -14,7 +14,7 @@ def table_of(result: Result) -> str:
     head = ("input", "fired at", "ended at", "severity", "alert", "subject", "lead", "cause")
     rows = [head, *_rows(result.inputs)]
     told = [*_advised(result.inputs), *_notes(result.inputs)]
-    return "\n".join([*_aligned(rows), "", *told, *_sums(["", "all inputs"], [result.summary])])
+    return _shown([*_aligned(rows), "", *told, *_sums(["", "all inputs"], [result.summary])])
 
 
 def side_by_side(names: Sequence[str], results: Sequence[Result]) -> str:
@@ -24,7 +24,12 @@ def side_by_side(names: Sequence[str], results: Sequence[Result]) -> str:
         first = inputs[0]
         rows.append((_cut(first.name), _clock(first.oom_at_s), *(_in_short(one) for one in inputs)))
     sums = _sums(["", *names], [result.summary for result in results])
-    return "\n".join([*_aligned(rows), "", *_notes(results[0].inputs), *sums])
+    return _shown([*_aligned(rows), "", *_notes(results[0].inputs), *sums])
+
+
+def _shown(lines: Sequence[str]) -> str:
+    """What names hold must not command the terminal, nor turn its text around."""
+    return "\n".join("".join(one if one.isprintable() else "\ufffd" for one in line) for line in lines)
 
 
 def _rows(inputs: Sequence[InputResult]) -> Iterator[tuple[str, ...]]:

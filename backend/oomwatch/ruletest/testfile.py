@@ -8,6 +8,7 @@ from msgspec import Struct
 from yaml import MappingNode, Node, SequenceNode
 
 from oomwatch import wire
+from oomwatch.core.conditions.bounds import SIZE_BYTES_MIN
 from oomwatch.rulefile import FILE_BYTES_MAX
 from oomwatch.ruletest.notation import SeriesName, Values
 from oomwatch.ruletest.world import LABELS_OF, SERIES
@@ -80,6 +81,9 @@ class RuleTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.interval <= 0:
             raise ValueError("interval must be more than 0s")
+        for name in ("capacity", "host_memory", "disk"):
+            if not SIZE_BYTES_MIN <= getattr(self, name) <= wire.COUNT_MAX:
+                raise ValueError(f"{name}: {getattr(self, name):g} is no size; write for example 80GiB")
         if not self.alert_rule_test:
             raise ValueError("alert_rule_test expects nothing: such a test cannot fail")
 

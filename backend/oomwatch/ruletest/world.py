@@ -1,6 +1,7 @@
 """Series of a rule test to the messages that agents would have sent."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -155,8 +156,7 @@ class _World:
     def _of_series(self, until: float) -> Iterator[Moment]:
         for node in self._nodes:
             moments = _moments([track for track in self._tracks if track.node == node], until)
-            times = list(moments)
-            for at, following in zip(times, [*times[1:], float("inf")], strict=True):
+            for at, following in pairwise([*moments, float("inf")]):
                 told = moments[at]
                 yield at, node, _sample(at, told)
                 yield from ((at, node, step) for step in _steps(at, told))
