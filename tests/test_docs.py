@@ -15,6 +15,12 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+def test_the_readme_leads_to_every_page() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = (str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md") if page.parent.name != "decisions")
+    assert [page for page in pages if f"]({page})" not in readme] == []
+
+
 def test_every_make_target_that_the_documents_name_exists() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     named = set(re.findall(r"(?:`|^ {4})make ([a-z-]+)", text, flags=re.MULTILINE))
