@@ -41,7 +41,7 @@ function remedy(words, one) {
   return h(
     "li",
     { class: "remedy" },
-    h("span", {}, words.said(one.texts, one.remedy)),
+    h("span", {}, words.said(one.texts, one.remedy).replaceAll(" -> ", " → ")), // else a line may end within the arrow
     one.override === null
       ? null
       : h("p", { class: "override" }, h("code", {}, one.override), copyButton(words, one.override)),
