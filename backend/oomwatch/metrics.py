@@ -16,7 +16,7 @@ from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.hostmemory import tightest
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.core.signals import last_step, stale_after_seconds
+from oomwatch.core.signals.of_run import last_step
 from oomwatch.core.window import WINDOW_SECONDS_MAX
 from oomwatch.service.service import Service
 from oomwatch.service.views import ENGINES_SHOWN_SECONDS, state_of
@@ -169,7 +169,7 @@ def _gpus(nodes: list[NodeRecord], now: float) -> Iterator[Metric]:
 
 
 def _answers(gpu: GpuRecord, node: NodeRecord, now: float) -> bool:
-    return gpu.status == "ok" and now - gpu.at <= stale_after_seconds(node)
+    return gpu.status == "ok" and now - gpu.at <= node.stale_after_seconds
 
 
 def _hosts(nodes: list[NodeRecord], now: float) -> Iterator[Metric]:
@@ -184,7 +184,7 @@ def _hosts(nodes: list[NodeRecord], now: float) -> Iterator[Metric]:
 def _tightest(node: NodeRecord, now: float) -> tuple[int, int] | None:
     """Used and limit of what would fill first, as the rules see it."""
     facts, host = node.hello.facts.host, node.host
-    if facts is None or host is None or now - node.host_at > stale_after_seconds(node):
+    if facts is None or host is None or now - node.host_at > node.stale_after_seconds:
         return None
     use = tightest(host, facts)
     return (use.used_bytes, use.limit_bytes) if use else None
@@ -196,7 +196,7 @@ def _probed(nodes: Iterable[NodeRecord], now: float) -> Iterator[tuple[tuple[str
         sums: dict[tuple[str, str, str, str], Allocator] = {}
         for reading in node.torch:
             gpu = node.gpus.get(reading.gpu or "")
-            if gpu is not None and reading.pid != TOGETHER_PID and now - gpu.probed_at <= stale_after_seconds(node):
+            if gpu is not None and reading.pid != TOGETHER_PID and now - gpu.probed_at <= node.stale_after_seconds:
                 key = (node.name, gpu.facts.gpu, reading.run or gpu.run or "", reading.role or "")
                 sums[key] = plus(sums.get(key, UNKNOWN), reading)
         yield from sums.items()

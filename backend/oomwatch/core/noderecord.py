@@ -12,7 +12,15 @@ from oomwatch.core.parts import Parts, of_host
 from oomwatch.core.preemptions import Preemptions
 from oomwatch.core.subject import Subject
 
+# A reading counts for three intervals, and for five seconds at least: one lost sample is no loss of sight.
+STALE_INTERVALS = 3
+STALE_SECONDS_MIN = 5.0
 RUN_QUIET_SECONDS = 1800.0  # another run's events, and none of this one's for so long: this one has left the node
+
+
+def stale_after_seconds(interval_seconds: float) -> float:
+    """How long a reading counts that comes so often."""
+    return max(STALE_SECONDS_MIN, STALE_INTERVALS * interval_seconds)
 
 
 class NodeRecord:
@@ -50,8 +58,8 @@ class NodeRecord:
         return self.hello.facts.host.addresses if self.hello.facts.host else ()
 
     @property
-    def interval_seconds(self) -> float:
-        return self.hello.interval_seconds
+    def stale_after_seconds(self) -> float:
+        return stale_after_seconds(self.hello.interval_seconds)
 
     def greet(self, hello: wire.Hello, now: float) -> None:
         """Take new facts over. A GPU that is no longer listed is forgotten: the agent lists what the driver lists."""

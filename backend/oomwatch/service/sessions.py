@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from oomwatch import wire
-from oomwatch.core.signals import STALE_INTERVALS, STALE_SECONDS_MIN
+from oomwatch.core.noderecord import stale_after_seconds
 
 SKEW_SECONDS_MIN = 2.0  # docs/reference/wire-protocol.md, "Clocks": less than that is delay, not skew
 MAX_NODES = 4096  # far above any fleet that one server is meant for; beyond it someone is inventing names
@@ -84,7 +84,7 @@ class Session:
 
     def is_dead(self, now: float) -> bool:
         """Whether its connection has brought nothing for so long that another agent may have the name."""
-        return now - self.heard_at > max(STALE_SECONDS_MIN, STALE_INTERVALS * self.interval_seconds)
+        return now - self.heard_at > stale_after_seconds(self.interval_seconds)
 
     def on_our_clock(self, message: Numbered, now: float) -> Numbered:
         """The message with its time as our clock would have told it: never later than now, when it has arrived."""

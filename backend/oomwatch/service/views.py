@@ -4,7 +4,6 @@ from oomwatch import wire
 from oomwatch.core import allocator
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.noderecord import NodeRecord
-from oomwatch.core.signals import stale_after_seconds
 
 MIB = 2**20
 PERCENT = 100
@@ -15,7 +14,7 @@ def state_of(node: NodeRecord, now: float) -> wire.NodeState:
     """Whether its agent said goodbye, is being heard, or has fallen silent."""
     if node.stopped:
         return "stopped"
-    return "silent" if now - node.heard_at > stale_after_seconds(node) else "live"
+    return "silent" if now - node.heard_at > node.stale_after_seconds else "live"
 
 
 def node_view(node: NodeRecord, now: float, *, skew_seconds: float) -> wire.Node:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from oomwatch import wire
-from oomwatch.core.signals import STALE_SECONDS_MIN
+from oomwatch.core.noderecord import STALE_SECONDS_MIN
 from oomwatch.core.window import WINDOW_SECONDS_MAX
 from oomwatch.service.service import Service
 from oomwatch.store.store import KnownNode, Store

@@ -3,11 +3,11 @@
 from oomwatch import wire
 from oomwatch.core.cause.finding import NONE, Finding, evidence, share
 from oomwatch.core.facts import Facts
+from oomwatch.core.hostmemory import SHM_PATH
 from oomwatch.core.parts import Part, kind_of_name, named
 
 GROWTH_RATIO_MIN = 0.01  # of the limit
 SURE, LIKELY, OPEN = 0.9, 0.6, 0.4
-SHM_PATH = "/dev/shm"  # noqa: S108 - a name in a fact, not a file that is written
 
 
 def driver_process(facts: Facts) -> Finding:

@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from oomwatch.core.filling import FACTS, Horizon, filling, rhythm_of
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.hostmemory import SHM_PATH
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.core.signals import SHM_PATH, stale_after_seconds
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity
@@ -53,7 +53,7 @@ class DiskForecast(
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         node = fleet.nodes.get(subject.name)
-        if node is None or node.host is None or now - node.host_at > stale_after_seconds(node):
+        if node is None or node.host is None or now - node.host_at > node.stale_after_seconds:
             return UNKNOWN
         rooms = [room for disk in self.of if (room := _room(node, disk))]
         if not rooms:

@@ -10,7 +10,6 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.hostmemory import HostUse, uses
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.core.signals import stale_after_seconds
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity
@@ -54,7 +53,7 @@ class HostForecast(
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         node = fleet.nodes.get(subject.name)
         host = node.hello.facts.host if node else None
-        if node is None or host is None or node.host is None or now - node.host_at > stale_after_seconds(node):
+        if node is None or host is None or node.host is None or now - node.host_at > node.stale_after_seconds:
             return UNKNOWN
         run = rhythm_of(fleet, subject, now)
         found = [(one, use) for use in uses(node.host, host) if (one := self._filling(node, run, use, now))]

@@ -4,7 +4,8 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from oomwatch.core.signals import Signal, signal
+from oomwatch.core.signals import signal
+from oomwatch.core.signals.signal import Signal
 from oomwatch.core.subject import Channel, News, Scope, Topic
 
 

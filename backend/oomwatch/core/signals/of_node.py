@@ -1,0 +1,135 @@
+"""Signals of a node: its host's memory and disks, and whether its agent is heard."""
+
+from oomwatch import wire
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.hostmemory import SHM_PATH, tightest
+from oomwatch.core.noderecord import NodeRecord
+from oomwatch.core.signals.signal import Signal
+from oomwatch.core.subject import Subject
+
+
+def _fresh_host(fleet: Fleet, subject: Subject, now: float) -> tuple[wire.HostSample, wire.HostFacts] | None:
+    node = fleet.nodes.get(subject.name)
+    if node is None or node.host is None or now - node.host_at > node.stale_after_seconds:
+        return None
+    facts = node.hello.facts.host
+    return None if facts is None else (node.host, facts)
+
+
+def _host_memory_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
+    found = _fresh_host(fleet, subject, now)
+    use = tightest(*found) if found else None
+    return use.ratio if use else None
+
+
+def _host_memory_facts(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+    node = fleet.nodes.get(subject.name)
+    facts = node.hello.facts.host if node else None
+    use = tightest(node.host, facts) if node and node.host and facts else None
+    if node is None or use is None:
+        return {}
+    detail: dict[str, wire.Fact] = {
+        "used_bytes": use.used_bytes,
+        "limit_bytes": use.limit_bytes,
+        "limited_by": use.limited_by,
+    }
+    return detail | _biggest_process(node)
+
+
+def _biggest_process(node: NodeRecord) -> dict[str, wire.Fact]:
+    if not node.host_processes:
+        return {}
+    biggest = max(node.host_processes, key=lambda process: process.rss_bytes)
+    return {"process": biggest.name, "pid": biggest.pid, "process_bytes": biggest.rss_bytes}
+
+
+def _host_shm_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
+    found = _fresh_host(fleet, subject, now)
+    if found is None:
+        return None
+    used_bytes, total_bytes = found[0].shm_used_bytes, found[1].shm_total_bytes
+    return None if used_bytes is None or not total_bytes else used_bytes / total_bytes
+
+
+def _host_shm_facts(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+    node = fleet.nodes.get(subject.name)
+    facts = node.hello.facts.host if node else None
+    used_bytes = node.host.shm_used_bytes if node and node.host else None
+    if facts is None or facts.shm_total_bytes is None or used_bytes is None:
+        return {}
+    return {"path": SHM_PATH, "used_bytes": used_bytes, "limit_bytes": facts.shm_total_bytes}
+
+
+def _host_disk_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
+    found = _fresh_host(fleet, subject, now)
+    if found is None:
+        return None
+    used_bytes, total_bytes = found[0].disk_used_bytes, found[1].disk_total_bytes
+    return None if used_bytes is None or not total_bytes else used_bytes / total_bytes
+
+
+def _host_disk_facts(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+    node = fleet.nodes.get(subject.name)
+    facts = node.hello.facts.host if node else None
+    used_bytes = node.host.disk_used_bytes if node and node.host else None
+    if facts is None or facts.disk_total_bytes is None or facts.disk_path is None or used_bytes is None:
+        return {}
+    return {"path": facts.disk_path, "used_bytes": used_bytes, "limit_bytes": facts.disk_total_bytes}
+
+
+def _agent_silent_seconds(fleet: Fleet, subject: Subject, now: float) -> float | None:
+    node = fleet.nodes.get(subject.name)
+    if node is None:
+        return None
+    return 0.0 if node.stopped else max(0.0, now - node.heard_at)
+
+
+def _gpu_count(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+    node = fleet.nodes.get(subject.name)
+    return {"gpus": len(node.gpus)} if node else {}
+
+
+SIGNALS: dict[str, Signal] = {
+    "host_memory_ratio": Signal(
+        ("node",),
+        "ratio",
+        "host memory in use, as a share of the machine's or the container's limit, whichever is tighter",
+        _host_memory_ratio,
+        ("readings",),
+        ("used_bytes", "limit_bytes", "limited_by", "process", "pid", "process_bytes"),
+        _host_memory_facts,
+        predicts="host",
+        topic="host",
+    ),
+    "host_shm_ratio": Signal(
+        ("node",),
+        "ratio",
+        "use of /dev/shm",
+        _host_shm_ratio,
+        ("readings",),
+        ("path", "used_bytes", "limit_bytes"),
+        _host_shm_facts,
+        predicts="host",
+        topic="disk",
+    ),
+    "host_disk_ratio": Signal(
+        ("node",),
+        "ratio",
+        "use of the file system that Ray spills to",
+        _host_disk_ratio,
+        ("readings",),
+        ("path", "used_bytes", "limit_bytes"),
+        _host_disk_facts,
+        predicts="disk",
+        topic="disk",
+    ),
+    "agent_silent_seconds": Signal(
+        ("node",),
+        "seconds",
+        "time since the node's agent was last heard; 0 once it said goodbye",
+        _agent_silent_seconds,
+        ("time",),
+        ("gpus",),
+        _gpu_count,
+    ),
+}
