@@ -45,3 +45,21 @@ def test_a_setting_without_sense_gives_no_advice_and_no_failure(key: str, value:
     found = remedies(causes, CONFIG | {key: value}, device("old_log_prob", needed_bytes=7.0 * GIB), version="0.9.1")
     assert all(one.frees_bytes is None or one.frees_bytes > 0 for one in found)
     assert key not in {one.key for one in found}
+
+
+def test_a_driver_that_keeps_more_than_the_card_has_leaves_nothing_and_fails_nothing() -> None:
+    story = Story(shipped("out_of_memory"), run="r")
+    facts = wire.GpuFacts(gpu="0", uuid="GPU-0", name="H100", total_bytes=GIB, reserved_bytes=2**53)
+    story.engine.observe(
+        wire.Hello(
+            protocol=1, agent_version="1", node="n", session="s2", sent_at=0, interval_seconds=1, run="r",
+            facts=wire.NodeFacts(gpus=(facts,)),
+        ),
+        "n",
+        story.now,
+    )  # fmt: skip
+    record = story.engine.fleet.nodes["n"].gpus["0"]
+    assert record.usable_bytes == 0
+    story.wait(5, lambda s: s.used(0.5)).event(wire.DeviceOom(error="x", gpu="0"))
+    assert "firing" in story.states
+    assert not story.engine.defects

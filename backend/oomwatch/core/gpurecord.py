@@ -50,7 +50,7 @@ class GpuRecord:
 
     @property
     def usable_bytes(self) -> int:
-        return self.facts.total_bytes - self.facts.reserved_bytes
+        return max(0, self.facts.total_bytes - self.facts.reserved_bytes)
 
     @property
     def used_bytes(self) -> int | None:
