@@ -107,7 +107,7 @@ def agents(service: Service) -> list[Agent]:
             node=session.node,
             connected=session.peer is not None,
             agent_version=record.hello.agent_version,
-            interval_seconds=record.interval_seconds,
+            interval_seconds=record.hello.interval_seconds,
             heard_at=session.heard_at,
             skew_seconds=session.skew_seconds,
             messages_total=session.messages_total,
