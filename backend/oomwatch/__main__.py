@@ -81,11 +81,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"oomwatch {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    serve = _command(commands, "serve", "run the server", _SERVE, _serve)
-    add_options(serve, Settings)
     up = _command(commands, "up", "run the server and an agent on this machine", _UP, _up)
     for flag, metavar, text in _UP_FLAGS:
         up.add_argument(flag, metavar=metavar, help=text)
+    serve = _command(commands, "serve", "run the server", _SERVE, _serve)
+    add_options(serve, Settings)
     check = _command(commands, "check", "look for mistakes in a rule file", _CHECK, _check)
     check.add_argument("file", type=Path, nargs="?", help="rule file; without it the one that the server would use")
     _add_trying(commands)

@@ -204,6 +204,33 @@ def test_an_alert_says_its_cause_and_gives_a_line_to_copy(troubled: Stage, reade
     expect(line.get_by_role("button")).to_have_text("Copied")
 
 
+def test_a_forecast_says_how_much_time_and_how_many_steps_are_left(healthy: Stage, reader: Reader) -> None:
+    warning = msgspec.structs.replace(
+        scenes.alert(
+            time.time(),
+            key="w",
+            severity="warning",
+            labels={"node": "gpu-01", "gpu": "3"},
+            english="GPU 3 of gpu-01 will be full in about 9 min (6 steps)",
+            chinese="gpu-01 的 GPU 3 约 9 分钟后显存耗尽（6 步）",
+        ),
+        alert="memory_forecast",
+        value=540.0,
+        limit=1800.0,
+        unit="seconds",
+        facts={"eta_seconds": 540.0, "eta_steps": 6},
+    )
+    critical = msgspec.structs.replace(warning, id="c", severity="critical")
+    page = reader.open(healthy, "#/alerts")
+    for one in (warning, critical):
+        healthy.send(wire.AlertChanged(alert=one))
+    shown = page.locator(".alert")
+    expect(shown).to_have_count(1)  # the warning says the same, and gives way
+    expect(shown).to_contain_text("Critical")
+    expect(shown.locator(".strip")).to_contain_text("Time left9 min (6 steps)")
+    expect(page.locator("#nav .badge")).to_have_text("1")
+
+
 def test_alerts_are_filtered_from_the_address_and_by_hand(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled, "#/alerts?state=open&node=gpu-04")
     expect(page.locator(".alert")).to_have_count(1)

@@ -232,9 +232,12 @@ function figures(app, alert) {
 function measured({ words }, alert) {
   const counted = alert.unit === "count" && alert.limit === null; // something happened: that it was once says nothing
   if (alert.value === null || counted) return [];
-  const foretold = typeof alert.facts.eta_seconds === "number" && alert.unit === "seconds";
-  const value = h("b", { class: "figure-value" }, quantity(words, alert.value, alert.unit));
-  if (foretold) return [[words.t("alerts.time_left"), value]];
+  const told = quantity(words, alert.value, alert.unit);
+  const { eta_seconds: seconds, eta_steps: steps } = alert.facts;
+  const left = typeof steps === "number" ? words.t("alerts.in_steps", { duration: told, steps }) : told;
+  if (typeof seconds === "number" && alert.unit === "seconds")
+    return [[words.t("alerts.time_left"), h("b", { class: "figure-value" }, left)]];
+  const value = h("b", { class: "figure-value" }, told);
   if (alert.limit === null) return [[words.t("alerts.value"), value]];
   return [
     [words.t("alerts.value"), value],
