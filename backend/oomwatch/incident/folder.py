@@ -20,9 +20,13 @@ class Folder:
     def write(self, incident: Incident, page: str) -> None:
         """Keep a report, whole or not at all, and let the oldest go."""
         self.path.mkdir(parents=True, exist_ok=True)
-        self._put(f"{incident.id}.html", page.encode())
-        self._put(f"{incident.id}.json", msgspec.json.encode(incident))
-        self._put(f"{incident.id}.head", msgspec.json.encode(entry_of(incident)))
+        try:
+            self._put(f"{incident.id}.html", page.encode())
+            self._put(f"{incident.id}.json", msgspec.json.encode(incident))
+            self._put(f"{incident.id}.head", msgspec.json.encode(entry_of(incident)))
+        except OSError:
+            self.remove(incident.id)  # what is on no list would never be let go
+            raise
         for old in self.ids()[self._keep :]:
             self.remove(old)
 
