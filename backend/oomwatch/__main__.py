@@ -178,9 +178,19 @@ def _serve(options: argparse.Namespace) -> int:
     return 0
 
 
+class LogFormatter(logging.Formatter):
+    """What agents call their nodes and runs must neither command a terminal nor pass for a line of the log's own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        lines = super().formatMessage(record).split("\n")
+        return "\n    ".join("".join(one if one.isprintable() else "\ufffd" for one in line) for line in lines)
+
+
 def _start_log(resolved: Resolved[Settings]) -> None:
     level = resolved.settings.log_level.upper()
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
     logging.getLogger("uvicorn").setLevel(max(logging.WARNING, logging.getLogger().level))
     logging.getLogger("alembic").setLevel(max(logging.WARNING, logging.getLogger().level))
     log = logging.getLogger("oomwatch")

@@ -45,10 +45,12 @@ def advise(transition: wire.Transition, fleet: Fleet) -> wire.Transition:
     """
     if transition.state != "firing" or not transition.causes or transition.remedies:
         return transition
+    topic = next((one.topics[0] for one in HYPOTHESES if one.cause == transition.causes[0].cause), None)
+    if topic is None:
+        return transition  # as another version told it
     subject = subject_of(transition.labels)
     run = fleet.runs.get(fleet.run_of(subject) or "")
     verdict = Verdict("active", transition.value, transition.limit, transition.unit, transition.facts)
-    topic = next(one.topics[0] for one in HYPOTHESES if one.cause == transition.causes[0].cause)
     facts = gather(fleet, subject, topic, str(transition.facts.get("event", "")), verdict, transition.at)
     config = run.config if run else {}
     found = remedies(
