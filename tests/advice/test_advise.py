@@ -9,6 +9,7 @@ from tests.core.story import GIB, SHIPPED, Story, rules_of
 
 from oomwatch import wire
 from oomwatch.advice import advise, remedies
+from oomwatch.core.parts import Part
 from oomwatch.wording import put_into_words
 
 HIGH = "    severity: warning\n    when: {kind: threshold, metric: gpu_used_ratio, above: 90%}\n    for: 5s\n"
@@ -81,6 +82,35 @@ def test_one_setting_is_advised_once_though_two_causes_name_it() -> None:
     ]
     keys = [one.key for one in remedies(causes, CONFIG, device("update_actor"), version="0.9.1")]
     assert len(keys) == len(set(keys)) == 3
+
+
+def test_beside_a_program_that_grows_no_setting_of_the_run_is_called_a_remedy() -> None:
+    cause = wire.Cause(cause="other_process", score=0.8, phase="update_actor")
+    steady = device("update_actor", parts=(Part("stranger", 10.0 * GIB, 0.0, "python"),))
+    assert "lower_engine_share" in [one.remedy for one in remedies([cause], CONFIG, steady, version="0.9.1")]
+    growing = device("update_actor", parts=(Part("stranger", 10.0 * GIB, 5.0 * GIB, "python"),), steps_left=20.0)
+    assert [one.remedy for one in remedies([cause], CONFIG, growing, version="0.9.1")] == ["move_other_process"]
+
+
+def test_ranks_are_balanced_first_where_that_is_enough_and_else_what_helps_with_longer_responses_too() -> None:
+    """The others peak 17 GiB lower: a balanced batch would give this one 14 of it back, on six cards."""
+    causes = [
+        wire.Cause(cause="imbalance", score=0.6, phase="update_actor"),
+        wire.Cause(cause="length_growth", score=0.3, phase="update_actor"),
+    ]
+    uneven = device("update_actor", peers_peak_bytes=59.0 * GIB, needed_bytes=8.0 * GIB)
+    first, *_ = remedies(causes, CONFIG, uneven, version="0.9.1")
+    assert (first.remedy, round((first.frees_bytes or 0) / GIB)) == ("rank_padding_balance", 14)
+    longer = device("update_actor", peers_peak_bytes=59.0 * GIB, needed_bytes=30.0 * GIB)
+    first, *_ = remedies(causes, CONFIG, longer, version="0.9.1")
+    assert first.remedy == "dynamic_batches"
+
+
+def test_more_room_only_puts_off_what_grows() -> None:
+    cause = wire.Cause(cause="weight_sync", score=0.8, phase="update_weights")
+    for steps_left, first in ((None, "wake_in_stages"), (30.0, "restart_periodically")):
+        facts = device("update_weights", needed_bytes=4.0 * GIB, steps_left=steps_left)
+        assert remedies([cause], CONFIG, facts, version="0.9.1")[0].remedy == first
 
 
 def test_megatron_is_told_of_its_own_keys() -> None:

@@ -81,6 +81,11 @@ def grown(by: float = 10) -> tuple[PhaseFacts, ...]:
     )
 
 
+def alone(name: str, by: float) -> tuple[PhaseFacts, ...]:
+    """One phase shows a rise; in the others it is lost in the noise of their batches."""
+    return tuple(one._replace(peak_rise_bytes=by * GIB) if one.phase == name else one for one in STEADY)
+
+
 LONGER = (phase("rollout", 60, 48), phase("old_log_prob", 66, 30, 8, 0), phase("update_actor", 74, 30, 14, 0.1))
 
 STORIES: dict[str, tuple[str, Facts]] = {
@@ -171,6 +176,46 @@ STORIES: dict[str, tuple[str, Facts]] = {
             allocated_rise_bytes=0.0,
             parts=(part("trainer", 40, 9), part("engine", 20, 0.2)),
         ),
+    ),
+    "one rank's trainer grows, and the lines that tell torch's figures are of another": (
+        "leak",
+        device(phases=alone("rollout", 3.6), residue_bytes=9.1, residue_before_bytes=5.5, residue_rise_bytes=3.6,
+               parts=(part("trainer", 9, 3.6), part("engine", 57))),
+    ),
+    "the engine's process grows, which shows in the rollout first": (
+        "sleep_residue",
+        device(phases=alone("rollout", 8.3), residue_bytes=24.4, residue_before_bytes=16.1, residue_rise_bytes=8.3,
+               allocated_rise_bytes=0.0, allocated_noise_bytes=9.0,
+               parts=(part("trainer", 46), part("engine", 14, 8.3))),
+    ),
+    "the trainer's process grows while torch's maxima are within their noise": (
+        "leak",
+        device(phases=alone("rollout", 2.6), residue_bytes=6.8, residue_before_bytes=4.9, residue_rise_bytes=2.6,
+               allocated_rise_bytes=0.0, allocated_noise_bytes=5.0,
+               parts=(part("trainer", 15, 2.6), part("engine", 9))),
+    ),
+    "the trainer's process grows by what torch reserves and does not use": (
+        "fragmentation",
+        device(phases=grown(2), residue_bytes=25.5, residue_before_bytes=22.7, residue_rise_bytes=2.0,
+               allocated_rise_bytes=0.0, slack_bytes=3.9, slack_rise_bytes=2.1,
+               parts=(part("trainer", 29, 2), part("engine", 7))),
+    ),
+    "the trainer's process grows by tensors, and a little slack with them": (
+        "leak",
+        device(phases=grown(5), allocated_rise_bytes=4.5, slack_bytes=0.6, slack_rise_bytes=0.2,
+               parts=(part("trainer", 29, 5), part("engine", 7))),
+    ),
+    "the residue that vLLM tells grows by what somebody else takes": (
+        "other_process",
+        device(phases=alone("rollout", 3.1), residue_bytes=11.1, residue_before_bytes=8.0, residue_rise_bytes=3.1,
+               allocated_rise_bytes=0.0, allocated_noise_bytes=4.1,
+               parts=(part("stranger", 3, 2.9), part("trainer", 51), part("engine", 5))),
+    ),
+    "it failed with some slack, after the engine's residue had grown": (
+        "sleep_residue",
+        device(phases=grown(), residue_bytes=18.0, residue_before_bytes=8.0, residue_rise_bytes=10.0,
+               allocated_rise_bytes=0.0, watched="device_oom", parts=(part("trainer", 46), part("engine", 14, 10)),
+               oom=OomFacts("device", phase="update_actor", tried_bytes=0.5 * GIB, slack_bytes=8.0 * GIB)),
     ),
     "the weights' transfer alone grows": (
         "weight_sync",

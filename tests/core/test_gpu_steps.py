@@ -93,6 +93,30 @@ def test_torchs_peaks_its_slack_and_its_retries_are_of_the_step() -> None:
     assert second.reserved_peak_bytes == 20 * GIB
 
 
+def test_what_stays_allocated_is_the_steps_least_and_so_is_what_each_kind_of_process_holds() -> None:
+    story = Story((), run="r")
+
+    def told(allocated_gib: int, trainer_gib: int, engine_gib: int, *others: wire.GpuProcess) -> None:
+        trainer = wire.GpuProcess(pid=7, used_bytes=trainer_gib * GIB, role="actor", run="r")
+        engine = wire.GpuProcess(pid=8, used_bytes=engine_gib * GIB, role="rollout", run="r")
+        torch = wire.TorchSample(pid=7, gpu="0", reserved_bytes=50 * GIB, allocated_bytes=allocated_gib * GIB)
+        processes = (trainer, engine, *others)
+        story.sample(wire.GpuSample(gpu="0", used_bytes=70 * GIB, processes=processes), torch=(torch,))
+
+    told(10, 12, 50)
+    told(40, 50, 5)
+    story.event(wire.Step(step=1))
+    told(11, 13, 50)
+    told(45, 50, 6, wire.GpuProcess(pid=9, used_bytes=3 * GIB, run="another"))
+    story.event(wire.Step(step=2))
+    story.event(wire.Step(step=3))
+    first, second, third = gpu_of(story).steps
+    assert (first.allocated_floor_bytes, second.allocated_floor_bytes) == (10 * GIB, 11 * GIB)
+    assert [first.held_by(kind) for kind in ("trainer", "engine", "stranger")] == [12 * GIB, 5 * GIB, 0]
+    assert [second.held_by(kind) for kind in ("trainer", "engine", "stranger")] == [13 * GIB, 6 * GIB, 0]
+    assert (third.allocated_floor_bytes, third.held_by("trainer")) == (None, None)
+
+
 def test_slack_is_not_believed_while_torch_counts_more_than_the_device_has_in_use() -> None:
     story = Story((), run="r")
     reading = wire.TorchSample(pid=7, gpu="0", reserved_bytes=70 * GIB, allocated_bytes=30 * GIB)

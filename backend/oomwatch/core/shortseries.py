@@ -40,10 +40,12 @@ def pace(values: Sequence[float]) -> float:
 
 
 def _climb(values: Sequence[float]) -> float:
-    """Rise from one value to the next, of the last ones as long as each is above the one before. Two are none."""
+    """Rise from one value to the next, over the last two steps or more, if each value is above the one before."""
     begun = next((place for place in range(len(values) - 1, 0, -1) if values[place] <= values[place - 1]), 0)
-    steps = len(values) - 1 - begun
-    return (values[-1] - values[begun]) / steps if steps > 1 else 0.0
+    return max(
+        ((values[-1] - values[place]) / (len(values) - 1 - place) for place in range(begun, len(values) - 2)),
+        default=0.0,
+    )
 
 
 @lru_cache(maxsize=256)

@@ -21,6 +21,8 @@ SURE, LIKELY, OPEN = 0.9, 0.6, 0.4
 FLAT_SHARE = 0.5  # of the rise: torch's allocated memory did not rise with it
 STRANGER_BYTES_MIN = 2 * GIB  # a context and libraries take up to this much
 SLACK_RATIO_LARGE = 0.15  # of the card
+GROWN_RATIO = 0.03  # of the card: by so much it has grown without doubt
+BESIDE_GROWTH = 0.6  # there is always some slack: what had grown counts for more
 IMBALANCE_RATIO = 0.1  # of the card
 
 
@@ -134,6 +136,7 @@ def fragmentation(facts: Facts) -> Finding:
     if oom is not None and oom.slack_bytes and oom.tried_bytes and oom.slack_bytes >= oom.tried_bytes:
         seen.append(evidence("oom_slack", slack_bytes=oom.slack_bytes, tried_bytes=oom.tried_bytes))
         score = LIKELY + (SURE - LIKELY) * share(oom.slack_bytes, 0.1 * (facts.capacity_bytes or 80 * GIB))
+        score *= 1 - BESIDE_GROWTH * share(risen(facts), GROWN_RATIO * (facts.capacity_bytes or 0.0))
     parts = split(facts)
     more = max(facts.slack_rise_bytes, parts.slack * parts.total_bytes)
     if more > _worth_a_name(facts):

@@ -8,13 +8,12 @@ from math import inf
 
 from oomwatch import wire
 from oomwatch.core.cause.finding import NONE, Finding, evidence, share
-from oomwatch.core.cause.growth import RISE_RATIO_MIN, grows, risen, split
+from oomwatch.core.cause.growth import GROWN_RATIO, RISE_RATIO_MIN, grows, risen, split
 from oomwatch.core.facts import LENGTH_DRIVEN, Facts, PhaseFacts
 
 NEAR_RATIO = 0.1  # of the card: a phase that peaks so much lower is not the one
 STRONG = 0.85
 WHILE_GROWING = 0.1  # where memory grows, the phase is only where it will end
-GROWN_RATIO = 0.03  # of the card: by so much it has grown without doubt
 OWN_RATIO = 0.5  # of a phase's rise: if other phases and longer responses explain less, it is the phase's own
 UNNAMED = 0.25  # of a phase that is near, while failure or rule name another
 KV_SHARE_USUAL = 0.5  # verl's default; it advises 0.5 to 0.7
