@@ -217,6 +217,11 @@ STORIES: dict[str, tuple[str, Facts]] = {
                allocated_rise_bytes=0.0, watched="device_oom", parts=(part("trainer", 46), part("engine", 14, 10)),
                oom=OomFacts("device", phase="update_actor", tried_bytes=0.5 * GIB, slack_bytes=8.0 * GIB)),
     ),
+    "the trainer's process grows, and only after checkpoints": (
+        "checkpoint_spike",
+        device(phases=grown(5), allocated_rise_bytes=5.0, saved_share=0.97,
+               parts=(part("trainer", 29, 5), part("engine", 7))),
+    ),
     "the weights' transfer alone grows": (
         "weight_sync",
         device(phases=(*STEADY, phase("update_weights", 66, 60, 8, 8))),

@@ -23,6 +23,7 @@ from oomwatch.core.verdict import Verdict
 BEST = 3
 RESTART = "restart_every"
 PUT_OFF = 0.5
+LIKELY_RATIO = 0.25  # of the first cause's score: what is less likely is not worth a change
 HELPS_MIN = 0.2  # of what is needed
 PRICE_WEIGHT = 0.2  # a remedy of the next price level has to be so much better
 VERL = (None, "verl")  # frameworks whose keys these are; a configuration that names none was read from verl's log
@@ -74,7 +75,8 @@ def remedies(
     """At most three, the most useful first. A run without a configuration gets keys, and no values."""
     if framework not in VERL:
         return ()
-    options = _together([option for cause in causes for option in options_for(cause, config, facts, version)])
+    likely = [one for one in causes if one.score >= LIKELY_RATIO * causes[0].score]
+    options = _together([option for cause in likely for option in options_for(cause, config, facts, version)])
     best: dict[str, Option] = {}
     for option in sorted(options, key=lambda one: -one.worth):
         best.setdefault(option.key or option.entry.remedy, option)

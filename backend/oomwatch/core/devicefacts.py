@@ -1,6 +1,7 @@
 """What is known of a GPU and of those beside it: its phases, what rose, torch's figures, the residue, the lengths."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median, median_low
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ STEPS = 30  # the window of warnings.md's method
 STEPS_TOLD_MIN = 3
 SETTLED_STEP = 3  # the first update makes the optimizer's states: what was left before it is no measure
 ALIKE_RATIO = 0.5
+SAVES_MAX = 0.4  # of the steps
 NOTABLE_SHARE = 0.1  # of a rise: where it began
 LOADING_BLOCKS = 2
 IDLE_RATIO = 0.05  # of the card: what a context alone takes is less
@@ -43,7 +45,24 @@ def _of_steps(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None) -> dict[str, 
     steps = usual_of(gpu.steps)[-STEPS:]
     rank_0 = _rank_0_like(fleet, gpu, run) if run else None
     torch = _torch(steps, usual_of(rank_0.steps)[-STEPS:] if rank_0 else (), run if rank_0 else None)
-    return _levels(gpu, steps or _segment(gpu)[-1:]) | _lengths(steps) | torch | {"steps": len(steps)}
+    more = {"steps": len(steps), "saved_share": _saved_share(steps)}
+    return _levels(gpu, steps or _segment(gpu)[-1:]) | _lengths(steps) | torch | more
+
+
+def _saved_share(steps: Sequence[GpuStep]) -> float:
+    """How much of what the trainer's process, or else the residue, gained came from a step that saved to the next.
+
+    Where most steps save, that says nothing.
+    """
+    by_process = sum(one.held is not None for one in steps) >= STEPS_TOLD_MIN
+    held = [(one, one.held_by("trainer") if by_process else one.residue_bytes) for one in steps]
+    gains = [
+        (before.peak_of("save_checkpoint") is not None, max(0.0, most - least))
+        for (before, least), (_, most) in pairwise(held)
+        if least is not None and most is not None
+    ]
+    total, saving = sum(gain for _, gain in gains), [gain for saved, gain in gains if saved]
+    return sum(saving) / total if total > 0 and len(saving) < SAVES_MAX * len(gains) else 0.0
 
 
 def _segment(gpu: GpuRecord) -> list[GpuStep]:

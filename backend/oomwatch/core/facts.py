@@ -78,6 +78,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     residue_pace_bytes: float = 0.0  # a step
     parts: tuple[Part, ...] = ()  # processes on the card
 
+    saved_share: float = 0.0  # of what the trainer gained, what came in steps after a checkpoint
+
     # what drives it
     length_tokens: float | None = None  # longest response of the last steps
     length_mean_tokens: float | None = None  # of the last step

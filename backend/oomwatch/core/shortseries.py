@@ -22,12 +22,13 @@ def known(values: Iterable[float | None]) -> list[float]:
 def rise(values: Sequence[float]) -> float:
     """By how much a series rose; 0 where that could be chance.
 
-    Of three or four values only a rise all the way counts: what kills within the first steps shows no trend.
+    Of three or four values only a rise all the way counts, or a leap: what kills within the first steps shows no trend.
     """
     if len(values) < 3:  # noqa: PLR2004
         return 0.0
     if len(values) < TREND_MIN:
-        return values[-1] - values[0] if all(later > before for before, later in pairwise(values)) else 0.0
+        climbs = all(later > before for before, later in pairwise(values))
+        return values[-1] - values[0] if climbs else _leap(values)
     return max(_trend(tuple(values)), _trend(tuple(values[-RECENT:])), _jump(values), _shift(values))
 
 
@@ -57,13 +58,18 @@ def _trend(values: tuple[float, ...]) -> float:
 
 def _jump(values: Sequence[float]) -> float:
     """The last values may leave all before them behind: what gains ten percent a step is over before it is a trend."""
-    *before, last = values
-    low, high = min(before), max(before)
-    if last - high > JUMP_RANGES * (high - low):
-        return last - high
-    *before, second = before
+    if leap := _leap(values):
+        return leap
+    *before, second, last = values
     low, high = min(before), max(before)
     return last - high if min(last, second) - high > (high - low) else 0.0
+
+
+def _leap(values: Sequence[float]) -> float:
+    """Of the last value over all before, of which there are three at least."""
+    *before, last = values
+    low, high = min(before), max(before)
+    return last - high if len(values) > 3 and last - high > JUMP_RANGES * (high - low) else 0.0  # noqa: PLR2004
 
 
 def _shift(values: Sequence[float]) -> float:

@@ -23,6 +23,7 @@ STRANGER_BYTES_MIN = 2 * GIB  # a context and libraries take up to this much
 SLACK_RATIO_LARGE = 0.15  # of the card
 GROWN_RATIO = 0.03  # of the card: by so much it has grown without doubt
 BESIDE_GROWTH = 0.6  # there is always some slack: what had grown counts for more
+SAVED_SHARE_MIN = 0.6  # of what the trainer gained
 IMBALANCE_RATIO = 0.1  # of the card
 
 
@@ -101,7 +102,12 @@ def leak(facts: Facts) -> Finding:
     trainer = named(facts.parts).get("trainer")
     if trainer is not None and trainer.rise_bytes > 0:
         seen.append(_part_grows(trainer.largest, trainer.rise_bytes, trainer.used_bytes))
-    return Finding(SURE * parts.kept, tuple(seen))
+    return Finding(SURE * parts.kept * (1 - kept_by_saving(facts)), tuple(seen))
+
+
+def kept_by_saving(facts: Facts) -> float:
+    """How likely what the trainer gained is left by its checkpoints, from 0 to 1: all of it came right after one."""
+    return share(facts.saved_share - SAVED_SHARE_MIN, 1 - SAVED_SHARE_MIN)
 
 
 def sleep_residue(facts: Facts) -> Finding:

@@ -8,7 +8,7 @@ from math import inf
 
 from oomwatch import wire
 from oomwatch.core.cause.finding import NONE, Finding, evidence, share
-from oomwatch.core.cause.growth import GROWN_RATIO, RISE_RATIO_MIN, grows, risen, split
+from oomwatch.core.cause.growth import GROWN_RATIO, RISE_RATIO_MIN, grows, kept_by_saving, risen, split
 from oomwatch.core.facts import LENGTH_DRIVEN, Facts, PhaseFacts
 
 NEAR_RATIO = 0.1  # of the card: a phase that peaks so much lower is not the one
@@ -121,6 +121,14 @@ def weight_sync(facts: Facts) -> Finding:
 
 
 def checkpoint_spike(facts: Facts) -> Finding:
+    """It does not fit beside the rest, or each one leaves something behind."""
+    parts = split(facts)
+    left = kept_by_saving(facts) * (parts.kept or 0.0)
+    if left > 0 and parts.total_bytes > RISE_RATIO_MIN * (facts.capacity_bytes or inf):
+        seen = evidence(
+            "rises_with_saving", saved_ratio=round(facts.saved_share, 2), floor_rise_bytes=parts.total_bytes
+        )
+        return Finding(STRONG * left, (seen,), "save_checkpoint")
     return _scaled(demand(facts, "save_checkpoint"), STRONG)
 
 
