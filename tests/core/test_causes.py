@@ -230,6 +230,10 @@ STORIES: dict[str, tuple[str, Facts]] = {
         "length_growth",
         device(phases=LONGER, length_before_tokens=2000, length_rise_tokens=2000, length_fit=0.9),
     ),
+    "no step is told, and the peaks rise alone": (
+        "length_growth",
+        device(peak_bytes=72.0, peak_rise_bytes=19.0, parts=(part("trainer", 11), part("engine", 44))),
+    ),
     "the longest batch would not fit": (
         "longest_batch",
         device(phases=STEADY, watched="worst_case", phase="update_actor"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from oomwatch.core.shortseries import correlation, pace, rise
+from oomwatch.core.shortseries import correlation, pace, parted, rise
 
 NOISE = [10.0, 10.4, 9.8, 10.1, 10.3, 9.9, 10.2, 10.0, 10.4, 9.7, 10.1, 10.2]
 
@@ -34,6 +34,12 @@ def test_the_pace_is_that_of_the_last_values_where_they_climb_faster() -> None:
 def test_what_does_not_climb_to_its_end_has_the_pace_of_its_trend() -> None:
     values = [value + 0.5 * (value % 2 == 0) for value in map(float, range(13))]
     assert pace([*values, 12.5, 12.4]) == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_series_that_rose_where_another_did_is_told_of_few_values() -> None:
+    assert parted([2.7, 2.7, 5.3, 5.3], 2) == pytest.approx(2.6)
+    assert parted([2.7, 5.3, 2.7, 5.3], 2) == 0
+    assert parted([2.7, 5.3], 0) == parted([2.7, 5.3], 2) == parted([], 3) == 0
 
 
 def test_correlation_is_of_ranks_and_never_negative() -> None:

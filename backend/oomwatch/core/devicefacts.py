@@ -12,7 +12,7 @@ from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.parts import Part
 from oomwatch.core.peaks import Block, GpuStep, usual_of
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.core.shortseries import TREND_MIN, correlation, known, pace, rise, usual_range
+from oomwatch.core.shortseries import TREND_MIN, correlation, known, pace, parted, rise, usual_range
 from oomwatch.core.verdict import Verdict
 
 STEPS = 30  # the window of warnings.md's method
@@ -31,14 +31,10 @@ def device_facts(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None, verdict: V
         told = gpu.memo.once(device_facts, gpu.steps[-1].at, lambda: _of_steps(fleet, gpu, run))
     else:
         told = _of_steps(fleet, gpu, run)
-    return (
-        told
-        | _residue(_segment(gpu), verdict)
-        | {
-            "parts": _parts(gpu, usual_of(gpu.steps)[-STEPS:]),
-            "capacity_bytes": float(gpu.usable_bytes),
-        }
-    )
+    residues = _residues(_segment(gpu))
+    above = _above(residues, verdict)
+    parts = _parts(gpu, usual_of(gpu.steps)[-STEPS:], above.steps if above else 0)
+    return told | _residue(residues, above) | {"parts": parts, "capacity_bytes": float(gpu.usable_bytes)}
 
 
 def _of_steps(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None) -> dict[str, object]:
@@ -70,17 +66,18 @@ def _segment(gpu: GpuRecord) -> list[GpuStep]:
     return [one for one in gpu.steps if one.segment == gpu.steps[-1].segment] if gpu.steps else []
 
 
-def _parts(gpu: GpuRecord, steps: Sequence[GpuStep]) -> tuple[Part, ...]:
-    """Who holds the card now, and by how much each gained from step to step, or in time where no steps are known."""
+def _parts(gpu: GpuRecord, steps: Sequence[GpuStep], since: int = 0) -> tuple[Part, ...]:
+    """Who holds the card now, and by how much each gained from step to step, or in time where no steps are known.
+
+    `since`: in so many of the last steps a rule has seen the residue above what it was.
+    """
     told = [one for one in steps if one.held is not None]
     if len(told) < STEPS_TOLD_MIN:
         return tuple(gpu.parts)
-    return tuple(
-        part._replace(
-            rise_bytes=rise(known(one.held_by(part.kind) for one in told)), rise_seconds=told[-1].at - told[0].at
-        )
-        for part in gpu.parts
-    )
+    seconds = told[-1].at - told[0].at
+    series = ((part, known(one.held_by(part.kind) for one in told)) for part in gpu.parts)
+    rises = ((part, max(rise(held), parted(held, since))) for part, held in series)
+    return tuple(part._replace(rise_bytes=risen, rise_seconds=seconds) for part, risen in rises)
 
 
 def _levels(gpu: GpuRecord, steps: Sequence[GpuStep]) -> dict[str, object]:
@@ -193,30 +190,38 @@ def _is_rank_0(gpu: GpuRecord, run: RunRecord) -> bool:
     return any(process.rank == 0 and process.run == run.name for process in gpu.processes or ())
 
 
-def _residue(steps: Sequence[GpuStep], verdict: Verdict) -> dict[str, object]:
-    """Of all steps since the first update: what a sleeping engine keeps can kill within the first ones.
-
-    Where a rule has just measured its growth, it is believed.
-    """
+def _residues(steps: Sequence[GpuStep]) -> list[float]:
+    """Of all steps since the first update: what a sleeping engine keeps can kill within the first ones."""
     settled = [one for one in steps if one.step >= SETTLED_STEP] or steps
-    residues = known(one.residue_bytes for one in settled)[-STEPS:]
+    return known(one.residue_bytes for one in settled)[-STEPS:]
+
+
+def _residue(residues: Sequence[float], above: "_Above | None") -> dict[str, object]:
     if not residues:
         return {}
-    grown, usual = (number(verdict.facts.get(name)) for name in ("grown_bytes", "usual_bytes"))
+    grown = above.grown_bytes if above else 0.0
     return {
         "residue_bytes": residues[-1],
-        "residue_before_bytes": residues[0] if usual is None else usual,
-        "residue_rise_bytes": max(rise(residues), grown or 0.0),
-        "residue_pace_bytes": max(pace(residues), _leap_pace(residues, usual, grown)),
+        "residue_before_bytes": above.usual_bytes if above else residues[0],
+        "residue_rise_bytes": max(rise(residues), grown),
+        "residue_pace_bytes": max(pace(residues), grown / above.steps if above else 0.0),
     }
 
 
-def _leap_pace(residues: Sequence[float], usual: float | None, grown: float | None) -> float:
-    """What a rule has measured is believed to go on as fast as it came: in the steps since it left the usual level."""
+class _Above(NamedTuple):
+    """What a rule has measured of the residue: it is believed, and believed to go on as fast as it came."""
+
+    usual_bytes: float
+    grown_bytes: float
+    steps: int  # since it left the usual level
+
+
+def _above(residues: Sequence[float], verdict: Verdict) -> _Above | None:
+    grown, usual = (number(verdict.facts.get(name)) for name in ("grown_bytes", "usual_bytes"))
     if usual is None or not grown:
-        return 0.0
+        return None
     above = [value > usual + NOTABLE_SHARE * grown for value in reversed(residues)]
-    return grown / (above.index(False) if False in above else len(above) or 1)
+    return _Above(usual, grown, (above.index(False) if False in above else len(above)) or 1)
 
 
 def _lengths(steps: Sequence[GpuStep]) -> dict[str, object]:

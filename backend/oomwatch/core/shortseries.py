@@ -32,6 +32,12 @@ def rise(values: Sequence[float]) -> float:
     return max(_trend(tuple(values)), _trend(tuple(values[-RECENT:])), _jump(values), _shift(values))
 
 
+def parted(values: Sequence[float], last: int) -> float:
+    """By how much a series rose where something else did: the last so many values are above all before them."""
+    before, after = values[: len(values) - last], values[len(values) - last :]
+    return values[-1] - max(before) if before and after and min(after) > max(before) else 0.0
+
+
 def pace(values: Sequence[float]) -> float:
     """By how much a series rises from one value to the next, lately if that is more; 0 where it does not rise."""
     if rise(values) == 0:

@@ -165,6 +165,8 @@ def fragmentation(facts: Facts) -> Finding:
 def length_growth(facts: Facts) -> Finding:
     """Responses get longer, and what the phases take for their own work grows with them; their floors do not."""
     before = facts.length_before_tokens or 0.0
+    if not facts.phases and facts.length_before_tokens is None:
+        return _peaks_grow(facts)
     if facts.length_rise_tokens <= LENGTH_RATIO_MIN * before or before <= 0:
         return NONE
     seen = [evidence("length_rises", length_rise_tokens=round(facts.length_rise_tokens), steps=facts.steps)]
@@ -174,6 +176,16 @@ def length_growth(facts: Facts) -> Finding:
     if facts.length_fit > 0:
         seen.append(evidence("peak_follows_length", length_fit_ratio=round(facts.length_fit, 2)))
     return Finding(SURE * active * (0.5 + 0.5 * facts.length_fit), tuple(seen))
+
+
+def _peaks_grow(facts: Facts) -> Finding:
+    """No step is told: work that grows is seen in the peaks, and not in what is always there."""
+    more = facts.peak_rise_bytes - split(facts).total_bytes
+    if more < 2 * _worth_a_name(facts):
+        return NONE
+    floor_rise = facts.floor_rise_bytes
+    seen = evidence("peaks_rise", peak_rise_bytes=facts.peak_rise_bytes, floor_rise_bytes=floor_rise)
+    return Finding(LIKELY * share(more, facts.peak_rise_bytes), (seen,))
 
 
 def longest_batch(facts: Facts) -> Finding:
