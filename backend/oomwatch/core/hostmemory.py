@@ -4,8 +4,6 @@ from typing import Literal, NamedTuple
 
 from oomwatch import wire
 
-SHM_PATH = "/dev/shm"  # noqa: S108 - a name for people, not a path to write to
-
 
 class HostUse(NamedTuple):
     ratio: float

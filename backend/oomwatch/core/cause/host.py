@@ -3,7 +3,7 @@
 from oomwatch import wire
 from oomwatch.core.cause.finding import NONE, Finding, evidence, share
 from oomwatch.core.facts import Facts
-from oomwatch.core.hostmemory import SHM_PATH
+from oomwatch.core.hostdisks import SHM_PATH
 from oomwatch.core.parts import Part, kind_of_name, named
 
 GROWTH_RATIO_MIN = 0.01  # of the limit

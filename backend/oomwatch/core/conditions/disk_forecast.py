@@ -1,27 +1,19 @@
 """The disk that Ray spills to, or /dev/shm, will be full before long."""
 
-from typing import ClassVar, Literal, NamedTuple, TypeAlias
+from typing import ClassVar
 
 from msgspec import Struct
 
 from oomwatch.core.filling import FACTS, Horizon, filling, rhythm_of
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.hostmemory import SHM_PATH
+from oomwatch.core.hostdisks import Disk, DiskUse, disk_use
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Duration, Quantity
 
-Disk: TypeAlias = Literal["spill_disk", "shm"]
 UNTIL: dict[Disk, float] = {"spill_disk": 0.95, "shm": 1.0}  # Ray spills no more to a disk that is 95 % full
-
-
-class _Room(NamedTuple):
-    disk: Disk
-    path: str
-    used_bytes: int
-    limit_bytes: int
 
 
 class DiskForecast(
@@ -53,38 +45,23 @@ class DiskForecast(
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         node = fleet.nodes.get(subject.name)
-        if node is None or node.host is None or now - node.host_at > node.stale_after_seconds:
+        facts = node.hello.facts.host if node else None
+        if node is None or facts is None or node.host is None or now - node.host_at > node.stale_after_seconds:
             return UNKNOWN
-        rooms = [room for disk in self.of if (room := _room(node, disk))]
-        if not rooms:
+        uses = [use for disk in self.of if (use := disk_use(disk, node.host, facts))]
+        if not uses:
             return UNKNOWN
         run = rhythm_of(fleet, subject, now)
         near_seconds = Horizon(self.within, self.within_steps).seconds_of(fleet, subject)
-        verdicts = [verdict for room in rooms if (verdict := self._verdict(node, run, room, near_seconds, now))]
+        verdicts = [verdict for use in uses if (verdict := self._verdict(node, run, use, near_seconds, now))]
         return min(verdicts, key=lambda one: one.value or 0.0, default=INACTIVE)
 
     def _verdict(
-        self, node: NodeRecord, run: RunRecord | None, room: _Room, near_seconds: float, now: float
+        self, node: NodeRecord, run: RunRecord | None, use: DiskUse, near_seconds: float, now: float
     ) -> Verdict | None:
-        until = self.until or UNTIL[room.disk]
-        forecast = filling(node, run, room.disk, until * room.limit_bytes, now)
+        until = self.until or UNTIL[use.disk]
+        forecast = filling(node, run, use.disk, until * use.limit_bytes, now)
         if forecast is None or forecast.agreed_seconds > near_seconds:
             return None
-        facts = forecast.facts_at(now) | {
-            "until_ratio": float(until),
-            "path": room.path,
-            "used_bytes": room.used_bytes,
-            "limit_bytes": room.limit_bytes,
-        }
+        facts = forecast.facts_at(now) | {"until_ratio": float(until)} | use.facts()
         return Verdict("active", float(facts["eta_seconds"]), near_seconds, "seconds", facts)
-
-
-def _room(node: NodeRecord, disk: Disk) -> _Room | None:
-    """What is used of a file system, and how large it is; None where either is not told."""
-    host, facts = node.host, node.hello.facts.host
-    if host is None or facts is None:
-        return None
-    shm = disk == "shm"
-    used = host.shm_used_bytes if shm else host.disk_used_bytes
-    total = facts.shm_total_bytes if shm else facts.disk_total_bytes
-    return None if used is None or not total else _Room(disk, SHM_PATH if shm else facts.disk_path or "?", used, total)

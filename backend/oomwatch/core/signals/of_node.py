@@ -1,8 +1,11 @@
 """Signals of a node: its host's memory and disks, and whether its agent is heard."""
 
+from collections.abc import Callable
+
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.hostmemory import SHM_PATH, tightest
+from oomwatch.core.hostdisks import Disk, disk_use
+from oomwatch.core.hostmemory import tightest
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.signals.signal import Signal
 from oomwatch.core.subject import Subject
@@ -43,38 +46,23 @@ def _biggest_process(node: NodeRecord) -> dict[str, wire.Fact]:
     return {"process": biggest.name, "pid": biggest.pid, "process_bytes": biggest.rss_bytes}
 
 
-def _host_shm_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
-    found = _fresh_host(fleet, subject, now)
-    if found is None:
-        return None
-    used_bytes, total_bytes = found[0].shm_used_bytes, found[1].shm_total_bytes
-    return None if used_bytes is None or not total_bytes else used_bytes / total_bytes
+def _disk_ratio(disk: Disk) -> Callable[[Fleet, Subject, float], float | None]:
+    def read(fleet: Fleet, subject: Subject, now: float) -> float | None:
+        found = _fresh_host(fleet, subject, now)
+        use = disk_use(disk, *found) if found else None
+        return use.used_bytes / use.limit_bytes if use else None
+
+    return read
 
 
-def _host_shm_facts(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
-    node = fleet.nodes.get(subject.name)
-    facts = node.hello.facts.host if node else None
-    used_bytes = node.host.shm_used_bytes if node and node.host else None
-    if facts is None or facts.shm_total_bytes is None or used_bytes is None:
-        return {}
-    return {"path": SHM_PATH, "used_bytes": used_bytes, "limit_bytes": facts.shm_total_bytes}
+def _disk_facts(disk: Disk) -> Callable[[Fleet, Subject], dict[str, wire.Fact]]:
+    def explain(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
+        node = fleet.nodes.get(subject.name)
+        facts = node.hello.facts.host if node else None
+        use = disk_use(disk, node.host, facts) if node and node.host and facts else None
+        return use.facts() if use else {}
 
-
-def _host_disk_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
-    found = _fresh_host(fleet, subject, now)
-    if found is None:
-        return None
-    used_bytes, total_bytes = found[0].disk_used_bytes, found[1].disk_total_bytes
-    return None if used_bytes is None or not total_bytes else used_bytes / total_bytes
-
-
-def _host_disk_facts(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
-    node = fleet.nodes.get(subject.name)
-    facts = node.hello.facts.host if node else None
-    used_bytes = node.host.disk_used_bytes if node and node.host else None
-    if facts is None or facts.disk_total_bytes is None or facts.disk_path is None or used_bytes is None:
-        return {}
-    return {"path": facts.disk_path, "used_bytes": used_bytes, "limit_bytes": facts.disk_total_bytes}
+    return explain
 
 
 def _agent_silent_seconds(fleet: Fleet, subject: Subject, now: float) -> float | None:
@@ -105,10 +93,10 @@ SIGNALS: dict[str, Signal] = {
         ("node",),
         "ratio",
         "use of /dev/shm",
-        _host_shm_ratio,
+        _disk_ratio("shm"),
         ("readings",),
         ("path", "used_bytes", "limit_bytes"),
-        _host_shm_facts,
+        _disk_facts("shm"),
         predicts="host",
         topic="disk",
     ),
@@ -116,10 +104,10 @@ SIGNALS: dict[str, Signal] = {
         ("node",),
         "ratio",
         "use of the file system that Ray spills to",
-        _host_disk_ratio,
+        _disk_ratio("spill_disk"),
         ("readings",),
         ("path", "used_bytes", "limit_bytes"),
-        _host_disk_facts,
+        _disk_facts("spill_disk"),
         predicts="disk",
         topic="disk",
     ),
