@@ -188,7 +188,16 @@ def test_a_late_reading_lands_where_it_belongs(at: float) -> None:
 
 def test_blocks_of_five_minutes_close_with_the_first_reading_of_the_next() -> None:
     blocks = BlockWindow()
-    closed = [blocks.add(at, at) for at in range(0, 1260, 60)]
-    assert [index * 60 for index, one in enumerate(closed) if one] == [300, 600, 900, 1200]
+    closed: list[int] = []
+    for at in range(0, 1260, 60):
+        blocks.add(at, at)
+        closed.append(len(blocks.closed()))
+    assert [closed[at // 60] for at in (240, 300, 599, 600, 1200)] == [0, 1, 1, 2, 4]
     assert blocks.closed()[:2] == [(0, 240, 0), (300, 540, 300)]
     assert blocks.closed(600.0) == [(0, 540, 0), (600, 1140, 600)]
+
+
+def test_blocks_are_worth_another_look_once_a_minute() -> None:
+    blocks = BlockWindow()
+    worth = [at for at in range(1000, 1200) if blocks.add(at, 1.0)]
+    assert worth == [1020, 1080, 1140]

@@ -6,6 +6,7 @@ The fleet is fed by the engine through the intake, one wire message at a time, a
 from collections.abc import Collection, Iterator
 
 from oomwatch.core.gpurecord import GpuRecord
+from oomwatch.core.memo import Memo
 from oomwatch.core.names import RunNames
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.past import Pasts
@@ -29,6 +30,12 @@ class Fleet:
     def gpu(self, subject: Subject) -> GpuRecord | None:
         node = self.nodes.get(subject.name)
         return node.gpus.get(subject.gpu) if node else None
+
+    def memo_of(self, subject: Subject) -> Memo | None:
+        """Where what is worked out of a subject is kept; None where it is not known."""
+        record = self.gpu(subject) if subject.scope == "gpu" else None
+        known = {"gpu": record, "node": self.nodes.get(subject.name), "run": self.runs.get(subject.name)}[subject.scope]
+        return known.memo if known is not None else None
 
     def subjects(self, scope: Scope) -> Iterator[Subject]:
         """All subjects of a kind."""

@@ -103,7 +103,7 @@ class GpuRecord:
         self.notable = notable.moved(self.notable, seconds)
 
     def observe(self, sample: wire.GpuSample, at: float) -> bool:
-        """Take a reading in. True: with it, a block of readings is complete."""
+        """Take a reading in. True: with it, a minute of readings is over."""
         self.status = sample.status
         if sample.processes is not None:
             self.processes = sample.processes

@@ -77,7 +77,7 @@ class NodeRecord:
         self.subjects = (self.subject, *(gpu.subject for gpu in self.gpus.values()))
 
     def observe(self, sample: wire.Sample) -> bool:
-        """Take the readings in. True: with them, a block of readings of some GPU or of the host is complete."""
+        """Take the readings in. True: with them, a minute of some GPU's readings, or a block of the host's, is over."""
         known = [(record, gpu) for gpu in sample.gpus if (record := self.gpus.get(gpu.gpu)) is not None]
         closed = [record.observe(gpu, sample.at) for record, gpu in known]
         if sample.host is not None:

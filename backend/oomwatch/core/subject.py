@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 Scope = Literal["gpu", "node", "run"]
 Channel = Literal["device", "host", "disk"]  # what can run full, and so what a warning can be about
 Topic = Literal["device", "host", "disk", "speed", "switch"]  # what an alert is about, and so where its causes lie
-# What can make a condition true: a sample's readings, its figures of torch, that a block of readings is complete, an
+# What can make a condition true: a sample's readings, its figures of torch, that a minute of readings is over, an
 # event, that a step is over, or that time has passed.
 News = Literal["readings", "torch", "blocks", "events", "steps", "time"]
 

@@ -1,18 +1,17 @@
 """Device memory will be full soon: in so many steps of the run or, where no steps are told, in so many minutes."""
 
-from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.blockforecast import BlockForecast
 from oomwatch.core.blockforecast import forecast as forecast_blocks
-from oomwatch.core.blocks import FIVE_SECONDS, TEN_SECONDS
+from oomwatch.core.blocks import FIVE_SECONDS, MINUTE_SECONDS, TEN_SECONDS
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.forecast import Forecast, forecast
 from oomwatch.core.gpurecord import GpuRecord
-from oomwatch.core.peaks import GpuStep, usual_of
+from oomwatch.core.peaks import usual_of
 from oomwatch.core.settings import response_cap_of
 from oomwatch.core.stepseries import first_full
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
@@ -21,7 +20,6 @@ from oomwatch.units import Duration
 
 STEPS_MAX, SECONDS_MAX = 200, 6 * 3600
 QUIET_STEPS, QUIET_SECONDS = 5, 600.0  # a run that tells of no step for so long is judged by the blocks of its GPUs
-BLOCKS_JUDGED_SECONDS = 60.0  # a fast leak is seen before its block is over
 PEAKS_AHEAD_SECONDS = 3600.0  # peaks on floors that do not rise are believed no further
 BLOCKS_SECONDS = 600.0  # without a reading for so long, blocks say nothing of now
 AT_ONCE_STEPS = 8.0  # so near to the end nobody waits for a second opinion
@@ -39,6 +37,8 @@ FACTS = (
     "known_steps",
 )
 
+Found: TypeAlias = tuple[str, Forecast]  # the phase that is full first
+
 
 class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forecast", forbid_unknown_fields=True):
     """{kind: forecast, within_steps: 40, within: 30m, blocks_within: 2h}
@@ -49,7 +49,7 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
     """
 
     scopes: ClassVar[tuple[Scope, ...]] = ("gpu",)
-    hears: ClassVar[tuple[News, ...]] = ("steps", "readings")
+    hears: ClassVar[tuple[News, ...]] = ("steps", "blocks")
     predicts: ClassVar[Channel | None] = "device"
     topic: ClassVar[Topic | None] = "device"
     fact_names: ClassVar[tuple[str, ...]] = FACTS
@@ -69,35 +69,30 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
         gpu = fleet.gpu(subject)
         if gpu is None or (gpu.blocks.open is None and not gpu.steps):
             return UNKNOWN
-        rhythm_seconds = fleet.rhythm_seconds(subject)
-        if gpu.steps and now - gpu.steps[-1].at <= max(QUIET_SECONDS, QUIET_STEPS * rhythm_seconds):
-            run = fleet.runs.get(fleet.run_of(subject) or "")
-            cap_tokens = response_cap_of(run.config) if run else None
-            return gpu.memo.once(self, gpu.steps[-1].at, lambda: self._of_steps(gpu, cap_tokens, rhythm_seconds))
+        if gpu.steps and now - gpu.steps[-1].at <= max(QUIET_SECONDS, QUIET_STEPS * fleet.rhythm_seconds(subject)):
+            return gpu.memo.once(self, gpu.steps[-1].at, lambda: self._of_steps(fleet, gpu))
         if gpu.blocks.open is None or now - gpu.at > BLOCKS_SECONDS:
             return UNKNOWN
-        return gpu.memo.once(self, gpu.at // BLOCKS_JUDGED_SECONDS, lambda: self._of_blocks(gpu))
+        return gpu.memo.once(self, gpu.at // MINUTE_SECONDS, lambda: self._of_blocks(gpu))
 
-    def _of_steps(self, gpu: GpuRecord, cap_tokens: float | None, rhythm_seconds: float) -> Verdict:
-        steps = usual_of(gpu.steps)
-        found = self._soon(steps, gpu, cap_tokens, rhythm_seconds)
-        if found is None:
+    def _of_steps(self, fleet: Fleet, gpu: GpuRecord) -> Verdict:
+        told = _told_at_steps(fleet, gpu)
+        rhythm_seconds = fleet.rhythm_seconds(gpu.subject)
+        found = told.now
+        if found is None or not self._is_soon(found, rhythm_seconds):
             return INACTIVE
         phase, one = found
-        if one.eta_steps > AT_ONCE_STEPS and self._soon(steps[:-1], gpu, cap_tokens, rhythm_seconds) is None:
+        if one.eta_steps > AT_ONCE_STEPS and not self._is_soon(told.before, rhythm_seconds):
             return INACTIVE
         facts = _eta(one.eta_steps, one.eta_low_steps, one.eta_high_steps, rhythm_seconds)
         facts |= {"phase": phase, "because": one.reason, "known_steps": one.steps}
         facts |= {"slope_bytes": round(one.slope_bytes)} | _level(one.level_bytes, gpu)
         return Verdict("active", one.eta_steps * rhythm_seconds, float(self.within), "seconds", facts)
 
-    def _soon(
-        self, steps: Sequence[GpuStep], gpu: GpuRecord, cap_tokens: float | None, rhythm_seconds: float
-    ) -> tuple[str, Forecast] | None:
-        """The forecast, where it is of a time near enough, and not beyond twice the window that it rests on."""
-        found = first_full(steps, gpu.usable_bytes, cap_tokens)
+    def _is_soon(self, found: Found | None, rhythm_seconds: float) -> bool:
+        """Whether a forecast is of a time near enough, and not beyond twice the window that it rests on."""
         soon_steps = max(self.within_steps, self.within / rhythm_seconds if rhythm_seconds else 0.0)
-        return found if found and found[1].eta_steps <= min(soon_steps, 2 * found[1].steps) else None
+        return found is not None and found[1].eta_steps <= min(soon_steps, 2 * found[1].steps)
 
     def _of_blocks(self, gpu: GpuRecord) -> Verdict:
         found = forecast_blocks(gpu.blocks.closed(), gpu.usable_bytes, gpu.blocks.open)
@@ -121,6 +116,26 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
             }
             return Verdict("active", one.eta_steps * seconds, float(self.blocks_within), "seconds", facts)
         return INACTIVE
+
+
+class _Told(NamedTuple):
+    """What the last step foretold, and what the one before it did."""
+
+    now: Found | None
+    before: Found | None
+
+
+def _told_at_steps(fleet: Fleet, gpu: GpuRecord) -> _Told:
+    """Worked out once a step, for all rules of this kind."""
+    run = fleet.runs.get(fleet.run_of(gpu.subject) or "")
+    cap_tokens = response_cap_of(run.config) if run else None
+
+    def work_out() -> _Told:
+        steps, known = usual_of(gpu.steps), gpu.memo.last(_told_at_steps)
+        before = known.now if isinstance(known, _Told) else first_full(steps[:-1], gpu.usable_bytes, cap_tokens)
+        return _Told(first_full(steps, gpu.usable_bytes, cap_tokens), before)
+
+    return gpu.memo.once(_told_at_steps, gpu.steps[-1].at, work_out)
 
 
 def _level(level_bytes: float, gpu: GpuRecord) -> dict[str, wire.Fact]:

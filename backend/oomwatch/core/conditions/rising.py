@@ -10,7 +10,7 @@ from oomwatch.core.conditions.of_signal import OfSignal
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
-from oomwatch.core.window import WINDOW_SECONDS_MAX, Point
+from oomwatch.core.window import WINDOW_SECONDS_MAX, Point, Window
 from oomwatch.units import Duration, Quantity, format_duration
 
 PEAKS = 20  # the window is cut into as many slices, each a training step or longer, and each has one peak
@@ -22,6 +22,7 @@ STEEP_PEAKS = 4
 LEAP_REST_RATIO = 0.2  # of the largest rise: the others together are less only where it was one leap
 LOADING_RATIO = 0.6  # peaks before one lower than this share of the last are of a program that loads, and no trend
 RECENT_SLICES = 2
+JUDGED_SECONDS = 10.0
 RECENT_SECONDS_MIN = 120.0
 
 
@@ -48,11 +49,20 @@ class Rising(OfSignal, frozen=True, kw_only=True, tag="rising"):
             raise ValueError(f"window must be more than 0s and at most {format_duration(WINDOW_SECONDS_MAX)}")
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
+        """Worked out anew where there is another peak, and every ten seconds for what time changes."""
         window = self.signal.window(fleet, subject) if self.signal.window else None
+        memo = fleet.memo_of(subject)
+        if window is None or memo is None:
+            return UNKNOWN
+        return memo.once(
+            self, (window.latest(), now // JUDGED_SECONDS), lambda: self._judge(fleet, subject, window, now)
+        )
+
+    def _judge(self, fleet: Fleet, subject: Subject, window: Window, now: float) -> Verdict:
         rhythm_seconds = fleet.rhythm_seconds(subject)
         slice_seconds = max(self.window / PEAKS, rhythm_seconds)
         since = max(now - PEAKS * slice_seconds, fleet.warm_since(subject))
-        points = window.between(since, now) if window else []
+        points = window.between(since, now)
         if not points or now - points[-1].at > max(RECENT_SECONDS_MIN, RECENT_SLICES * slice_seconds):
             return self._without_points(fleet, subject, now)
         in_time = rhythm_seconds > 0 or fleet.is_probed(subject, now)
