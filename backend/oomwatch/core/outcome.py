@@ -20,13 +20,13 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.rule import Rule
 from oomwatch.core.runchanges import RunChanges
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.core.subject import Channel, Subject
+from oomwatch.core.subject import Subject
+from oomwatch.core.warned import FAILURES, Failure, Warned
 
 # A failure so soon after a warning has calmed down is still the one that was warned of.
 AFTER_SECONDS = 1800.0
 AFTER_STEPS = 10
 CALM_STEPS = 20  # so many more where nothing was changed: then it was false. AFTER_SECONDS at least
-ETA_FACTOR = 2.0  # a forecast that is still up when twice its latest time has passed was false
 ECHO_SECONDS = 60.0  # a warning so soon after a failure is its echo, and foretells nothing
 JUDGED_EVERY_SECONDS = 10
 UNSEEN_SECONDS = 60.0
@@ -34,43 +34,6 @@ UNSEEN_SECONDS = 60.0
 UNKNOWABLE = ("rule removed", "node removed", "no longer listed", "no longer watched")
 
 Judgement: TypeAlias = wire.AlertVerdict | Literal["unknown"]
-FAILURES: dict[type[msgspec.Struct], Channel] = {wire.DeviceOom: "device", wire.HostOom: "host", wire.DiskFull: "disk"}
-
-
-class Warned(msgspec.Struct):
-    """One warning that time has not yet told of."""
-
-    told: wire.Transition  # the last change of state or severity
-    channel: Channel
-    subject: Subject
-    run: str | None
-    warned_at: float  # when it fired, or was raised again
-    facts: dict[str, wire.Fact]  # as they were then
-    level: bool = False  # it told how it was, not how it would be
-    calm_at: float | None = None
-    tenants: frozenset[int] | None = None  # processes on the GPU that are not the run's; None: not yet looked
-    tenant_left: bool = False
-
-
-class Failure(msgspec.Struct, frozen=True):
-    """Something ran full. `place` is a GPU, a node, or the run where its node is not known."""
-
-    at: float
-    channel: Channel
-    place: Subject
-    run: str | None
-
-    def concerns(self, warning: Warned) -> bool:
-        """Whether it is of what was warned of: of the same place, or for a GPU, of any rank of its run."""
-        if self.channel != warning.channel:
-            return False
-        if self.run is not None and warning.run is not None:
-            of_run = self.run == warning.run
-            if self.channel == "device" or self.place.scope == "run":
-                return of_run
-        if self.place.scope == "gpu" and self.channel == "device":
-            return self.place == warning.subject
-        return self.place.scope != "run" and self.place.name == warning.subject.name
 
 
 class Outcomes:
@@ -180,14 +143,13 @@ class Outcomes:
         self._look_for_tenants(warning)
         changed = self._has_changed(warning)
         run = self._run(warning)
-        due_at = _due_at(warning)
         if warning.calm_at is None:
-            is_false = not changed and due_at is not None and now > _latest_at(warning, due_at)
-            return "false" if is_false else None
+            is_over = warning.false_at is not None and now > warning.false_at
+            return "false" if is_over and not changed else None
         if now < warning.calm_at + self._after_seconds(warning, AFTER_STEPS if changed else CALM_STEPS):
-            return None if not self._has_ended(run, now) else _at_the_end(changed, due_at, warning.calm_at)
+            return None if not self._has_ended(run, now) else _at_the_end(changed, warning.due_at, warning.calm_at)
         if run is not None and run.last_seen_at <= warning.calm_at + ECHO_SECONDS:
-            return _at_the_end(changed, due_at, warning.calm_at)  # it ended about when the alert did
+            return _at_the_end(changed, warning.due_at, warning.calm_at)  # it ended about when the alert did
         return "avoided" if changed else "false"
 
     def _sight(self, warning: Warned, now: float) -> Literal[True, "unknown"] | None:
@@ -265,16 +227,3 @@ def _at_the_end(changed: bool, due_at: float | None, ended_at: float) -> Judgeme
     if changed:
         return "avoided"
     return "unknown" if due_at is not None and ended_at < due_at else "false"
-
-
-def _due_at(warning: Warned) -> float | None:
-    """When the failure was forecast for; None where the warning is no forecast."""
-    eta = warning.facts.get("eta_seconds")
-    return warning.warned_at + eta if isinstance(eta, int | float) else None
-
-
-def _latest_at(warning: Warned, due_at: float) -> float:
-    """When the latest time of the forecast has passed twice over."""
-    high = warning.facts.get("eta_high_seconds")
-    latest = warning.warned_at + high if isinstance(high, int | float) else due_at
-    return warning.warned_at + ETA_FACTOR * (max(latest, due_at) - warning.warned_at)

@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
 
 from oomwatch import wire
-from oomwatch.core.outcome import FAILURES
+from oomwatch.core.warned import FAILURES
 from oomwatch.scorecard import Failure
 from oomwatch.store import alerts
 from oomwatch.store.schema import chunks, events, nodes, runs, subjects, transitions
