@@ -93,11 +93,9 @@ def found_of(one: Recognised, source: str, *, backlog: bool) -> Found:
     return Found(body=one.body, origin=one.origin(source), run=one.run, backlog=backlog)
 
 
-class Budget:
-    """Deals the bytes of one read among many files, so that none waits for a huge one."""
-
-    def __init__(self, followers: int, budget_bytes: int = BUDGET_BYTES) -> None:
-        self.share_bytes = max(_SMALLEST_SHARE_BYTES, budget_bytes // max(1, followers))
+def share_bytes(followers: int) -> int:
+    """How much of one read each of many files gets, so that none waits for a huge one."""
+    return max(_SMALLEST_SHARE_BYTES, BUDGET_BYTES // max(1, followers))
 
 
 def state_of(tails: Sequence[Tail | Archive | EventFile]) -> tuple[wire.SourceState, str | None]:

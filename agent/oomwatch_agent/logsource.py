@@ -14,7 +14,7 @@ import msgspec
 from oomwatch import wire
 from oomwatch_agent.event_files import NAME as EVENT_FILE_NAME
 from oomwatch_agent.event_files import EventFile
-from oomwatch_agent.follower import BUDGET_BYTES, Budget, Follower, LogFrom, found_of, state_of
+from oomwatch_agent.follower import BUDGET_BYTES, Follower, LogFrom, found_of, share_bytes, state_of
 from oomwatch_agent.hydra import config_beside, is_hydra_file
 from oomwatch_agent.logs.reader import LineReader, Recognised
 from oomwatch_agent.own_patterns import OwnPatterns
@@ -73,7 +73,7 @@ class LogSource:
             return self._reading([self._named(finding, "stdin") for finding in found])
         if slow or not self._known:
             self._find()
-        share = Budget(len(self._followers)).share_bytes
+        share = share_bytes(len(self._followers))
         read = [self._named(finding, path.stem) for path, one in self._followers.items() for finding in one.poll(share)]
         read += [self._named(finding, finding.origin.source) for finding in self._from_other_files()]
         return self._reading(read)

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.follower import Budget, Follower, LogFrom, state_of
+from oomwatch_agent.follower import Follower, LogFrom, share_bytes, state_of
 from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.ray_jobs import Job, JobNames
@@ -88,7 +88,7 @@ class RaySource:
         """What the workers printed since the last read."""
         # Listing a folder is cheap; asking for running raylets walks over all processes.
         self._take_up(self._folders() if slow else list(self._phases))
-        share = Budget(len(self._files)).share_bytes
+        share = share_bytes(len(self._files))
         if slow:
             self._look_at_processes()
         read = [(file, finding) for file in self._files.values() for finding in file.follower.poll(share)]
