@@ -65,7 +65,7 @@ def test_without_steps_a_leak_is_seen_by_the_clock() -> None:
     assert " an hour." in put_into_words(fired, WARNING, simulated=False).texts["en"].description
 
 
-def test_steps_of_other_rules_gpus_are_not_judged_twice() -> None:
+def test_the_warning_comes_first_and_the_critical_alert_once() -> None:
     both = shipped("memory_forecast")
     story = train(Story(RuleSet(rules=both.rules), run="r"), 1, 58, 0.5)
     assert [(one.severity, one.state) for one in story.heard if one.change == "state"] == [
