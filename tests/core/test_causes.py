@@ -343,6 +343,13 @@ def test_a_run_without_a_critic_is_told_nothing_of_one() -> None:
     assert "critic_update" not in [one.cause for one in rank(facts)]
 
 
+def test_longer_responses_are_a_matter_of_the_phases_that_work_on_them() -> None:
+    """The rollout peaks higher, and has a pool of constant size."""
+    phases = (phase("rollout", 76, 48), *LONGER[1:])
+    facts = device(phases=phases, length_before_tokens=2000, length_rise_tokens=2000, length_fit=0.9)
+    assert (rank(facts)[0].cause, rank(facts)[0].phase) == ("length_growth", "update_actor")
+
+
 def test_while_memory_grows_the_phase_is_only_where_it_will_end() -> None:
     first, *rest = rank(device(phases=grown(), allocated_rise_bytes=10.0))
     assert first.score > 2 * max((one.score for one in rest), default=0.0)

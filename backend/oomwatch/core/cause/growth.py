@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from oomwatch import wire
 from oomwatch.core.cause.finding import NONE, Finding, evidence, share
-from oomwatch.core.facts import Facts
+from oomwatch.core.facts import LENGTH_DRIVEN, Facts
 from oomwatch.core.needs import work_of
 from oomwatch.core.parts import named
 
@@ -175,7 +175,15 @@ def length_growth(facts: Facts) -> Finding:
     active = share(facts.active_rise_bytes, facts.peak_rise_bytes) if facts.phases else facts.length_fit
     if facts.length_fit > 0:
         seen.append(evidence("peak_follows_length", length_fit_ratio=round(facts.length_fit, 2)))
-    return Finding(SURE * active * (0.5 + 0.5 * facts.length_fit), tuple(seen))
+    return Finding(SURE * active * (0.5 + 0.5 * facts.length_fit), tuple(seen), _driven_phase(facts))
+
+
+def _driven_phase(facts: Facts) -> str | None:
+    """The phase of those that lengths drive which is named, else the one that will be the highest."""
+    if facts.told_phase in LENGTH_DRIVEN:
+        return facts.told_phase
+    driven = [one for one in facts.phases if one.phase in LENGTH_DRIVEN]
+    return max(driven, key=lambda one: one.peak_bytes + one.peak_rise_bytes).phase if driven else None
 
 
 def _peaks_grow(facts: Facts) -> Finding:
@@ -210,7 +218,7 @@ def imbalance(facts: Facts) -> Finding:
         return NONE
     seen = evidence("peers", peak_bytes=own, peers_peak_bytes=peers)
     alone = 1.0 - 0.7 * share(facts.floor_rise_bytes, facts.peak_rise_bytes)  # it may have gained it all before
-    return Finding(min(SURE, 0.5 + share(more, capacity)) * alone, (seen,))
+    return Finding(min(SURE, 0.5 + share(more, capacity)) * alone, (seen,), _driven_phase(facts))
 
 
 def other_process(facts: Facts) -> Finding:
