@@ -226,6 +226,11 @@ STORIES: dict[str, tuple[str, Facts]] = {
         "weight_sync",
         device(phases=(*STEADY, phase("update_weights", 66, 60, 8, 8))),
     ),
+    "the weights' transfer grows, and the phase before it has the same last reading": (
+        "weight_sync",
+        device(phases=(phase("rollout", 49), phase("old_log_prob", 34), phase("update_actor", 63, 33, 11),
+                       phase("update_weights", 63, 49, 11))),
+    ),
     "responses get longer and peaks with them": (
         "length_growth",
         device(phases=LONGER, length_before_tokens=2000, length_rise_tokens=2000, length_fit=0.9),

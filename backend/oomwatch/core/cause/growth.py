@@ -68,7 +68,8 @@ def _by_process(facts: Facts, grown: Mapping[str, float]) -> Split:
         kept, reserved = (0.0, 1.0) if flat else (1.0, 0.0)
     tensors = trainer * share(kept, kept + reserved)
     strangers = sum(size for kind, size in grown.items() if kind not in ("trainer", "engine")) / total
-    return Split(total, tensors, trainer - tensors, strangers, grown["engine"] / total)
+    longest = max(total, facts.floor_rise_bytes, facts.residue_rise_bytes)  # processes may be known for less long
+    return Split(longest, tensors, trainer - tensors, strangers, grown["engine"] / total)
 
 
 def _worth_a_name(facts: Facts) -> float:
@@ -227,7 +228,8 @@ def other_process(facts: Facts) -> Finding:
     if stranger is None or stranger.used_bytes < STRANGER_BYTES_MIN:
         return NONE
     seen = [evidence("stranger", process=stranger.largest or "?", used_bytes=stranger.used_bytes)]
-    part = share(stranger.rise_bytes, max(split(facts).total_bytes, facts.peak_rise_bytes, stranger.rise_bytes))
+    parts = split(facts)
+    part = parts.strangers * share(parts.total_bytes, facts.peak_rise_bytes or parts.total_bytes)
     if stranger.rise_bytes > _worth_a_name(facts):
         seen.append(_part_grows(stranger.largest, stranger.rise_bytes, stranger.used_bytes))
         return Finding(SURE * part, tuple(seen))

@@ -15,6 +15,7 @@ NEAR_RATIO = 0.1  # of the card: a phase that peaks so much lower is not the one
 STRONG = 0.85
 WHILE_GROWING = 0.1  # where memory grows, the phase is only where it will end
 OWN_RATIO = 0.5  # of a phase's rise: if other phases and longer responses explain less, it is the phase's own
+SAME_PEAK_RATIO = 0.001
 UNNAMED = 0.25  # of a phase that is near, while failure or rule name another
 KV_SHARE_USUAL = 0.5  # verl's default; it advises 0.5 to 0.7
 # Bytes a token. Logits of 151,936 words in 16 bit and their copies in 32 take 4 + 2 + 1 bytes a word and token, 1 MB;
@@ -55,11 +56,19 @@ def _is_its_own(facts: Facts, phase: PhaseFacts) -> bool:
 
     Where it is the only one known, there is nothing that it could be told from.
     """
-    others = max((one.peak_rise_bytes for one in facts.phases if one.phase != phase.phase), default=inf)
+    sharing = [one.phase for one in facts.phases if _shares_peak(one, phase)]
+    if "update_weights" in sharing and phase.phase != "update_weights":
+        return False  # a pass that works on the same lengths does not grow by itself; what the switch keeps does
+    others = max((one.peak_rise_bytes for one in facts.phases if one.phase not in sharing), default=inf)
     longer = facts.length_rise_tokens > 0 and phase.phase in LENGTH_DRIVEN
     common = max(others, split(facts).total_bytes)  # what stays in all phases may show in few of them
     enough = phase.peak_rise_bytes > 2 * RISE_RATIO_MIN * (facts.capacity_bytes or float("inf"))
     return enough and not longer and common < OWN_RATIO * phase.peak_rise_bytes
+
+
+def _shares_peak(one: PhaseFacts, other: PhaseFacts) -> bool:
+    """The same, or two that meet at a reading which counts for both."""
+    return abs(one.peak_bytes - other.peak_bytes) <= SAME_PEAK_RATIO * other.peak_bytes
 
 
 def _peak(facts: Facts, phase: str) -> tuple[wire.Evidence, ...]:
