@@ -231,6 +231,10 @@ STORIES: dict[str, tuple[str, Facts]] = {
         device(phases=(phase("rollout", 49), phase("old_log_prob", 34), phase("update_actor", 63, 33, 11),
                        phase("update_weights", 63, 49, 11))),
     ),
+    "what grows is higher than all phases that can be read": (
+        "weight_sync",
+        device(phases=STEADY, peak_bytes=66.0, peak_rise_bytes=11.0),
+    ),
     "responses get longer and peaks with them": (
         "length_growth",
         device(phases=LONGER, length_before_tokens=2000, length_rise_tokens=2000, length_fit=0.9),

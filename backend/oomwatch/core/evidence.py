@@ -13,6 +13,7 @@ from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.settings import settings_of
 from oomwatch.core.shortseries import TREND_MIN, known
+from oomwatch.core.stepseries import WHOLE_STEP
 from oomwatch.core.subject import Subject, Topic
 from oomwatch.core.verdict import Verdict
 
@@ -27,7 +28,7 @@ def gather(fleet: Fleet, subject: Subject, topic: Topic, watched: str, verdict: 
     node = node or (fleet.nodes.get(gpu.subject.name) if gpu else None)
     oom = _oom(verdict, run)
     phase = verdict.facts.get("phase")
-    found: dict[str, object] = {"phase": str(phase)} if phase else {}
+    found: dict[str, object] = {"phase": str(phase)} if phase and phase != WHOLE_STEP else {}
     if gpu is not None:
         found |= device_facts(fleet, gpu, run, verdict) | {"peers_peak_bytes": peers_peak(fleet, gpu, run)}
     if node is not None:

@@ -44,7 +44,9 @@ def _growth(facts: Facts, peak_bytes: float) -> tuple[float, float]:
     rising = max(facts.phases, key=lambda one: one.peak_rise_bytes, default=None)
     if common or rising is None or facts.length_rise_tokens > 0:
         return common, peak_bytes
-    return rising.peak_rise_bytes / max(1, facts.steps - 1), rising.peak_bytes
+    alone = rising.peak_rise_bytes >= facts.peak_rise_bytes / 2  # else it rises in a moment between them
+    risen, highest = (rising.peak_rise_bytes, rising.peak_bytes) if alone else (facts.peak_rise_bytes, peak_bytes)
+    return risen / max(1, facts.steps - 1), highest
 
 
 def work_of(phase: PhaseFacts, phases: Sequence[PhaseFacts]) -> float:

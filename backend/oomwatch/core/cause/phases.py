@@ -126,7 +126,21 @@ def reward_model(facts: Facts) -> Finding:
 
 def weight_sync(facts: Facts) -> Finding:
     """At the switch, residue, trainer, the rollout's weights and the buffers that carry them are there at once."""
+    if facts.told_phase in (None, "update_weights") and _peaks_between(facts):
+        highest = max(one.peak_bytes for one in facts.phases)
+        seen = evidence("peak_between", peak_bytes=facts.peak_bytes, highest_bytes=highest)
+        return Finding(STRONG, (seen,), "update_weights")
     return _scaled(demand(facts, "update_weights"), STRONG)
+
+
+def _peaks_between(facts: Facts) -> bool:
+    """Whether the step peaks higher than all its phases that are long enough to be read, and that peak alone grows."""
+    if not facts.phases or not facts.capacity_bytes or facts.peak_bytes is None:
+        return False
+    enough = RISE_RATIO_MIN * facts.capacity_bytes
+    above = facts.peak_bytes - max(one.peak_bytes for one in facts.phases)
+    shown = max(*(one.peak_rise_bytes for one in facts.phases), split(facts).total_bytes)
+    return above > enough and facts.peak_rise_bytes > 2 * enough and shown < OWN_RATIO * facts.peak_rise_bytes
 
 
 def checkpoint_spike(facts: Facts) -> Finding:
