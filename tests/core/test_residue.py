@@ -3,9 +3,10 @@
 import random
 
 import pytest
-from tests.core.step_story import STEP_SECONDS, Told, configure, tell_all
+from tests.core.step_story import PHASE_SECONDS, STEP_SECONDS, Told, configure, tell, tell_all
 from tests.core.story import GIB, Story, shipped
 
+from oomwatch import wire
 from oomwatch.core.conditions.residue import Residue
 
 RULE = Residue()
@@ -60,11 +61,11 @@ def test_noise_of_healthy_runs_raises_nothing() -> None:
         assert not any(holds(*series[max(0, end - 60) : end]) for end in range(1, len(series)))
 
 
-def test_it_fires_within_the_step_and_says_how_much() -> None:
+def test_it_fires_at_the_sleep_line_and_says_how_much() -> None:
     story = Story(shipped("sleep_residue_grows"), run="r")
     tell_all(story, 8, lambda number: Told(residue=4.1 if number < 8 else 11.6))
     (fired,) = story.heard
-    assert (fired.state, fired.at) == ("firing", 8 * STEP_SECONDS)
+    assert (fired.state, fired.at) == ("firing", 7 * STEP_SECONDS + PHASE_SECONDS["rollout"])
     assert fired.labels == {"node": "n", "gpu": "0", "run": "r"}
     assert round(float(fired.facts["grown_bytes"]) / GIB, 1) == 7.5
     assert fired.facts["source"] == "sleep"
@@ -73,11 +74,35 @@ def test_it_fires_within_the_step_and_says_how_much() -> None:
 def test_what_the_first_update_adds_is_no_growth() -> None:
     """The optimizer's states are made in it: after the first steps, and later where the critic is warmed up alone."""
     story = Story(shipped("sleep_residue_grows"), run="r")
-    tell_all(story, 12, lambda number: Told(residue=4.0 if number < 3 else 16.0))
+    tell_all(story, 12, lambda number: Told(residue=4.0 if number < 2 else 16.0))
     assert story.heard == []
     story = configure(Story(shipped("sleep_residue_grows"), run="r"), trainer__critic_warmup=6)
-    tell_all(story, 16, lambda number: Told(residue=4.0 if number < 8 else 16.0))
+    tell_all(story, 16, lambda number: Told(residue=4.0 if number < 7 else 16.0))
     assert story.heard == []
+
+
+def test_a_leap_in_the_second_and_third_step_is_one_too() -> None:
+    """The public case as it was: three sleeps, and then no memory."""
+    story = Story(shipped("sleep_residue_grows"), run="r")
+    tell_all(story, 3, lambda number: Told(residue=(4.1, 11.6, 25.0)[number - 1]))
+    assert story.said == [(2 * STEP_SECONDS + PHASE_SECONDS["rollout"], "sleep_residue_grows", "firing")]
+
+
+def test_two_equal_steps_up_are_enough_at_the_beginning() -> None:
+    assert not holds(45.0, 52.0)
+    assert holds(45.0, 52.0, 59.0)
+    assert not holds(45.0, 52.0, 54.0)
+    assert not holds(45.0, 51.0, 66.0)
+    assert not holds(45.0, 44.0, 45.0, 52.0, 45.0)
+
+
+def test_the_engine_of_another_start_is_not_held_against_the_one_before() -> None:
+    story = Story(shipped("sleep_residue_grows"), run="r")
+    tell_all(story, 8, lambda _: Told())
+    for number, (pid, gib) in enumerate([(7, 4.0), (7, 4.0), (8, 16.0)], start=9):
+        story.event(wire.EngineSleep(gpu="0", still_used_bytes=int(gib * GIB)), pid=pid)
+        assert story.heard == []
+        tell(story, number, Told())
 
 
 def test_without_sleep_lines_the_floors_of_the_phases_in_which_it_sleeps_tell() -> None:

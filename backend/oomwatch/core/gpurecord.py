@@ -62,6 +62,11 @@ class GpuRecord:
         """What the last steps of its run were on this GPU, oldest first."""
         return self._steps.kept
 
+    @property
+    def residue_now_bytes(self) -> float | None:
+        """What the engine left when it went to sleep in the step that runs."""
+        return self._steps.residue_now_bytes
+
     def is_probed(self, at: float) -> bool:
         """Whether a probe tells of this GPU: then log lines are not mixed in."""
         return at - self.probed_at < PROBE_FRESH_SECONDS
@@ -83,8 +88,8 @@ class GpuRecord:
             in_use = self.used_bytes if memory.device_used_bytes is None else memory.device_used_bytes
             self._steps.read_torch(Allocator(memory.reserved_bytes, memory.allocated_bytes), in_use)
 
-    def observe_sleep(self, still_used_bytes: int) -> None:
-        self._steps.read_residue(still_used_bytes)
+    def observe_sleep(self, still_used_bytes: int, pid: int | None) -> None:
+        self._steps.read_residue(still_used_bytes, pid)
 
     def finish_step(self, run: str, record: StepRecord, spans: Sequence[Span], lifetime_bytes: float | None) -> None:
         """A step of its run is over. Steps of another run say nothing of this one."""

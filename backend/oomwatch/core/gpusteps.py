@@ -23,6 +23,7 @@ class _Gathered:
         self.slack_bytes: float | None = None
         self.residue_bytes: float | None = None
         self.held: Mapping[str, float] | None = None
+        self.sleeper: int | None = None  # the process that told of the residue
         self.retries_before = retries_before
         self.retries_now = retries_before
 
@@ -41,6 +42,13 @@ class GpuSteps:
         self.kept: deque[GpuStep] = deque(maxlen=STEPS_KEPT)
         self._envelope = Envelope()
         self._gathered = _Gathered()
+        self._sleeper: int | None = None  # of the last steps
+
+    @property
+    def residue_now_bytes(self) -> float | None:
+        """The residue of the step that runs, if the same process told those of the steps before."""
+        now = self._gathered
+        return now.residue_bytes if now.sleeper == self._sleeper else None
 
     def read(self, at: float, used_bytes: float) -> None:
         """A reading of device memory."""
@@ -63,9 +71,10 @@ class GpuSteps:
         if reserved is not None and allocated is not None and (in_use_bytes is None or reserved <= in_use_bytes):
             now.slack_bytes = _lower(now.slack_bytes, float(max(0, reserved - allocated)))
 
-    def read_residue(self, still_used_bytes: float) -> None:
-        """What was still in use when the rollout engine had gone to sleep."""
+    def read_residue(self, still_used_bytes: float, pid: int | None = None) -> None:
+        """What was still in use when the rollout engine of that process had gone to sleep."""
         self._gathered.residue_bytes = _higher(self._gathered.residue_bytes, still_used_bytes)
+        self._gathered.sleeper = pid
 
     def read_parts(self, held_bytes: Mapping[str, float]) -> None:
         """What each kind of process holds. One that is not there holds nothing, at its least."""
@@ -104,6 +113,8 @@ class GpuSteps:
         )
         self.kept.append(finished)
         self._envelope.drop_before(end - KEEP_SECONDS)
+        if gathered.residue_bytes is not None:
+            self._sleeper = gathered.sleeper
         self._gathered = _Gathered(gathered.retries_now)
         return finished
 

@@ -148,7 +148,7 @@ class Intake:
         if isinstance(body, wire.TorchMemory):
             self._observe_torch(event.at, body, run, gpu)
         if isinstance(body, wire.EngineSleep) and gpu is not None and body.still_used_bytes is not None:
-            gpu.observe_sleep(body.still_used_bytes)
+            gpu.observe_sleep(body.still_used_bytes, pid)
         return []
 
     def _finish_step(self, record: StepRecord, run: RunRecord) -> list[Subject]:

@@ -5,6 +5,7 @@ then out of memory.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -23,11 +24,12 @@ from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 from oomwatch.units import Quantity
 
 GIB = 2**30
-SETTLED_STEP = 3  # the first update makes the optimizer's states: what was left before it is no measure
+WARM_UP_STEPS = 3  # of a run: not usual, but the engine sleeps in them as ever
 WINDOW_STEPS = 30
 RECENT_STEPS = 8  # held against the steps before them
-STEPS_MIN = 4  # fewer have no usual level
+STEPS_MIN = 4  # fewer have no usual level, and show no more than a leap
 GROWN_BYTES_MIN = GIB  # growth by less is no danger, however steady
+ALIKE_TIMES = 2.0  # two rises of one cause: by chance lengths swing by less, or less evenly
 ALLOWED_RATIO = 0.25  # of the rise that alarms: the CUSUM counts only what exceeds it
 ALLOWED_SCATTER = 3.0
 HORIZON_STEPS = 60  # a slow growth counts where the card will be full within so many
@@ -51,7 +53,9 @@ class Residue(
 
     Up by both at once, by either for two steps (one-sided CUSUM: several lesser steps count together), or growing
     steadily (Mann-Kendall) and the card full within sixty steps. Read from the engine's sleep lines, else from the
-    lowest device memory of the phases in which it sleeps.
+    lowest device memory of the phases in which it sleeps. What is up at once is told by the sleep line itself: the
+    next wake-up may be the last. The first update of the actor makes the optimizer's states, so that only what is left
+    after it can be compared.
     """
 
     increase: Quantity = Quantity(0.5)
@@ -85,20 +89,29 @@ class Residue(
 
     @property
     def hears(self) -> tuple[News, ...]:
-        return ("steps",)
+        return ("steps", "events")
 
     def holds_for(self, residues: Sequence[float], room_bytes: float) -> Growth | None:
         """How these residues, oldest first, have grown; `room_bytes` is free at the peaks. None: they have not."""
         window = residues[-WINDOW_STEPS:]
         if len(window) < STEPS_MIN:
-            return None
+            return self._leap(window) or self._staircase(window)
         return self._leap(window) or self._shift(window) or self._trend(residues, room_bytes)
 
     def _leap(self, window: Sequence[float]) -> Growth | None:
         """Up by both bounds at once."""
+        if len(window) < 2:  # noqa: PLR2004 - one has nothing to be held against
+            return None
         usual, last = median(window[:-1][-RECENT_STEPS:]), window[-1]
         limit = usual + max(self.by, self.increase * usual)
         return Growth(usual, last, limit) if last > limit else None
+
+    def _staircase(self, window: Sequence[float]) -> Growth | None:
+        """Up by the absolute bound twice in a row, and by about as much: where the first steps are all there is."""
+        rises = [later - earlier for earlier, later in pairwise(window[-3:])]
+        if len(rises) < 2 or min(rises) < self.by or max(rises) > ALIKE_TIMES * min(rises):  # noqa: PLR2004 - twice
+            return None
+        return Growth(window[-3], window[-1], window[-3] + self.by, min(rises))
 
     def _shift(self, window: Sequence[float]) -> Growth | None:
         """Up by either bound for two steps, or by half of it for longer."""
@@ -136,13 +149,29 @@ class Residue(
             return UNKNOWN
         run = fleet.runs.get(fleet.run_of(subject) or "")
         config = run.config if run else {}
-        return held_on(gpu, self, now, lambda: self._judged(gpu, config))
+        asleep = self._at_sleep(gpu, config)
+        known = held_on(gpu, self, now, lambda: self._judged(gpu, config))
+        return known if asleep is None or known.state == "active" else asleep
+
+    def _at_sleep(self, gpu: GpuRecord, config: Mapping[str, wire.ConfigValue]) -> Verdict | None:
+        """What the last sleep line says, before the line of its step comes. None: nothing."""
+        now_bytes = gpu.residue_now_bytes
+        if now_bytes is None or not gpu.steps:
+            return None
+        return gpu.memo.once(
+            (self, "asleep"), (gpu.steps[-1].at, now_bytes), lambda: self._leapt(gpu, config, now_bytes)
+        )
+
+    def _leapt(self, gpu: GpuRecord, config: Mapping[str, wire.ConfigValue], now_bytes: float) -> Verdict | None:
+        told = [step.residue_bytes for step in _settled(gpu.steps, config) if step.residue_bytes is not None]
+        growth = self._leap([*told[-WINDOW_STEPS:], now_bytes])
+        return self._active(growth, gpu, gpu.steps[-1].step + 1, "sleep") if growth else None
 
     def _judged(self, gpu: GpuRecord, config: Mapping[str, wire.ConfigValue]) -> Verdict:
         steps = _settled(gpu.steps, config)
         residues, source = _residues(steps, config)
         peaks = [step.peak_bytes for step in steps[-PEAK_STEPS:] if step.peak_bytes is not None]
-        if len(residues) < STEPS_MIN or not peaks:
+        if not residues or not peaks:
             return UNKNOWN
         room = max(0.0, gpu.usable_bytes - max(peaks))
         growth = self.holds_for(residues, room)
@@ -151,28 +180,32 @@ class Residue(
             before = Growth(float(usual), residues[-1], known.limit, growth.slope_bytes if growth else None)
             growth = self.goes_on(residues, before) or growth
         if growth is None:
-            return INACTIVE
+            return INACTIVE if len(residues) >= STEPS_MIN else UNKNOWN
+        return self._active(growth, gpu, steps[-1].step, source, room)
+
+    @staticmethod
+    def _active(growth: Growth, gpu: GpuRecord, step: int, source: str, room_bytes: float = 0.0) -> Verdict:
         facts: dict[str, wire.Fact] = {
             "residue_bytes": growth.last_bytes,
             "usual_bytes": growth.usual_bytes,
             "grown_bytes": growth.last_bytes - growth.usual_bytes,
-            "step": steps[-1].step,
+            "step": step,
             "source": source,
             "capacity_bytes": gpu.usable_bytes,
         }
         if growth.slope_bytes is not None:
-            facts |= {"slope_bytes": growth.slope_bytes, "eta_steps": round(room / growth.slope_bytes)}
+            facts |= {"slope_bytes": growth.slope_bytes, "eta_steps": round(room_bytes / growth.slope_bytes)}
         return Verdict("active", growth.last_bytes, growth.limit_bytes, "bytes", facts)
 
 
 def _settled(steps: Sequence[GpuStep], config: Mapping[str, wire.ConfigValue]) -> list[GpuStep]:
     """The steps since the last restart that come after the first update."""
-    warmup = config.get("trainer.critic_warmup")  # the actor is first updated after so many steps
-    first = SETTLED_STEP + (int(warmup) if isinstance(warmup, int | float) else 0)
+    warmup = config.get("trainer.critic_warmup")  # the step in which the actor is first updated, as verl counts
+    first = 1 + max(1, int(warmup) if isinstance(warmup, int | float) else 1)
     return [
         step
         for step in steps
-        if step.segment == steps[-1].segment and step.step >= first and (step.usual or step.step <= SETTLED_STEP)
+        if step.segment == steps[-1].segment and step.step >= first and (step.usual or step.step <= WARM_UP_STEPS)
     ]
 
 
