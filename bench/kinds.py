@@ -17,8 +17,9 @@ from oomwatch.core.conditions.imbalance import Imbalance
 from oomwatch.core.conditions.lengths import Lengths
 from oomwatch.core.conditions.residue import Residue
 from oomwatch.core.conditions.retries import Retries
-from oomwatch.core.conditions.worst_case import WorstCase
+from oomwatch.core.conditions.worst_case import FURTHEST, WINDOW_STEPS, WorstCase
 from oomwatch.core.held import QUIET_STEPS
+from oomwatch.core.relation import Point, slope_through
 
 GIB = 2**30
 CARD = 80 * GIB
@@ -147,8 +148,15 @@ def growing(tokens_per_step: float, seed: int) -> Series:
     return [one + tokens_per_step * max(0, step - 60) for step, one in enumerate(flat(seed, 1000, 50, 0.5))]
 
 
+def is_too_long(points: list[Point], *, is_held: bool = False) -> bool:
+    slope = slope_through(points)
+    if slope is None:
+        return False
+    furthest = min(CAP_TOKENS, FURTHEST * max(tokens for tokens, _ in points))
+    return WorstCase().holds_for(points, slope, furthest, CARD, is_held=is_held) is not None
+
+
 def worst_case() -> None:
-    rule = WorstCase()
     print("worst_case")
     for at_cap, spread, mean, growth in (
         (0.985, 0.003, 3000, 0), (0.985, 0.01, 3000, 0), (0.985, 0.01, 1000, 10), (0.93, 0.02, 2000, 0),
@@ -162,10 +170,7 @@ def worst_case() -> None:
             points = [(one, 0.4 * CARD + slope * one + dice.gauss(0, spread) * CARD) for one in tokens]
             quiet, seen = QUIET_STEPS, False
             for end in range(1, len(points) + 1):
-                held = (
-                    rule.holds_for(points[max(0, end - 60) : end], CAP_TOKENS, CARD, is_held=quiet < QUIET_STEPS)
-                    is not None
-                )
+                held = is_too_long(points[max(0, end - WINDOW_STEPS) : end], is_held=quiet < QUIET_STEPS)
                 false += held and quiet >= QUIET_STEPS
                 quiet = 0 if held else quiet + 1
                 if held and not seen:
@@ -223,8 +228,8 @@ def cost() -> None:
         ("residue, rising", lambda: Residue().holds_for(rising, 10 * GIB)),
         ("fragmentation, level", lambda: Fragmentation().holds_for([20 * one for one in level], [CARD], 8 * CARD)),
         ("lengths, level", lambda: Lengths().holds_for(level, level)),
-        ("worst_case, fits", lambda: WorstCase().holds_for(points, CAP_TOKENS, CARD)),
-        ("worst_case, does not", lambda: WorstCase().holds_for(over, CAP_TOKENS, CARD)),
+        ("worst_case, fits", lambda: is_too_long(points)),
+        ("worst_case, does not", lambda: is_too_long(over)),
     ]
     for name, work in cases:
         seconds = min(timeit.repeat(work, number=50, repeat=5)) / 50

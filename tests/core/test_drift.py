@@ -3,7 +3,7 @@
 import random
 
 from oomwatch.core.drift import drift
-from oomwatch.core.relation import line_through
+from oomwatch.core.relation import line_with, slope_through, together
 
 
 def test_a_straight_rise_is_drift_at_its_own_pace() -> None:
@@ -36,15 +36,22 @@ def test_noise_with_a_memory_is_seldom_taken_for_drift() -> None:
 def test_a_line_has_its_slope_and_the_flattest_that_the_points_allow() -> None:
     dice = random.Random(1)
     xs = [dice.uniform(0, 100) for _ in range(30)]
-    line = line_through([(x, 5 + 3 * x + dice.gauss(0, 5)) for x in xs])
-    assert line is not None
-    assert 2.8 < line.slope < 3.2
-    assert 2.5 < line.flattest < line.slope
+    points = [(x, 5 + 3 * x + dice.gauss(0, 5)) for x in xs]
+    slope = slope_through(points)
+    assert slope is not None
+    assert 2.8 < slope.likeliest < 3.2
+    assert 2.5 < slope.flattest < slope.likeliest
+    assert slope.p < 1e-6
+    line = line_with(slope, points)
     assert 2 < line.spread < 8
-    assert line.p < 1e-6
     assert line.at_least(200) < line.at(200)
     assert abs(line.at(0) - 5) < 10
 
 
+def test_series_have_in_common_what_is_not_their_level() -> None:
+    assert together([{1.0: 10.0, 2.0: 12.0, 3.0: 14.0}, {1.0: 50.0, 2.0: 54.0}]) == {1.0: -2.0, 2.0: 1.0, 3.0: 2.0}
+    assert together([{}]) == {}
+
+
 def test_no_line_goes_through_points_above_one_another() -> None:
-    assert line_through([(1.0, 2.0), (1.0, 3.0)]) is None
+    assert slope_through([(1.0, 2.0), (1.0, 3.0)]) is None

@@ -5,50 +5,73 @@ much, and Sen's interval for how sure (P. K. Sen, J. Am. Stat. Assoc. 63, 1968).
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from math import ceil
-from statistics import median
+from statistics import fmean, median
 from typing import NamedTuple
 
 from oomwatch.core import trend
 
-SURE_DEVIATIONS = 3.3  # one-sided 99.95 %: it is asked anew at every step
+SURE_DEVIATIONS = 2.0  # one-sided 97.7 %
+
+Point = tuple[float, float]
+
+
+class Slope(NamedTuple):
+    """`flattest` is its lower limit."""
+
+    likeliest: float
+    flattest: float
+    p: float  # how probable so much agreement is by chance
 
 
 class Line(NamedTuple):
-    """y ~ middle_y + slope * (x - middle_x). `flattest` is the lower limit of the slope, `spread` that of the noise."""
+    """y ~ middle_y + slope * (x - middle_x). `spread` is the deviation of the points from it."""
 
     middle_x: float
     middle_y: float
-    slope: float
-    flattest: float
+    slope: Slope
     spread: float
-    p: float  # how probable so much agreement is by chance
 
     def at(self, x: float) -> float:
-        return self.middle_y + self.slope * (x - self.middle_x)
+        return self.middle_y + self.slope.likeliest * (x - self.middle_x)
 
     def at_least(self, x: float) -> float:
         """What y is at an x beyond the middle, if the slope is as flat as it can be."""
-        return self.middle_y + self.flattest * (x - self.middle_x)
+        return self.middle_y + self.slope.flattest * (x - self.middle_x)
 
 
-def line_through(points: Sequence[tuple[float, float]]) -> Line | None:
-    """The line through (x, y) points, or None where all have the same x."""
+def slope_through(points: Sequence[Point]) -> Slope | None:
+    """The slope of (x, y) points, or None where all have the same x."""
     slopes = sorted((y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2) if x1 != x2)
     if not slopes:
         return None
     score = len(slopes) - bisect_right(slopes, 0.0) - bisect_left(slopes, 0.0)
-    slope, middle_x = median(slopes), median(x for x, _ in points)
-    middle_y = median(y - slope * (x - middle_x) for x, y in points)
-    offs = [abs(y - middle_y - slope * (x - middle_x)) for x, y in points]
     below = (len(slopes) - ceil(SURE_DEVIATIONS * trend.score_deviation(len(points)))) // 2
-    return Line(
-        middle_x=middle_x,
-        middle_y=middle_y,
-        slope=slope,
+    return Slope(
+        likeliest=median(slopes),
         flattest=slopes[below] if below >= 0 else float("-inf"),
-        spread=trend.NORMAL_PER_MAD * median(offs),
         p=trend.score_p(len(points), score),
     )
+
+
+def line_with(slope: Slope, points: Sequence[Point]) -> Line:
+    """The line of that slope through the middle of the points."""
+    middle_x = median(x for x, _ in points)
+    middle_y = median(y - slope.likeliest * (x - middle_x) for x, y in points)
+    offs = [abs(y - middle_y - slope.likeliest * (x - middle_x)) for x, y in points]
+    return Line(middle_x, middle_y, slope, spread=trend.NORMAL_PER_MAD * median(offs))
+
+
+def together(series: Iterable[Mapping[float, float]]) -> dict[float, float]:
+    """What several series have in common: at each place the mean of what those that are there are above their medians.
+
+    What is one's own, its level and most of its noise, falls out.
+    """
+    off: dict[float, list[float]] = {}
+    for one in series:
+        middle = median(one.values()) if one else 0.0
+        for place, value in one.items():
+            off.setdefault(place, []).append(value - middle)
+    return {place: fmean(values) for place, values in off.items()}

@@ -10,6 +10,7 @@ from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on
+from oomwatch.core.peers import role_of
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.trend import scatter
@@ -91,7 +92,7 @@ class Imbalance(
         by_role = run.memo.once(
             ("peaks by role", self.steps), gpu.steps[-1].at, lambda: _peaks_by_role(fleet, run, moments)
         )
-        others = [_without(group, peak) for group, peak in zip(by_role.get(_role(gpu), []), peaks, strict=False)]
+        others = [_without(group, peak) for group, peak in zip(by_role.get(role_of(gpu), []), peaks, strict=False)]
         if not self.holds_for(peaks, others, gpu.usable_bytes):
             return INACTIVE
         usual = median(others[-1])
@@ -103,7 +104,7 @@ class Imbalance(
             "capacity_bytes": gpu.usable_bytes,
             "step": gpu.steps[-1].step,
         }
-        if role := _role(gpu):
+        if role := role_of(gpu):
             facts["role"] = role
         if (rank := next((one.rank for one in gpu.processes or () if one.rank is not None), None)) is not None:
             facts["rank"] = rank
@@ -115,17 +116,11 @@ def _is_pipeline(run: RunRecord) -> bool:
     return any(isinstance(size, int) and size > 1 for size in sizes)
 
 
-def _role(gpu: GpuRecord) -> str:
-    """What its processes do, in one word a role; "" where nobody knows."""
-    roles = dict.fromkeys(one.role for one in gpu.processes or () if one.role)
-    return " ".join(sorted(role for role in roles if role != "driver"))
-
-
 def _peaks_by_role(fleet: Fleet, run: RunRecord, moments: Sequence[float]) -> dict[str, list[list[float]]]:
     """By role, for each of the moments, the peaks of all the run's GPUs of that role."""
     found: dict[str, list[list[float]]] = {}
     for gpu in fleet.gpus_of_run(run):
-        groups = found.setdefault(_role(gpu), [[] for _ in moments])
+        groups = found.setdefault(role_of(gpu), [[] for _ in moments])
         peaks = _own_peaks(gpu, run, len(moments))
         for group, at in zip(groups, moments, strict=True):
             if at in peaks:

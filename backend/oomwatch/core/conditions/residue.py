@@ -93,10 +93,12 @@ class Residue(
 
     def holds_for(self, residues: Sequence[float], room_bytes: float) -> Growth | None:
         """How these residues, oldest first, have grown; `room_bytes` is free at the peaks. None: they have not."""
-        window = residues[-WINDOW_STEPS:]
-        if len(window) < STEPS_MIN:
-            return self._leap(window) or self._staircase(window)
-        return self._leap(window) or self._shift(window) or self._trend(residues, room_bytes)
+        return self._risen(residues[-WINDOW_STEPS:]) or self._trend(residues, room_bytes)
+
+    def _risen(self, window: Sequence[float]) -> Growth | None:
+        """Up at once, or in few steps."""
+        beginning = len(window) < STEPS_MIN
+        return self._leap(window) or (self._staircase(window) if beginning else self._shift(window))
 
     def _leap(self, window: Sequence[float]) -> Growth | None:
         """Up by both bounds at once."""
@@ -159,12 +161,12 @@ class Residue(
         if now_bytes is None or not gpu.steps:
             return None
         return gpu.memo.once(
-            (self, "asleep"), (gpu.steps[-1].at, now_bytes), lambda: self._leapt(gpu, config, now_bytes)
+            (self, "asleep"), (gpu.steps[-1].at, now_bytes), lambda: self._of_sleep(gpu, config, now_bytes)
         )
 
-    def _leapt(self, gpu: GpuRecord, config: Mapping[str, wire.ConfigValue], now_bytes: float) -> Verdict | None:
+    def _of_sleep(self, gpu: GpuRecord, config: Mapping[str, wire.ConfigValue], now_bytes: float) -> Verdict | None:
         told = [step.residue_bytes for step in _settled(gpu.steps, config) if step.residue_bytes is not None]
-        growth = self._leap([*told[-WINDOW_STEPS:], now_bytes])
+        growth = self._risen([*told, now_bytes][-WINDOW_STEPS:])
         return self._active(growth, gpu, gpu.steps[-1].step + 1, "sleep") if growth else None
 
     def _judged(self, gpu: GpuRecord, config: Mapping[str, wire.ConfigValue]) -> Verdict:
