@@ -16,6 +16,7 @@ from tests.backtest.inputs import (
     with_capacity,
     write,
 )
+from tests.core.story import shipped
 
 from oomwatch import wire
 from oomwatch.backtest.recording import BEGINNING
@@ -257,6 +258,13 @@ def test_a_finished_log_alone_tells_what_happened_and_its_folder_the_same(
     if oom:
         assert one.lead_steps is not None
         assert one.lead_steps >= 2
+
+
+def test_the_public_case_of_residue_is_told_two_steps_before_its_end() -> None:
+    """It has five steps in all: what grows in each of them needs no usual level first."""
+    log = FIXTURES / "verl-0.9.1-sleep-residue" / "driver.log"
+    one = only(judged(log, rules=shipped("sleep_residue_grows")))
+    assert (one.steps, one.warned, one.lead_steps) == (5, True, 2)
 
 
 def test_the_folder_of_a_run_says_exactly_what_its_driver_log_says() -> None:
