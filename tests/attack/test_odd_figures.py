@@ -36,7 +36,7 @@ def test_responses_of_no_tokens_at_all_are_no_reason_for_a_long_rollout() -> Non
 
 
 @pytest.mark.parametrize("key", [f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu", f"{ROLLOUT}.gpu_memory_utilization"])
-@pytest.mark.parametrize("value", [1e308, -1e308, -8, 0, 2**60, "", "${oc.env:X}", True, None])
+@pytest.mark.parametrize("value", [1e308, -1e308, -8, 0, 2**53, 2**60, "", "${oc.env:X}", True, None])
 def test_a_setting_without_sense_gives_no_advice_and_no_failure(key: str, value: wire.ConfigValue) -> None:
     causes = [
         wire.Cause(cause="log_prob_micro_batch", score=0.5, phase="old_log_prob"),

@@ -19,6 +19,7 @@ SHARE_MIN, SHARE_MAX = 0.2, 0.9
 SHARE_DOWN = 0.1  # where it is not known how much is needed
 TOKENS_STEP = 512
 BUCKET_MIN_MB = 256
+BATCH_MAX = 100_000  # sequences: more is a slip of the keyboard, and its divisors are not counted out
 BUCKETS_HELD = 2.5  # a bucket, the one before, and the gathered tensor
 CAPTURE_SIZES = "1,2,4,8,16,32"
 RAY_KILLS_RATIO = 0.95  # of the node or container
@@ -124,7 +125,7 @@ def bucket(it: Setting) -> Change | None:
 def smaller_batch(it: Setting) -> Change | None:
     """The largest allowed batch, of at most half of the present one, with which what is needed is free; else 1."""
     now = int(_number(it.value) or 0)
-    if now <= 1:
+    if not 1 < now <= BATCH_MAX:
         return None
     whole = _mini_batch(it.here, it.key) if it.args.get("divides") == "mini_batch" else None
     allowed = [size for size in range(now // 2, 0, -1) if whole is None or whole % size == 0]
