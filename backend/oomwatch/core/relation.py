@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from oomwatch.core import trend
 
-SURE_DEVIATIONS = 2.0  # one-sided 97.7 %
+SURE_DEVIATIONS = 2.2  # one-sided 98.6 %: it is asked anew at every step
 
 Point = tuple[float, float]
 

@@ -24,6 +24,7 @@ MARGIN_RATIO = 1.01  # of the card: it is asked anew at every step, and packed c
 NEAR_RATIO = 0.9  # of the cap: where a response has been that long, batches of the longest will come
 # Times the longest mean so far: no mean of a micro batch is foretold beyond, and of less where only means are told.
 FURTHEST, FURTHEST_OF_MEANS = 3.0, 2.0
+KNOWN_RATIO = 0.9  # of the steps: a phase that is long enough to be read in long steps alone shows too steep a slope
 WHOLE_STEP = ""  # stands for the phase where none is known
 
 
@@ -124,7 +125,7 @@ class WorstCase(
             full = means[steps[-1].at] * microbatch.full_ratio(phase, steps[-1], run.config)
             mean_tokens = min((longest_tokens + prompt_tokens) / ratio, furthest, full)
             points = [(means[at], peak) for at, peak in _peaks(steps, phase).items()]
-            if not _may_be_over(points, steps, mean_tokens, gpu.usable_bytes):
+            if len(points) < KNOWN_RATIO * len(steps) or not _may_be_over(points, steps, mean_tokens, gpu.usable_bytes):
                 continue
             slope = _slope(fleet, gpu, run, phase, means)
             line = slope and self.holds_for(points, slope, mean_tokens, gpu.usable_bytes, is_held=is_held)
