@@ -33,8 +33,10 @@ from oomwatch.core.trend import rising_p, slope_interval, slopes
 LENGTH_P = 0.01
 RISE_RATIO_MIN = 0.01  # of the card, over the window: less is nothing to speak of
 FULL_RATIO = 1.02  # what is said of the longest responses is that far beyond what was seen; nearer it is no danger
+# So many steps that rise one after the other, each by so much of the card: the fewer, the steeper.
+STEEP = ((4, 0.015), (8, 0.005))
 STEEP_STEPS = 4
-STEEP_RISE_RATIO = 0.015  # of the card, each step
+UNSLOWED_RATIO = 0.6  # of the first half of such a rise, that the second half is at least
 STEEP_ETA_STEPS = 12.0
 STEEP_NOISE_MIN = 8.0  # times what peaks usually change by from step to step
 INTERVAL_Z = 1.64  # of the slope, an interval of nine in ten
@@ -144,15 +146,26 @@ def _growth(peaks: Sequence[float], driver: _Driver, capacity: float) -> Forecas
 
 def _steep(peaks: Sequence[float], rest: Sequence[float], capacity: float) -> Forecast | None:
     """A rise so steep that there is no time for statistics: every one of the last steps, by much, to a record."""
-    last = rest[-STEEP_STEPS:]
-    rises = [after - before for before, after in pairwise(last)]
-    if len(last) < STEEP_STEPS or min(rises) < STEEP_RISE_RATIO * capacity or last[-1] < max(rest):
+    last = next((rest[-count:] for count, ratio in STEEP if _is_steep(rest[-count:], count, ratio * capacity)), None)
+    if last is None or last[-1] < max(rest):
         return None
-    earlier = [abs(after - before) for before, after in pairwise(rest[: 1 - STEEP_STEPS])]
+    rises = [after - before for before, after in pairwise(last)]
+    earlier = [abs(after - before) for before, after in pairwise(rest[: 1 - len(last)])]
     if earlier and sum(rises) < STEEP_NOISE_MIN * median(earlier):
         return None
-    found = _reaching("drift", Climb(last, median(rises), 0.0, len(last)), max(peaks[-STEEP_STEPS:]), capacity)
+    found = _reaching("drift", Climb(last, median(rises), 0.0, len(last)), max(peaks[-len(last) :]), capacity)
     return found if found and found.eta_steps <= STEEP_ETA_STEPS else None
+
+
+def _is_steep(last: Sequence[float], count: int, at_least: float) -> bool:
+    """Whether each of so many values is so much above the one before, and the later ones no less than the earlier."""
+    rises = [after - before for before, after in pairwise(last)]
+    half = len(rises) // 2
+    return (
+        len(last) == count
+        and min(rises) >= at_least
+        and (count == STEEP_STEPS or sum(rises[-half:]) >= UNSLOWED_RATIO * sum(rises[:half]))
+    )
 
 
 def _reaching(reason: Reason, found: Climb, level: float, capacity: float) -> Forecast | None:
