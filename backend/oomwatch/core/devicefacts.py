@@ -31,7 +31,7 @@ def device_facts(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None, verdict: V
         told = gpu.memo.once(device_facts, gpu.steps[-1].at, lambda: _of_steps(fleet, gpu, run))
     else:
         told = _of_steps(fleet, gpu, run)
-    residues = _residues(_segment(gpu))
+    residues = _residues(_segment(gpu), verdict)
     above = _above(residues, verdict)
     parts = _parts(gpu, usual_of(gpu.steps)[-STEPS:], above.steps if above else 0)
     return told | _residue(residues, above) | {"parts": parts, "capacity_bytes": float(gpu.usable_bytes)}
@@ -190,9 +190,14 @@ def _is_rank_0(gpu: GpuRecord, run: RunRecord) -> bool:
     return any(process.rank == 0 and process.run == run.name for process in gpu.processes or ())
 
 
-def _residues(steps: Sequence[GpuStep]) -> list[float]:
-    """Of all steps since the first update: what a sleeping engine keeps can kill within the first ones."""
+def _residues(steps: Sequence[GpuStep], verdict: Verdict) -> list[float]:
+    """Of all steps since the first update: what a sleeping engine keeps can kill within the first ones.
+
+    The trainer's memory lines tell of it too, but a leak would raise them no less: they count where a rule did so.
+    """
     settled = [one for one in steps if one.step >= SETTLED_STEP] or steps
+    if verdict.facts.get("source") == "asleep":
+        return known(one.asleep_bytes for one in settled)[-STEPS:]
     return known(one.residue_bytes for one in settled)[-STEPS:]
 
 

@@ -27,6 +27,17 @@ TORCH_SLICE_SECONDS = 60.0  # the probe reads at 1-2 Hz; a trend needs no more t
 PROBE_FRESH_SECONDS = 60.0  # while a probe tells, log lines of the same GPU are not mixed in
 
 
+# verl's memory lines at moments when a colocated engine sleeps: what the device holds then, sleep has left.
+ASLEEP_AT = (
+    "Before resume weights",
+    "Before load_fsdp_model_to_gpu",
+    "Before load_megatron_model_to_gpu",
+    "After vllm offload in sharding manager",
+    "After SGLang offload in sharding manager",
+    "After switch to trainer mode",
+)
+
+
 class GpuRecord:
     """One GPU. `sample` is the last reading that came with an answer, `at` its time; `status` is the last one told."""
 
@@ -67,6 +78,11 @@ class GpuRecord:
         """What the engine left when it went to sleep in the step that runs."""
         return self._steps.residue_now_bytes
 
+    @property
+    def asleep_now_bytes(self) -> float | None:
+        """What memory lines of the step that runs tell of a moment when the engine sleeps."""
+        return self._steps.asleep_now_bytes
+
     def is_probed(self, at: float) -> bool:
         """Whether a probe tells of this GPU: then log lines are not mixed in."""
         return at - self.probed_at < PROBE_FRESH_SECONDS
@@ -84,6 +100,8 @@ class GpuRecord:
         """A line of a process on this GPU told its memory: as good a reading as the driver's own."""
         if memory.device_used_bytes is not None:
             self._steps.read(at, memory.device_used_bytes)
+            if memory.at_point in ASLEEP_AT:
+                self._steps.read_asleep(memory.device_used_bytes)
         if not self.is_probed(at):
             in_use = self.used_bytes if memory.device_used_bytes is None else memory.device_used_bytes
             self._steps.read_torch(Allocator(memory.reserved_bytes, memory.allocated_bytes), in_use)

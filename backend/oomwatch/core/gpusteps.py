@@ -22,6 +22,7 @@ class _Gathered:
         self.allocated_floor_bytes: float | None = None
         self.slack_bytes: float | None = None
         self.residue_bytes: float | None = None
+        self.asleep_bytes: float | None = None
         self.held: Mapping[str, float] | None = None
         self.sleeper: int | None = None  # the process that told of the residue
         self.retries_before = retries_before
@@ -43,6 +44,11 @@ class GpuSteps:
         self._envelope = Envelope()
         self._gathered = _Gathered()
         self._sleeper: int | None = None  # of the last steps
+
+    @property
+    def asleep_now_bytes(self) -> float | None:
+        """The same of the trainer's memory lines."""
+        return self._gathered.asleep_bytes
 
     @property
     def residue_now_bytes(self) -> float | None:
@@ -70,6 +76,10 @@ class GpuSteps:
                 now.retries_before = sums.alloc_retries_total
         if reserved is not None and allocated is not None and (in_use_bytes is None or reserved <= in_use_bytes):
             now.slack_bytes = _lower(now.slack_bytes, float(max(0, reserved - allocated)))
+
+    def read_asleep(self, used_bytes: float) -> None:
+        """Device memory in use at a point of the program at which its engine sleeps."""
+        self._gathered.asleep_bytes = _higher(self._gathered.asleep_bytes, used_bytes)
 
     def read_residue(self, still_used_bytes: float, pid: int | None = None) -> None:
         """What was still in use when the rollout engine of that process had gone to sleep."""
@@ -108,6 +118,7 @@ class GpuSteps:
             slack_bytes=gathered.slack_bytes,
             lifetime_peak_bytes=lifetime_peak_bytes,
             residue_bytes=gathered.residue_bytes,
+            asleep_bytes=gathered.asleep_bytes,
             retries=gathered.retries(),
             held=gathered.held,
         )

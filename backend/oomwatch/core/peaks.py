@@ -39,7 +39,8 @@ class GpuStep(NamedTuple):
     allocated_floor_bytes: float | None = None  # what stays between the phases
     slack_bytes: float | None = None  # smallest reserved minus allocated while torch's figures could be believed
     lifetime_peak_bytes: float | None = None  # the step line's own maximum: it can only rise
-    residue_bytes: float | None = None  # in use after the engine slept
+    residue_bytes: float | None = None  # in use after the engine slept, as its sleep line says
+    asleep_bytes: float | None = None  # in use at the trainer's memory lines of moments when the engine sleeps
     retries: int | None = None  # of the allocator, in this step
     held: Mapping[str, float] | None = None  # the least that each kind of process (core/parts.py) held, in bytes
 

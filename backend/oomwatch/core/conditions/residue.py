@@ -156,18 +156,17 @@ class Residue(
         return known if asleep is None or known.state == "active" else asleep
 
     def _at_sleep(self, gpu: GpuRecord, config: Mapping[str, wire.ConfigValue]) -> Verdict | None:
-        """What the last sleep line says, before the line of its step comes. None: nothing."""
-        now_bytes = gpu.residue_now_bytes
-        if now_bytes is None or not gpu.steps:
+        """What the last line of a moment when the engine sleeps says, before that of its step comes. None: nothing."""
+        now = (gpu.residue_now_bytes, gpu.asleep_now_bytes)
+        if now == (None, None) or not gpu.steps:
             return None
-        return gpu.memo.once(
-            (self, "asleep"), (gpu.steps[-1].at, now_bytes), lambda: self._of_sleep(gpu, config, now_bytes)
-        )
+        return gpu.memo.once((self, "asleep"), (gpu.steps[-1].at, now), lambda: self._of_sleep(gpu, config))
 
-    def _of_sleep(self, gpu: GpuRecord, config: Mapping[str, wire.ConfigValue], now_bytes: float) -> Verdict | None:
-        told = [step.residue_bytes for step in _settled(gpu.steps, config) if step.residue_bytes is not None]
-        growth = self._risen([*told, now_bytes][-WINDOW_STEPS:])
-        return self._active(growth, gpu, gpu.steps[-1].step + 1, "sleep") if growth else None
+    def _of_sleep(self, gpu: GpuRecord, config: Mapping[str, wire.ConfigValue]) -> Verdict | None:
+        told, source = _residues(_settled(gpu.steps, config), config)
+        now_bytes = {"sleep": gpu.residue_now_bytes, "asleep": gpu.asleep_now_bytes}.get(source)
+        growth = self._risen([*told, now_bytes][-WINDOW_STEPS:]) if now_bytes is not None else None
+        return self._active(growth, gpu, gpu.steps[-1].step + 1, source) if growth else None
 
     def _judged(self, gpu: GpuRecord, config: Mapping[str, wire.ConfigValue]) -> Verdict:
         steps = _settled(gpu.steps, config)
@@ -212,11 +211,17 @@ def _settled(steps: Sequence[GpuStep], config: Mapping[str, wire.ConfigValue]) -
 
 
 def _residues(steps: Sequence[GpuStep], config: Mapping[str, wire.ConfigValue]) -> tuple[list[float], str]:
-    """The residue of each step that tells one, and where it is told: "sleep" lines, or the "floor" of phases."""
+    """The residue of each step that tells one, and where it is told: "sleep" lines, memory lines of moments when the
+    engine is "asleep", or the "floor" of phases."""
+    if not steps:
+        return [], "floor"
     told = [step.residue_bytes for step in steps if step.residue_bytes is not None]
     if told and steps[-1].residue_bytes is not None:
         return told, "sleep"
     if config.get("actor_rollout_ref.rollout.free_cache_engine") is False:
         return [], "floor"  # it never sleeps
+    asleep = [step.asleep_bytes for step in steps if step.asleep_bytes is not None]
+    if asleep and steps[-1].asleep_bytes is not None:
+        return asleep, "asleep"
     floors = [[one.floor_bytes for one in step.phases if one.phase in ASLEEP_PHASES] for step in steps]
     return [min(of_step) for of_step in floors if of_step], "floor"
