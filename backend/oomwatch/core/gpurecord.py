@@ -116,6 +116,13 @@ class GpuRecord:
         self._steps_of = run
         self._steps.cut(record, spans, lifetime_bytes)
 
+    def rename_run(self, old: str, new: str) -> None:
+        """What it knows of a run's steps stays: it is the same run."""
+        if self.run == old:
+            self.run = new
+        if self._steps_of == old:
+            self._steps_of = new
+
     def shift(self, seconds: float) -> None:
         self.at += seconds
         self.blocks.shift(seconds)

@@ -117,8 +117,7 @@ class NodeRecord:
         if old in self.runs:
             self.runs[new] = max(self.runs.pop(old), self.runs.get(new, 0.0))
         for gpu in self.gpus.values():
-            if gpu.run == old:
-                gpu.run = new
+            gpu.rename_run(old, new)
 
     def gpu_of_process(self, pid: int | None) -> GpuRecord | None:
         """The GPU whose process table lists this process; None where none does, or several do."""
