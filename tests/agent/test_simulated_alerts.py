@@ -20,7 +20,7 @@ NOW = 1_790_000_000.0
 FIRED: dict[str, dict[str, int]] = {
     "healthy": {},
     "leak": {"memory_forecast": 183, "gpu_memory_high": 212, "out_of_memory": 304},
-    "sleep-residue": {"out_of_memory": 135, "gpu_memory_high": 405},
+    "sleep-residue": {"sleep_residue_grows": 97, "out_of_memory": 135, "gpu_memory_high": 405},
     "slow-rollout": {"rollout_time_jump": 183},
     "length-growth": {"memory_forecast": 366},
     "oom": {"out_of_memory": 104},

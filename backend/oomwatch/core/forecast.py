@@ -32,6 +32,7 @@ from oomwatch.core.trend import rising_p, slope_interval, slopes
 
 LENGTH_P = 0.01
 RISE_RATIO_MIN = 0.01  # of the card, over the window: less is nothing to speak of
+GROWTH_ETA_STEPS = 20.0  # what a model says grows for a while and levels off more often than not
 FULL_RATIO = 1.02  # what is said of the longest responses is that far beyond what was seen; nearer it is no danger
 # So many steps that rise one after the other, each by so much of the card: the fewer, the steeper.
 STEEP = ((4, 0.015), (8, 0.005))
@@ -64,10 +65,13 @@ class Lengths(NamedTuple):
     cap_tokens: float | None
 
 
-def forecast(peaks: Sequence[float], capacity: float, drivers: Sequence[Lengths] = ()) -> Forecast | None:
+def forecast(
+    peaks: Sequence[float], capacity: float, drivers: Sequence[Lengths] = (), *, steep: bool = True
+) -> Forecast | None:
     """The earlier of what drift and what growing lengths lead to; None where neither does.
 
     peaks: bytes, oldest first. drivers: what may explain them, each as long; the one that does best is used.
+    steep: whether a rise so steep that there is no time for statistics is believed.
     """
     recent = peaks[-WINDOW_STEPS:]
     if len(recent) < STEEP_STEPS or not _could_reach(recent, capacity):
@@ -76,7 +80,9 @@ def forecast(peaks: Sequence[float], capacity: float, drivers: Sequence[Lengths]
     rest = (
         [peak - driver.per_token * one for peak, one in zip(recent, driver.tokens, strict=True)] if driver else recent
     )
-    drift = _drift(recent, rest, capacity)
+    drift = _drift(recent, rest, capacity, steep=steep and not _rise_with(drivers))
+    if drift and drift.eta_steps > GROWTH_ETA_STEPS and any(climb(one.tokens[-WINDOW_STEPS:]) for one in drivers):
+        drift = None  # lengths that climb explain the more of the peaks, the less surely it is known how much
     growth = _growth(recent, driver, capacity) if driver else None
     return min((one for one in (drift, growth) if one), key=lambda one: one.eta_steps, default=None)
 
@@ -118,12 +124,18 @@ def _changes(peaks: Sequence[float], tokens: Sequence[float]) -> list[tuple[floa
     return [(after - before, more - less) for (before, less), (after, more) in told if more != less]
 
 
-def _drift(peaks: Sequence[float], rest: Sequence[float], capacity: float) -> Forecast | None:
+def _rise_with(drivers: Sequence[Lengths]) -> bool:
+    """Whether any of the lengths rose in each of the last steps, as peaks do that rise steeply."""
+    last = [one.tokens[-STEEP_STEPS:] for one in drivers]
+    return any(all(before < after for before, after in pairwise(tokens)) for tokens in last)
+
+
+def _drift(peaks: Sequence[float], rest: Sequence[float], capacity: float, *, steep: bool) -> Forecast | None:
     """What is left of the peaks when lengths are taken out rises by itself, and lifts the peaks with it."""
-    steep = _steep(peaks, rest, capacity)
-    found = None if steep else climb(rest)
+    soon = _steep(peaks, rest, capacity) if steep else None
+    found = None if soon else climb(rest)
     if found is None or not is_record(rest) or is_highest_so_far(rest) or risen(rest) < RISE_RATIO_MIN * capacity:
-        return steep
+        return soon
     if max(peaks[-SHORT_STEPS:]) <= max(peaks[:-SHORT_STEPS], default=0.0):
         return None
     level = _high_now(peaks[-SHORT_STEPS:], found.per_step)
@@ -132,16 +144,18 @@ def _drift(peaks: Sequence[float], rest: Sequence[float], capacity: float) -> Fo
 
 def _growth(peaks: Sequence[float], driver: _Driver, capacity: float) -> Forecast | None:
     """Responses become longer, and the peaks with them: as far as the configuration lets them."""
-    found = climb([driver.per_token * one for one in driver.tokens])
-    if found is None:
-        return None
+    explained = [driver.per_token * one for one in driver.tokens]
+    found = climb(explained)
     level = max(peaks[-RECORD_STEPS:])
+    if found is None or level + still_to_come(explained, found) < capacity:
+        return None
     longest = max(driver.tokens[-SHORT_STEPS:])
     if driver.cap_tokens is not None:
         could_grow = driver.per_token * max(0.0, driver.cap_tokens - longest)
         if level + could_grow < FULL_RATIO * capacity:
             return None
-    return _reaching("length_growth", found, level, capacity)
+    one = _reaching("length_growth", found, level, capacity)
+    return one if one and one.eta_steps <= GROWTH_ETA_STEPS else None
 
 
 def _steep(peaks: Sequence[float], rest: Sequence[float], capacity: float) -> Forecast | None:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from oomwatch import wire
 from oomwatch.core.blockforecast import BlockForecast
 from oomwatch.core.blockforecast import forecast as forecast_blocks
-from oomwatch.core.blocks import FIVE_SECONDS, MINUTE_SECONDS, TEN_SECONDS
+from oomwatch.core.blocks import FIVE_SECONDS, MINUTE_SECONDS
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.forecast import Forecast, forecast
 from oomwatch.core.gpurecord import GpuRecord
@@ -103,19 +103,20 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
 
     def _of_block_peaks(self, gpu: GpuRecord) -> Verdict:
         """Peaks that climb on floors that do not: lengths that grow, in a run that tells of no steps."""
-        for seconds in (FIVE_SECONDS, TEN_SECONDS):
-            peaks = [block.peak_bytes for block in gpu.blocks.closed(seconds)]
-            one = forecast(peaks, gpu.usable_bytes)
-            near = min(self.blocks_within, PEAKS_AHEAD_SECONDS)
-            if one is None or one.eta_steps * seconds > near or forecast(peaks[:-1], gpu.usable_bytes) is None:
-                continue
-            facts = _level(one.level_bytes, gpu) | {
-                "eta_seconds": one.eta_steps * seconds,
-                "eta_low_seconds": one.eta_low_steps * seconds,
-                "growth_bytes_per_hour": round(one.slope_bytes * 3600 / seconds),
-            }
-            return Verdict("active", one.eta_steps * seconds, float(self.blocks_within), "seconds", facts)
-        return INACTIVE
+        peaks = [block.peak_bytes for block in gpu.blocks.closed()]
+        one = forecast(peaks, gpu.usable_bytes, steep=False)
+        near_seconds = min(self.blocks_within, PEAKS_AHEAD_SECONDS)
+        if one is None or one.eta_steps * FIVE_SECONDS > near_seconds:
+            return INACTIVE
+        if forecast(peaks[:-1], gpu.usable_bytes, steep=False) is None:
+            return INACTIVE
+        eta_seconds = one.eta_steps * FIVE_SECONDS
+        facts = _level(one.level_bytes, gpu) | {
+            "eta_seconds": eta_seconds,
+            "eta_low_seconds": one.eta_low_steps * FIVE_SECONDS,
+            "growth_bytes_per_hour": round(one.slope_bytes * 3600 / FIVE_SECONDS),
+        }
+        return Verdict("active", eta_seconds, float(self.blocks_within), "seconds", facts)
 
 
 class _Told(NamedTuple):

@@ -20,7 +20,7 @@ from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 
 WINDOW_STEPS = 40
 SIGNIFICANT_P = 0.01
-MARGIN_RATIO = 1.01  # of the card: it is asked anew at every step, and packed cards come close
+MARGIN_RATIO = 1.03  # of the card: it is asked anew at every step, and packed cards come close
 NEAR_RATIO = 0.9  # of the cap: where a response has been that long, batches of the longest will come
 # Times the longest mean so far: no mean of a micro batch is foretold beyond, and of less where only means are told.
 FURTHEST, FURTHEST_OF_MEANS = 3.0, 2.0
