@@ -26,7 +26,7 @@ FIRED: dict[str, dict[str, int]] = {
     "oom": {"out_of_memory": 104},
     "host-leak": {"host_memory_high": 405, "host_memory_forecast": 423, "out_of_memory": 448},
     "reshard-storm": {"reshard_storm": 120},
-    "demo": {"memory_forecast": 84, "sleep_residue_grows": 128, "gpu_memory_high": 133, "out_of_memory": 162},
+    "demo": {"memory_forecast": 84, "sleep_residue_grows": 100, "gpu_memory_high": 133, "out_of_memory": 162},
 }
 
 
