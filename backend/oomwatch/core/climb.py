@@ -36,7 +36,8 @@ class Climb(NamedTuple):
 def climb(values: Sequence[float]) -> Climb | None:
     """A rise that two windows agree on; where the usual two are too short for the noise, two twice as long."""
     found = _climb(values)
-    return found if found and _climb(_without_leap(values)) else None
+    rest = _without_leap(values) if found else values
+    return found if rest is values or _climb(rest) else None
 
 
 def _climb(values: Sequence[float]) -> Climb | None:

@@ -4,6 +4,7 @@ Both look at the order and the differences of all pairs of values and at no mode
 them little. (H. B. Mann 1945, M. G. Kendall 1975; H. Theil 1950, P. K. Sen 1968.)
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
@@ -23,8 +24,14 @@ def rising_p(values: Sequence[float]) -> float:
 
 
 def score(values: Sequence[float]) -> int:
-    """Pairs in order minus pairs out of order."""
-    return sum((later > earlier) - (later < earlier) for earlier, later in combinations(values, 2))
+    """Pairs in order minus pairs out of order: of each value, the smaller ones before it minus the greater ones."""
+    before: list[float] = []
+    reached = 0
+    for value in values:
+        below, up_to = bisect_left(before, value), bisect_right(before, value)
+        reached += below - (len(before) - up_to)
+        before.insert(up_to, value)
+    return reached
 
 
 def score_p(n: int, reached: int) -> float:
@@ -46,7 +53,9 @@ def tau(values: Sequence[float]) -> float:
 
 def slope(values: Sequence[float]) -> float:
     """Rise from one value to the next: the median over all pairs."""
-    return median(slopes(values))
+    found = slopes(values)
+    half = len(found) // 2
+    return found[half] if len(found) % 2 else (found[half - 1] + found[half]) / 2
 
 
 def slopes(values: Sequence[float]) -> list[float]:
