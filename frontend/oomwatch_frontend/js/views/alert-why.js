@@ -32,7 +32,12 @@ export function changes(words, remedies, advice) {
     h("ol", {}, ...remedies.map((one) => remedy(words, one))),
     general.length === 0
       ? null
-      : h("details", {}, h("summary", {}, words.t("alerts.general_advice")), h("ul", {}, ...general)),
+      : h(
+          "details",
+          { class: "general" },
+          h("summary", { class: "detail" }, words.t("alerts.general_advice")),
+          h("ul", {}, ...general),
+        ),
   ];
 }
 
