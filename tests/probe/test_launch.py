@@ -58,7 +58,9 @@ def test_the_exit_status_is_the_commands(status: int) -> None:
 
 
 def test_it_becomes_the_command_so_that_signals_reach_it() -> None:
-    code = "import os, signal, sys; print(os.getpid(), flush=True); signal.pause()"
+    # A shell starts what it puts into the background deaf to SIGINT, and that is inherited.
+    hear = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"import os, signal, sys; {hear}; print(os.getpid(), flush=True); signal.pause()"
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
         with _launched("--", sys.executable, "-c", code) as process:
             assert process.stdout is not None
