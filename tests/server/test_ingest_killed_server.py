@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import websockets.sync.client
 from tests.server.house import hello, sample
@@ -59,7 +60,9 @@ class ResendingAgent:
     def converse(self, up_to: int) -> None:
         """Send up to a message; after the last one of all, wait until they are acknowledged."""
         with websockets.sync.client.connect(self._address, compression=None, proxy=None) as connection:
-            connection.send(wire.encode(hello(sent_at=time.time())).decode())
+            # A reading counts for three intervals: long enough for a slow machine to start a server anew.
+            greeting = msgspec.structs.replace(hello(sent_at=time.time()), interval_seconds=20.0)
+            connection.send(wire.encode(greeting).decode())
             welcome = wire.decode_server(connection.recv(timeout=DEADLINE_SECONDS))
             assert isinstance(welcome, wire.Welcome)
             self.acknowledged = max(self.acknowledged, welcome.resume_after_seq)
