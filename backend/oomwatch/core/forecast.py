@@ -38,6 +38,7 @@ FULL_RATIO = 1.02  # what is said of the longest responses is that far beyond wh
 STEEP = ((4, 0.015), (8, 0.005))
 STEEP_STEPS = 4
 UNSLOWED_RATIO = 0.6  # of the first half of such a rise, that the second half is at least
+NEW_RATIO = 0.5  # of such a rise: so much of it is above all before it
 STEEP_ETA_STEPS = 12.0
 STEEP_NOISE_MIN = 8.0  # times what peaks usually change by from step to step
 INTERVAL_Z = 1.64  # of the slope, an interval of nine in ten
@@ -164,6 +165,8 @@ def _steep(peaks: Sequence[float], rest: Sequence[float], capacity: float) -> Fo
     if last is None or last[-1] < max(rest):
         return None
     rises = [after - before for before, after in pairwise(last)]
+    if last[-1] - max(rest[: 1 - len(last)]) < NEW_RATIO * sum(rises):
+        return None
     earlier = [abs(after - before) for before, after in pairwise(rest[: 1 - len(last)])]
     if earlier and sum(rises) < STEEP_NOISE_MIN * median(earlier):
         return None
