@@ -14,7 +14,6 @@ from bench.warnings.spec import Spec, Truth
 TRAINING = ("reward", "old_log_prob", "ref", "values", "adv", "update_critic", "update_actor")
 AWAKE = ("rollout", "validation")  # phases in which the engine has all of its share
 START_SECONDS, RESTART_SECONDS = 75.0, 110.0
-LENGTHS_LATER_LONG = 0.25  # of the long batch's rank: the others have usual ones
 # Tokens a second and GPU of a 7B model.
 DECODED, SCORED, TRAINED = 20_000, 40_000, 12_000
 

@@ -7,7 +7,7 @@ then out of memory.
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import median
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
@@ -58,6 +58,21 @@ class Residue(
     after it can be compared.
     """
 
+    scopes: ClassVar[tuple[Scope, ...]] = ("gpu",)
+    hears: ClassVar[tuple[News, ...]] = ("steps", "events")
+    predicts: ClassVar[Channel | None] = "device"
+    topic: ClassVar[Topic | None] = "device"
+    fact_names: ClassVar[tuple[str, ...]] = (
+        "residue_bytes",
+        "usual_bytes",
+        "grown_bytes",
+        "slope_bytes",
+        "eta_steps",
+        "step",
+        "source",
+        "capacity_bytes",
+    )
+
     increase: Quantity = Quantity(0.5)
     by: Quantity = Quantity(5 * GIB)
 
@@ -67,29 +82,6 @@ class Residue(
         check_share("increase", self.increase)
         if self.by < GROWN_BYTES_MIN:
             raise ValueError("by must be at least 1GiB")
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("gpu",)
-
-    @property
-    def fact_names(self) -> tuple[str, ...]:
-        return (
-            "residue_bytes", "usual_bytes", "grown_bytes", "slope_bytes", "eta_steps", "step", "source",
-            "capacity_bytes",
-        )  # fmt: skip
-
-    @property
-    def predicts(self) -> Channel | None:
-        return "device"
-
-    @property
-    def topic(self) -> Topic | None:
-        return "device"
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("steps", "events")
 
     def holds_for(self, residues: Sequence[float], room_bytes: float) -> Growth | None:
         """How these residues, oldest first, have grown; `room_bytes` is free at the peaks. None: they have not."""

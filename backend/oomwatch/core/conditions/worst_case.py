@@ -1,7 +1,7 @@
 """The longest batch that the configuration allows would not fit, though none has been that long yet."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
@@ -50,34 +50,28 @@ class WorstCase(
     its tokens (ppo_max_token_len_per_gpu) and has reached that bound.
     """
 
+    scopes: ClassVar[tuple[Scope, ...]] = ("gpu",)
+    hears: ClassVar[tuple[News, ...]] = ("steps",)
+    predicts: ClassVar[Channel | None] = "device"
+    topic: ClassVar[Topic | None] = "device"
+    fact_names: ClassVar[tuple[str, ...]] = (
+        "predicted_bytes",
+        "capacity_bytes",
+        "short_bytes",
+        "cap_tokens",
+        "length_max_tokens",
+        "length_tokens",
+        "thousand_tokens_bytes",
+        "spread_bytes",
+        "phase",
+        "step",
+    )
+
     steps: int = 8
 
     def __post_init__(self) -> None:
         if not 8 <= self.steps <= WINDOW_STEPS:  # noqa: PLR2004 - fewer can hardly be significant
             raise ValueError(f"steps must be from 8 to {WINDOW_STEPS}")
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return ("gpu",)
-
-    @property
-    def fact_names(self) -> tuple[str, ...]:
-        return (
-            "predicted_bytes", "capacity_bytes", "short_bytes", "cap_tokens", "length_max_tokens", "length_tokens",
-            "thousand_tokens_bytes", "spread_bytes", "phase", "step",
-        )  # fmt: skip
-
-    @property
-    def predicts(self) -> Channel | None:
-        return "device"
-
-    @property
-    def topic(self) -> Topic | None:
-        return "device"
-
-    @property
-    def hears(self) -> tuple[News, ...]:
-        return ("steps",)
 
     def holds_for(
         self, points: Sequence[Point], slope: Slope, mean_tokens: float, capacity_bytes: float, *, is_held: bool = False
