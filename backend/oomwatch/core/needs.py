@@ -62,7 +62,7 @@ def work_of(phase: PhaseFacts, phases: Sequence[PhaseFacts]) -> float:
 def _at_longest(facts: Facts) -> PhaseFacts | None:
     """The phase that would be the highest if responses were as long as they may be, where lengths drive it."""
     cap, usual = facts.settings.response_cap_tokens, facts.length_mean_tokens
-    driven = facts.length_rise_tokens > 0 or facts.watched in ("worst_case", "lengths")
+    driven = facts.length_rise_tokens > 0 or "cap_tokens" in facts.verdict  # the rule looked at how long they may be
     if not cap or not usual or not driven:
         return None
     prompt = 0.5 * (facts.settings.prompt_cap_tokens or 0)
