@@ -301,6 +301,7 @@ class TorchMemory(_Body, frozen=True, kw_only=True, tag="torch_memory"):
     at_point: Text | None = None
     phase: Text | None = None  # one of PHASES
     ends_phase: Text | None = None  # one of PHASES
+    engine_asleep: bool | None = None  # True at a point at which a colocated rollout engine sleeps
     step: Count | None = None
     gpu: Name | None = None  # set by the agent where the process could be mapped to a GPU
 

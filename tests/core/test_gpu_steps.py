@@ -135,12 +135,8 @@ def test_what_is_left_after_sleep_is_the_steps_residue() -> None:
 
 def test_a_memory_line_of_a_moment_when_the_engine_sleeps_tells_what_sleep_left() -> None:
     story = Story((), run="r")
-    for point, gib in (
-        ("Before resume weights", 9),
-        ("After resume kv_cache", 58),
-        ("Before load_fsdp_model_to_gpu", 8),
-    ):
-        memory = wire.TorchMemory(reserved_bytes=GIB, device_used_bytes=gib * GIB, at_point=point, gpu="0")
+    for asleep, gib in ((True, 9), (None, 58), (True, 8)):
+        memory = wire.TorchMemory(reserved_bytes=GIB, device_used_bytes=gib * GIB, engine_asleep=asleep, gpu="0")
         story.event(memory, pid=7)
     story.event(wire.Step(step=1))
     assert gpu_of(story).steps[-1].asleep_bytes == 9 * GIB

@@ -32,63 +32,14 @@ TIMING_NAMES: dict[str, tuple[str, ...]] = {
 class Head(NamedTuple):
     """What the head of a memory line says: the point of the program, its phase, and the marker that it is, if any.
 
-    `ends` is a phase that is over at a point that several others pass.
+    `ends` is a phase that is over at a point that several others pass. `asleep`: a colocated engine sleeps there.
     """
 
     at_point: str
     phase: str | None = None
     marker: str | None = None
     ends: str | None = None
-
-
-def _heads() -> dict[str, Head]:
-    """Every head that is known, by its lower-case text."""
-    heads = [
-        Head("Before resume weights", "update_weights"),
-        Head("After resume weights", "update_weights"),
-        Head("After update_weights", "update_weights", "update_weights"),
-        Head("After offload model to cpu", "update_weights"),
-        # The KV cache is back: from here on memory is the rollout's.
-        Head("After resume kv_cache", "rollout", "resume_kv_cache"),
-        Head("After switch to rollout mode", "rollout", "switch_to_rollout"),
-        Head("After switch to trainer mode"),
-        Head("Before state_dict() in sharding manager memory", "update_weights"),
-        Head("After state_dict() in sharding manager memory", "update_weights", "state_dict_memory"),
-        Head("After sync model weights in sharding manager", "update_weights", "sync_weights"),
-        Head("After del state_dict and empty_cache in sharding manager", "update_weights"),
-        Head("After load_weights sharding manager memory", "update_weights"),
-        Head("Before vllm offload in sharding manager", "rollout"),
-        Head("After vllm offload in sharding manager"),
-        Head("Before SGLang offload in sharding manager", "rollout"),
-        Head("After SGLang offload in sharding manager"),
-        Head("After entering sharding manager", "rollout"),
-        Head("After entering rollout sharding manager", "rollout"),
-        Head("After rollout generation", "rollout"),
-        Head("Before update policy", "update_actor"),
-        Head("After update policy", "update_actor"),
-        Head("Before update_actor", "update_actor"),
-        Head("After update_actor", "update_actor"),
-        Head("Before compute_log_prob", "old_log_prob"),
-        Head("After compute_log_prob", "old_log_prob"),
-        Head("After offload actor model during update_actor"),
-        Head("After offload actor optimizer during update_actor"),
-        Head("After offload actor model during compute_log_prob"),
-        Head("After offload actor model during init"),
-        Head("After offload actor optimizer during init"),
-        Head("Before init from HF AutoModel"),
-        Head("After init from HF AutoModel"),
-        Head("After init model from HF AutoModel"),
-        Head("Before building vllm rollout"),
-        Head("After building vllm rollout"),
-        Head("After building sharding manager"),
-        Head("critic values", "values"),
-        Head("recompute logp", "old_log_prob"),
-        Head("ref logp", "ref"),
-        Head("ppo update", "update_actor"),
-        *(Head(f"After {role} {what} init") for role in ("Actor", "Ref", "Critic") for what in ("FSDP", "optimizer")),
-        *(Head(f"{when} {what}", ends=ends) for when in ("Before", "After") for what, ends in _MOVES.items()),
-    ]
-    return {head.at_point.lower(): head for head in heads}
+    asleep: bool = False
 
 
 # Moves between host and device, and the phase that is over with them. They happen in several phases, so they tell none;
@@ -101,7 +52,54 @@ _MOVES = {
     "load_megatron_model_to_gpu": "rollout",
     "offload_megatron_model_to_cpu": None,
 }
-HEADS = _heads()
+_LOADS = ("load_fsdp_model_to_gpu", "load_megatron_model_to_gpu")  # the engine has gone to sleep before
+_KNOWN = (
+    Head("Before resume weights", "update_weights", asleep=True),
+    Head("After resume weights", "update_weights"),
+    Head("After update_weights", "update_weights", "update_weights"),
+    Head("After offload model to cpu", "update_weights"),
+    # The KV cache is back: from here on memory is the rollout's.
+    Head("After resume kv_cache", "rollout", "resume_kv_cache"),
+    Head("After switch to rollout mode", "rollout", "switch_to_rollout"),
+    Head("After switch to trainer mode", asleep=True),
+    Head("Before state_dict() in sharding manager memory", "update_weights"),
+    Head("After state_dict() in sharding manager memory", "update_weights", "state_dict_memory"),
+    Head("After sync model weights in sharding manager", "update_weights", "sync_weights"),
+    Head("After del state_dict and empty_cache in sharding manager", "update_weights"),
+    Head("After load_weights sharding manager memory", "update_weights"),
+    Head("Before vllm offload in sharding manager", "rollout"),
+    Head("After vllm offload in sharding manager", asleep=True),
+    Head("Before SGLang offload in sharding manager", "rollout"),
+    Head("After SGLang offload in sharding manager", asleep=True),
+    Head("After entering sharding manager", "rollout"),
+    Head("After entering rollout sharding manager", "rollout"),
+    Head("After rollout generation", "rollout"),
+    Head("Before update policy", "update_actor"),
+    Head("After update policy", "update_actor"),
+    Head("Before update_actor", "update_actor"),
+    Head("After update_actor", "update_actor"),
+    Head("Before compute_log_prob", "old_log_prob"),
+    Head("After compute_log_prob", "old_log_prob"),
+    Head("After offload actor model during update_actor"),
+    Head("After offload actor optimizer during update_actor"),
+    Head("After offload actor model during compute_log_prob"),
+    Head("After offload actor model during init"),
+    Head("After offload actor optimizer during init"),
+    Head("Before init from HF AutoModel"),
+    Head("After init from HF AutoModel"),
+    Head("After init model from HF AutoModel"),
+    Head("Before building vllm rollout"),
+    Head("After building vllm rollout"),
+    Head("After building sharding manager"),
+    Head("critic values", "values"),
+    Head("recompute logp", "old_log_prob"),
+    Head("ref logp", "ref"),
+    Head("ppo update", "update_actor"),
+    *(Head(f"After {role} {what} init") for role in ("Actor", "Ref", "Critic") for what in ("FSDP", "optimizer")),
+    *(Head(f"Before {what}", ends=ends, asleep=what in _LOADS) for what, ends in _MOVES.items()),
+    *(Head(f"After {what}", ends=ends) for what, ends in _MOVES.items()),
+)
+HEADS = {head.at_point.lower(): head for head in _KNOWN}
 _DECORATION = re.compile(r"^(?:\[[^\]]*\]|memory-usage|rank \d+|[a-z_]+(?: - |: ))\s*", re.IGNORECASE)
 
 

@@ -7,10 +7,11 @@ long floats and no device part until April 2025. "GB" is 1024**3 in all of them.
 import re
 
 import msgspec
+from msgspec import structs
 
 from oomwatch import wire
 from oomwatch_agent.logs.pattern import Bodies, Pattern
-from oomwatch_agent.logs.phases import head_of
+from oomwatch_agent.logs.phases import Head, head_of
 from oomwatch_agent.logs.steps import step_from
 from oomwatch_agent.logs.units import NUMBER, SIZE_UNIT, byte_count, count_of
 
@@ -51,17 +52,13 @@ def _read_memory(match: re.Match[str]) -> Bodies:
     reserved = byte_count(match["reserved"])
     if reserved is None:
         return ()
-    head = head_of(match["head"])
     memory = wire.TorchMemory(
         reserved_bytes=reserved,
         allocated_bytes=byte_count(match["allocated"]),
         device_used_bytes=byte_count(match["used"]),
         device_total_bytes=byte_count(match["total"]),
-        at_point=head.at_point if head else None,
-        phase=head.phase if head else None,
-        ends_phase=head.ends if head else None,
     )
-    return (memory, wire.Reshard(marker=head.marker)) if head and head.marker else (memory,)
+    return _at_head(memory, head_of(match["head"]))
 
 
 def _read_device_only(match: re.Match[str]) -> Bodies:
@@ -69,15 +66,21 @@ def _read_device_only(match: re.Match[str]) -> Bodies:
     used, total = byte_count(match["used"]), byte_count(match["total"])
     if used is None or total is None:
         return ()
-    head = head_of(match["head"])
-    memory = wire.TorchMemory(
-        device_used_bytes=used,
-        device_total_bytes=total,
-        at_point=head.at_point if head else None,
-        phase=head.phase if head else None,
-        ends_phase=head.ends if head else None,
+    return _at_head(wire.TorchMemory(device_used_bytes=used, device_total_bytes=total), head_of(match["head"]))
+
+
+def _at_head(memory: wire.TorchMemory, head: Head | None) -> Bodies:
+    """The reading with what the head of its line says of the moment."""
+    if head is None:
+        return (memory,)
+    told = structs.replace(
+        memory,
+        at_point=head.at_point,
+        phase=head.phase,
+        ends_phase=head.ends,
+        engine_asleep=head.asleep or None,
     )
-    return (memory, wire.Reshard(marker=head.marker)) if head and head.marker else (memory,)
+    return (told, wire.Reshard(marker=head.marker)) if head.marker else (told,)
 
 
 def _read_amounts(match: re.Match[str]) -> Bodies:

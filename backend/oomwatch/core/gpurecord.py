@@ -27,17 +27,6 @@ TORCH_SLICE_SECONDS = 60.0  # the probe reads at 1-2 Hz; a trend needs no more t
 PROBE_FRESH_SECONDS = 60.0  # while a probe tells, log lines of the same GPU are not mixed in
 
 
-# verl's memory lines at moments when a colocated engine sleeps: what the device holds then, sleep has left.
-ASLEEP_AT = (
-    "Before resume weights",
-    "Before load_fsdp_model_to_gpu",
-    "Before load_megatron_model_to_gpu",
-    "After vllm offload in sharding manager",
-    "After SGLang offload in sharding manager",
-    "After switch to trainer mode",
-)
-
-
 class GpuRecord:
     """One GPU. `sample` is the last reading that came with an answer, `at` its time; `status` is the last one told."""
 
@@ -87,12 +76,12 @@ class GpuRecord:
         """Whether a probe tells of this GPU: then log lines are not mixed in."""
         return at - self.probed_at < PROBE_FRESH_SECONDS
 
-    def observe_probe(self, sums: Allocator, at: float) -> None:
-        if sums.reserved_bytes is None:
+    def observe_probe(self, told: Allocator, at: float) -> None:
+        if told.reserved_bytes is None:
             return
         self.probed_at = max(self.probed_at, at)
-        self._steps.read_torch(sums, self.used_bytes)
-        ratio = believed_ratio(sums.reserved_bytes, self.used_bytes, self.usable_bytes)
+        self._steps.read_torch(told, self.used_bytes)
+        ratio = believed_ratio(told.reserved_bytes, self.used_bytes, self.usable_bytes)
         if ratio is not None:
             self.torch_reserved.add_peak(at, ratio, TORCH_SLICE_SECONDS)
 
@@ -100,7 +89,7 @@ class GpuRecord:
         """A line of a process on this GPU told its memory: as good a reading as the driver's own."""
         if memory.device_used_bytes is not None:
             self._steps.read(at, memory.device_used_bytes)
-            if memory.at_point in ASLEEP_AT:
+            if memory.engine_asleep:
                 self._steps.read_asleep(memory.device_used_bytes)
         if not self.is_probed(at):
             in_use = self.used_bytes if memory.device_used_bytes is None else memory.device_used_bytes

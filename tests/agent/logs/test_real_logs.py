@@ -77,6 +77,7 @@ def memory(
         at_point=head,
         phase=phase,
         ends_phase=ends,
+        engine_asleep=head in ("Before resume weights", "Before load_fsdp_model_to_gpu") or None,
     )
 
 
