@@ -67,6 +67,13 @@ BODIES: dict[str, wire.EventBody] = {
     "torch_memory-ends-phase": wire.TorchMemory(
         reserved_bytes=5 * GIB, at_point="Before load_fsdp_model_to_gpu", ends_phase="rollout"
     ),
+    "torch_memory-asleep": wire.TorchMemory(
+        reserved_bytes=5 * GIB,
+        device_used_bytes=9 * GIB,
+        at_point="Before resume weights",
+        phase="update_weights",
+        engine_asleep=True,
+    ),
     "reshard": wire.Reshard(marker="resume_kv_cache", seconds=1.5),
     "engine_sleep": wire.EngineSleep(freed_bytes=58 * GIB, still_used_bytes=7 * GIB, seconds=1.5, gpu="3"),
     "engine_wake": wire.EngineWake(seconds=0.51, tags=("weights",), gpu="3"),
