@@ -36,7 +36,7 @@ class RuleScore(Struct, frozen=True, kw_only=True):
     happened: int
     avoided: int
     false: int
-    open: int  # warnings without a verdict
+    open: int  # warnings without a verdict: not yet, or none to give, as of a rule that tells a level
     failures: int  # of what it predicts, whether it warned of them or not
     in_time: int  # of those it warned a minute or a step ahead
     recall: float | None

@@ -73,7 +73,7 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
             return gpu.memo.once(self, gpu.steps[-1].at, lambda: self._of_steps(fleet, gpu))
         if gpu.blocks.open is None or now - gpu.at > BLOCKS_SECONDS:
             return UNKNOWN
-        return gpu.memo.once(self, gpu.at // MINUTE_SECONDS, lambda: self._of_blocks(gpu))
+        return self._of_blocks(gpu)
 
     def _of_steps(self, fleet: Fleet, gpu: GpuRecord) -> Verdict:
         told = _told_at_steps(fleet, gpu)
@@ -95,7 +95,7 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
         return found is not None and found[1].eta_steps <= min(soon_steps, 2 * found[1].steps)
 
     def _of_blocks(self, gpu: GpuRecord) -> Verdict:
-        found = forecast_blocks(gpu.blocks.closed(), gpu.usable_bytes, gpu.blocks.open)
+        found = _told_by_blocks(gpu)
         if found is None or found.eta_seconds > self.blocks_within:
             return self._of_block_peaks(gpu)
         facts = _facts_of_blocks(found) | _level(found.level_bytes, gpu)
@@ -103,12 +103,8 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
 
     def _of_block_peaks(self, gpu: GpuRecord) -> Verdict:
         """Peaks that climb on floors that do not: lengths that grow, in a run that tells of no steps."""
-        peaks = [block.peak_bytes for block in gpu.blocks.closed()]
-        one = forecast(peaks, gpu.usable_bytes, steep=False)
-        near_seconds = min(self.blocks_within, PEAKS_AHEAD_SECONDS)
-        if one is None or one.eta_steps * FIVE_SECONDS > near_seconds:
-            return INACTIVE
-        if forecast(peaks[:-1], gpu.usable_bytes, steep=False) is None:
+        one = _told_by_block_peaks(gpu)
+        if one is None or one.eta_steps * FIVE_SECONDS > min(self.blocks_within, PEAKS_AHEAD_SECONDS):
             return INACTIVE
         eta_seconds = one.eta_steps * FIVE_SECONDS
         facts = _level(one.level_bytes, gpu) | {
@@ -137,6 +133,26 @@ def _told_at_steps(fleet: Fleet, gpu: GpuRecord) -> _Told:
         return _Told(first_full(steps, gpu.usable_bytes, cap_tokens), before)
 
     return gpu.memo.once(_told_at_steps, gpu.steps[-1].at, work_out)
+
+
+def _told_by_blocks(gpu: GpuRecord) -> BlockForecast | None:
+    """Worked out once a minute, for all rules of this kind: the block that runs counts too."""
+    return gpu.memo.once(
+        _told_by_blocks,
+        gpu.at // MINUTE_SECONDS,
+        lambda: forecast_blocks(gpu.blocks.closed(), gpu.usable_bytes, gpu.blocks.open),
+    )
+
+
+def _told_by_block_peaks(gpu: GpuRecord) -> Forecast | None:
+    """Worked out once a block. It has to be told twice in a row."""
+
+    def work_out() -> Forecast | None:
+        peaks = [block.peak_bytes for block in gpu.blocks.closed()]
+        found = forecast(peaks, gpu.usable_bytes, steep=False)
+        return found if found and forecast(peaks[:-1], gpu.usable_bytes, steep=False) else None
+
+    return gpu.memo.once(_told_by_block_peaks, gpu.blocks.open and gpu.blocks.open.at, work_out)
 
 
 def _level(level_bytes: float, gpu: GpuRecord) -> dict[str, wire.Fact]:
