@@ -43,7 +43,7 @@ class Fragmentation(
         "slack_bytes",
         "slope_bytes",
         "peak_bytes",
-        "capacity_bytes",
+        "usable_bytes",
         "reserved_peak_bytes",
         "step",
     )
@@ -83,7 +83,7 @@ class Fragmentation(
             "slack_bytes": slacks[-1],
             "slope_bytes": slope,
             "peak_bytes": max(peaks[-PEAK_STEPS:]),
-            "capacity_bytes": gpu.usable_bytes,
+            "usable_bytes": gpu.usable_bytes,
             "step": steps[-1].step,
         }
         if (reserved := steps[-1].reserved_peak_bytes) is not None:

@@ -43,7 +43,7 @@ class Imbalance(
         "peers",
         "role",
         "rank",
-        "capacity_bytes",
+        "usable_bytes",
         "step",
     )
 
@@ -101,7 +101,7 @@ class Imbalance(
             "median_bytes": usual,
             "excess_bytes": peaks[-1] - usual,
             "peers": len(others[-1]),
-            "capacity_bytes": gpu.usable_bytes,
+            "usable_bytes": gpu.usable_bytes,
             "step": gpu.steps[-1].step,
         }
         if role := role_of(gpu):

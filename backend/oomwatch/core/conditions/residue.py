@@ -70,7 +70,7 @@ class Residue(
         "eta_steps",
         "step",
         "source",
-        "capacity_bytes",
+        "usable_bytes",
     )
 
     increase: Quantity = Quantity(0.5)
@@ -184,7 +184,7 @@ class Residue(
             "grown_bytes": growth.last_bytes - growth.usual_bytes,
             "step": step,
             "source": source,
-            "capacity_bytes": gpu.usable_bytes,
+            "usable_bytes": gpu.usable_bytes,
         }
         if growth.slope_bytes is not None:
             facts |= {"slope_bytes": growth.slope_bytes, "eta_steps": round(room_bytes / growth.slope_bytes)}

@@ -28,7 +28,7 @@ class Retries(
     hears: ClassVar[tuple[News, ...]] = ("steps",)
     predicts: ClassVar[Channel | None] = "device"
     topic: ClassVar[Topic | None] = "device"
-    fact_names: ClassVar[tuple[str, ...]] = ("step", "retries", "steps", "of_steps", "peak_bytes", "capacity_bytes")
+    fact_names: ClassVar[tuple[str, ...]] = ("step", "retries", "steps", "of_steps", "peak_bytes", "usable_bytes")
 
     in_steps: int = 2
     of_steps: int = 3
@@ -64,7 +64,7 @@ class Retries(
                 "retries": sum(retries),
                 "steps": sum(count > 0 for count in retries),
                 "of_steps": self.of_steps,
-                "capacity_bytes": gpu.usable_bytes,
+                "usable_bytes": gpu.usable_bytes,
             }
             if peaks:
                 facts["peak_bytes"] = max(peaks)

@@ -56,7 +56,7 @@ class WorstCase(
     topic: ClassVar[Topic | None] = "device"
     fact_names: ClassVar[tuple[str, ...]] = (
         "predicted_bytes",
-        "capacity_bytes",
+        "usable_bytes",
         "short_bytes",
         "cap_tokens",
         "length_max_tokens",
@@ -131,7 +131,7 @@ def _told(worst: Worst, steps: Sequence[GpuStep], gpu: GpuRecord) -> Verdict:
     predicted = worst.line.at(worst.mean_tokens) + worst.line.spread
     facts: dict[str, wire.Fact] = {
         "predicted_bytes": predicted,
-        "capacity_bytes": gpu.usable_bytes,
+        "usable_bytes": gpu.usable_bytes,
         "short_bytes": predicted - gpu.usable_bytes,
         "cap_tokens": round(worst.longest_tokens),
         "length_tokens": worst.line.middle_x,
