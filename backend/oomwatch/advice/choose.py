@@ -50,7 +50,7 @@ def advise(transition: wire.Transition, fleet: Fleet) -> wire.Transition:
     if topic is None:
         return transition  # as another version told it
     subject = subject_of(transition.labels)
-    run = fleet.runs.get(fleet.run_of(subject) or "")
+    run = fleet.run_record(subject)
     verdict = Verdict("active", transition.value, transition.limit, transition.unit, transition.facts)
     facts = gather(fleet, subject, topic, str(transition.facts.get("event", "")), verdict, transition.at)
     config = run.config if run else {}

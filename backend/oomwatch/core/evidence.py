@@ -22,7 +22,7 @@ ENGINES_FRESH_SECONDS = 60.0
 
 def gather(fleet: Fleet, subject: Subject, topic: Topic, watched: str, verdict: Verdict, now: float) -> Facts:
     """Everything that is known of what a rule has just judged `active`."""
-    run = fleet.runs.get(fleet.run_of(subject) or "")
+    run = fleet.run_record(subject)
     node = fleet.nodes.get(subject.name) if subject.scope != "run" else None
     gpu = _gpu_of(fleet, subject, run, node)
     node = node or (fleet.nodes.get(gpu.subject.name) if gpu else None)

@@ -74,7 +74,7 @@ class Horizon(NamedTuple):
 
 def rhythm_of(fleet: Fleet, subject: Subject, now: float) -> RunRecord | None:
     """The run whose steps measure the time of a node; None where there is none, or it tells of none any more."""
-    run = fleet.runs.get(fleet.run_of(subject) or "")
+    run = fleet.run_record(subject)
     rhythm = run.steps.rhythm_seconds() if run else None
     last = run.steps.last() if run else None
     if run is None or rhythm is None or last is None or not rhythm > 0:

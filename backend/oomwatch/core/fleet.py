@@ -56,14 +56,18 @@ class Fleet:
         # A run that has left the node is nobody's on it any more, though it may once have been this GPU's.
         return gpu.run if gpu is not None and gpu.run in node.runs else node.sole_run()
 
+    def run_record(self, subject: Subject) -> RunRecord | None:
+        """What is known of the run that a subject works for."""
+        return self.runs.get(self.run_of(subject) or "")
+
     def rhythm_seconds(self, subject: Subject) -> float:
         """How long a step of the subject's run takes; 0 where that is not known."""
-        run = self.runs.get(self.run_of(subject) or "")
+        run = self.run_record(subject)
         return (run.steps.rhythm_seconds() or 0.0) if run else 0.0
 
     def warm_since(self, subject: Subject) -> float:
         """Since when the subject's run is past the steps that warm up; what came before says nothing of a trend."""
-        run = self.runs.get(self.run_of(subject) or "")
+        run = self.run_record(subject)
         return run.steps.warm_since() if run else float("-inf")
 
     def is_probed(self, subject: Subject, now: float) -> bool:

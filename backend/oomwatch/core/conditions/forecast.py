@@ -124,7 +124,7 @@ class _Told(NamedTuple):
 
 def _told_at_steps(fleet: Fleet, gpu: GpuRecord) -> _Told:
     """Worked out once a step, for all rules of this kind."""
-    run = fleet.runs.get(fleet.run_of(gpu.subject) or "")
+    run = fleet.run_record(gpu.subject)
     cap_tokens = response_cap_of(run.config) if run else None
 
     def work_out() -> _Told:

@@ -76,7 +76,7 @@ class Imbalance(
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         gpu = fleet.gpu(subject)
-        run = fleet.runs.get(fleet.run_of(subject) or "")
+        run = fleet.run_record(subject)
         if gpu is None or run is None:
             return UNKNOWN
         return held_on(gpu, self, now, lambda: self._judged(fleet, gpu, run))

@@ -141,7 +141,7 @@ class Residue(
         gpu = fleet.gpu(subject)
         if gpu is None:
             return UNKNOWN
-        run = fleet.runs.get(fleet.run_of(subject) or "")
+        run = fleet.run_record(subject)
         config = run.config if run else {}
         asleep = self._at_sleep(gpu, config)
         known = held_on(gpu, self, now, lambda: self._judged(gpu, config))
