@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 from tests.browser import scenes
 from tests.browser.stage import Stage
+from tests.server.running_server import until
 
 from oomwatch import wire
 
@@ -48,7 +49,10 @@ class Reader:
         page = context.new_page()
         page.on("console", self._hear)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        before = stage.connections_total
         page.goto(stage.url + address)
+        if stage.takes_browsers:  # what is sent before the page is connected, nobody hears
+            until("the page to be connected", lambda: stage.connections_total > before)
         return page
 
     def _hear(self, message: ConsoleMessage) -> None:

@@ -40,6 +40,7 @@ class Stage:
         self.snapshot = snapshot
         self.has_history = True
         self.takes_browsers = True
+        self.connections_total = 0
         self._browsers: set[asyncio.Queue[bytes | None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -109,6 +110,7 @@ class Stage:
         await browser.accept()
         queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._browsers.add(queue)
+        self.connections_total += 1
         try:
             await browser.send_text(wire.encode(self.snapshot).decode())
             while (frame := await queue.get()) is not None:
