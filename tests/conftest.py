@@ -1,13 +1,12 @@
 """What every test may use."""
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
 
 import hypothesis
 import pytest
+from tests.missing import do_without
 
 # The same examples at every run: a test that fails tells of the change, never of the dice. No deadline: a slow machine
 # is no defect. No database: a run leaves nothing behind that the next would start from.
@@ -24,7 +23,7 @@ def need() -> Callable[[str, str], str]:
     """
 
     def path_or_skip(tool: str, how_to_get: str) -> str:
-        return shutil.which(tool) or _do_without(tool, how_to_get)
+        return shutil.which(tool) or do_without(tool, how_to_get)
 
     return path_or_skip
 
@@ -34,13 +33,6 @@ def need_file() -> Callable[[Path, str], Path]:
     """Like `need`, for a file that something else brings: `need_file(path, "make test, which runs npm ci")`."""
 
     def path_or_skip(path: Path, how_to_get: str) -> Path:
-        return path if path.exists() else _do_without(str(path), how_to_get)
+        return path if path.exists() else do_without(str(path), how_to_get)
 
     return path_or_skip
-
-
-def _do_without(what: str, how_to_get: str) -> NoReturn:
-    reason = f"{what} is missing; to get it: {how_to_get}"
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
