@@ -13,15 +13,14 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from tests.prometheus.servers import need
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 PROMETHEUS: dict[str, Any] = yaml.safe_load((ROOT / "docker/prometheus.yml").read_text(encoding="utf-8"))
-DASHBOARD: dict[str, Any] = json.loads((ROOT / "docker/grafana/dashboards/oomwatch.json").read_text(encoding="utf-8"))
 DOCKERFILES = sorted((ROOT / "docker").glob("Dockerfile.*"))
 PROGRAMS = {"server": "oomwatch", "agent": "oomwatch_agent"}
-LABELS = {"node", "engine", "address", "gpu", "run", "alert", "severity", "channel", "outcome"}
 
 EACH_DOCKERFILE = pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.suffix)
 EACH_PROGRAM = pytest.mark.parametrize("service", PROGRAMS)
@@ -42,10 +41,6 @@ def _mounted_files() -> Iterator[Path]:
             source = volume.split(":")[0]
             if source.startswith("."):
                 yield ROOT / source
-
-
-def _queries() -> list[str]:
-    return [target["expr"] for panel in DASHBOARD["panels"] for target in panel.get("targets", ())]
 
 
 def test_the_compose_file_follows_the_compose_specification(need_file: Callable[[Path, str], Path]) -> None:
@@ -115,53 +110,24 @@ def test_the_database_lies_on_the_volume() -> None:
     assert folder in (ROOT / server["build"]["dockerfile"]).read_text(encoding="utf-8")
 
 
-def test_grafana_finds_prometheus_and_the_dashboard() -> None:
-    provisioning = ROOT / "docker/grafana/provisioning"
-    source = yaml.safe_load((provisioning / "datasources/prometheus.yml").read_text(encoding="utf-8"))["datasources"][0]
-    provider = yaml.safe_load((provisioning / "dashboards/oomwatch.yml").read_text(encoding="utf-8"))["providers"][0]
-    mounts = dict(volume.split(":")[:2] for volume in SERVICES["grafana"]["volumes"])
-    host, _, port = source["url"].removeprefix("http://").partition(":")
-    assert host in SERVICES
+def test_prometheus_tells_the_alertmanager_of_the_optional_profile() -> None:
+    (target,) = PROMETHEUS["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"]
+    host, _, port = target.partition(":")
     assert SERVICES[host]["ports"][0].endswith(f":{port}")
-    assert source["jsonData"]["timeInterval"] == PROMETHEUS["global"]["scrape_interval"]
-    assert mounts["./docker/grafana/dashboards"] == provider["options"]["path"]
-    home = SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
-    assert home == provider["options"]["path"] + "/oomwatch.json"
+    assert SERVICES[host]["profiles"] == [host]
 
 
-def test_the_dashboard_keeps_its_address_and_takes_any_prometheus() -> None:
-    assert DASHBOARD["uid"] == "oomwatch-overview"
-    shown = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
-    assert {panel["datasource"]["uid"] for panel in shown} == {"${datasource}"}
-    assert {variable["name"] for variable in DASHBOARD["templating"]["list"]} == {"datasource", "node"}
-    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+def test_prometheus_and_alertmanager_take_their_configurations() -> None:
+    for command in (
+        ["promtool", "check", "config", "--syntax-only", "prometheus.yml"],
+        ["amtool", "check-config", "alertmanager.yml"],
+    ):
+        told = subprocess.run(
+            [need(command[0]), *command[1:]], cwd=ROOT / "docker", capture_output=True, text=True, check=False
+        )
+        assert told.returncode == 0, told.stdout + told.stderr
 
 
-def test_the_dashboard_uses_no_panel_that_grafana_has_removed() -> None:
-    assert {panel["type"] for panel in DASHBOARD["panels"]} <= {"row", "stat", "table", "timeseries"}
-
-
-def test_no_two_panels_of_the_dashboard_overlap() -> None:
-    taken: set[tuple[int, int]] = set()
-    for panel in DASHBOARD["panels"]:
-        at = panel["gridPos"]
-        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
-        assert not cells & taken, panel["title"]
-        assert at["x"] + at["w"] <= 24
-        taken |= cells
-
-
-def test_every_metric_of_the_dashboard_is_one_that_the_server_gives() -> None:
-    metrics = (ROOT / "backend/oomwatch/metrics.py").read_text(encoding="utf-8")
-    # The Prometheus client adds these two endings itself.
-    given = {name + end for name in re.findall(r'"(oomwatch_\w+)"', metrics) for end in ("", "_total", "_info")}
-    asked = {name for query in _queries() for name in re.findall(r"oomwatch_\w+", query)}
-    assert asked
-    assert asked - given == set()
-
-
-@pytest.mark.parametrize("query", _queries())
-def test_a_query_of_the_dashboard_follows_the_scrape_interval_and_known_labels(query: str) -> None:
-    assert set(re.findall(r"\[(.*?)\]", query)) <= {"$__rate_interval"}
-    grouped = {label.strip() for labels in re.findall(r"by \((.*?)\)", query) for label in labels.split(",")}
-    assert grouped | set(re.findall(r"(\w+)=~?\"", query)) <= LABELS
+def test_prometheus_reads_the_rules_that_lie_in_the_folder_for_them() -> None:
+    mounts = dict(volume.split(":")[:2] for volume in SERVICES["prometheus"]["volumes"])
+    assert PROMETHEUS["rule_files"] == [mounts["./docker/rules"] + "/*.yml"]
