@@ -21,8 +21,6 @@ READERS = {
     "oomwatch.advice",
     "oomwatch.catalogue",
     "oomwatch.figures",
-    "oomwatch.notify.config",  # a section of alerts.yaml: what channels there are, not how they send
-    "oomwatch.notify.secret",
     "oomwatch.rulefile",
     "oomwatch.scorecard",
     "oomwatch.settings",
@@ -40,8 +38,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.units": set(),
     "oomwatch.core": {"oomwatch.wire", "oomwatch.units"},
     **dict.fromkeys(READERS, INSIDE),
+    "oomwatch.rulefile": INSIDE | {"oomwatch.notify"},  # the section that says whom to tell: each channel has its own
     "oomwatch.service": INSIDE,
     **dict.fromkeys(OUTER, INSIDE | {"oomwatch.service"}),
+    "oomwatch.notify": INSIDE - {"oomwatch.rulefile"},
     "oomwatch.incident": INSIDE | {"oomwatch.service", "oomwatch.store"},
     "oomwatch.web": WIRED,
     "oomwatch.up": INSIDE,  # it starts the programs, and is none

@@ -18,7 +18,7 @@ from oomwatch.options import Resolved, SettingError, add_options, resolve
 from oomwatch.settings import Settings
 
 if TYPE_CHECKING:
-    from oomwatch.notify.config import ChannelConfig
+    from oomwatch.notify.channel import ChannelSection
     from oomwatch.wire import Language
 
 FAILED, MISUSED = 1, 2
@@ -261,7 +261,7 @@ def _test_notify(options: argparse.Namespace) -> int:
     return max(asyncio.run(_send_test(channel, notify.language)) for channel in channels)
 
 
-async def _send_test(channel: "ChannelConfig", language: "Language") -> int:
+async def _send_test(channel: "ChannelSection", language: "Language") -> int:
     from oomwatch.notify.outcome import Delivered
     from oomwatch.notify.trial import send_test
 

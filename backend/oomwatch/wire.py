@@ -544,9 +544,9 @@ AlertState: TypeAlias = Literal["pending", "firing", "resolved"]
 TransitionReason: TypeAlias = Literal[
     "recovered", "rule removed", "run ended", "no longer listed", "no longer watched", "node removed"
 ]
-# What a transition brings: another state; another severity of an alert that stays open; or, afterwards, what became of
-# it or what was done because of it. People are notified of the first, and of the second where it is raised.
-TransitionChange: TypeAlias = Literal["state", "severity", "outcome", "acts"]
+# What a transition brings: another state; another severity of an alert that stays open; afterwards, what became of it
+# or what was done because of it; or, while it is open, that it is muted or is no more, or in somebody's care.
+TransitionChange: TypeAlias = Literal["state", "severity", "outcome", "acts", "muted", "acknowledged"]
 TRANSITION_REASONS: tuple[TransitionReason, ...] = get_args(TransitionReason)
 Fact: TypeAlias = float | int | str
 
@@ -639,6 +639,49 @@ class Act(_Value, frozen=True, kw_only=True):
     seconds: Seconds | None = None
 
 
+MuteKind: TypeAlias = Literal["silence", "maintenance", "quiet_hours", "inhibited"]
+
+
+class Mute(_Value, frozen=True, kw_only=True):
+    """Why nobody is sent an alert for now. `by`: the id of a silence or of a graver alert, or a window's name."""
+
+    kind: MuteKind
+    by: Name
+    until: UnixSeconds | None = None  # None: for as long as the graver alert fires
+    note: Text | None = None  # what the person said who made it; the graver alert's name
+
+
+class Acknowledgement(_Value, frozen=True, kw_only=True):
+    """Somebody takes care of an alert: it is neither repeated nor passed on to others, but its changes are told."""
+
+    by: Name
+    at: UnixSeconds
+    note: Text | None = None
+
+
+MatchOp: TypeAlias = Literal["=", "!=", "=~", "!~"]
+
+
+class Matcher(_Value, frozen=True, kw_only=True):
+    """One condition on an alert's labels: alert, severity, node, gpu, run. A label that it lacks counts as empty."""
+
+    label: Name
+    op: MatchOp = "="
+    value: Text = ""
+
+
+class Silence(_Value, frozen=True, kw_only=True):
+    """A person's word that alerts which meet all of these matchers are to be sent to nobody for a time."""
+
+    id: Name
+    matchers: Annotated[tuple[Matcher, ...], Meta(min_length=1, max_length=20)]
+    starts_at: UnixSeconds
+    ends_at: UnixSeconds
+    created_by: Name
+    created_at: UnixSeconds
+    note: Text | None = None
+
+
 class AlertText(_Value, frozen=True, kw_only=True):
     """What an alert says in one language: a sentence, an explanation, and what to do, most useful first."""
 
@@ -674,6 +717,8 @@ class Transition(_Value, frozen=True, kw_only=True):
     remedies: tuple[Remedy, ...] = ()  # most useful first
     outcome: Outcome | None = None
     acts: tuple[Act, ...] = ()
+    muted: tuple[Mute, ...] = ()  # as of this change; empty: people are sent word of it
+    acknowledged: Acknowledgement | None = None
 
 
 class Alert(_Value, frozen=True, kw_only=True):
@@ -700,6 +745,8 @@ class Alert(_Value, frozen=True, kw_only=True):
     remedies: tuple[Remedy, ...] = ()
     outcome: Outcome | None = None
     acts: tuple[Act, ...] = ()
+    muted: tuple[Mute, ...] = ()  # as of this change; empty: people are sent word of it
+    acknowledged: Acknowledgement | None = None
 
 
 # ---------------------------------------------------------------- server -> browser (/ws/live)
@@ -793,6 +840,44 @@ class Rule(_Value, frozen=True, kw_only=True):
     texts: dict[str, AlertText] = {}
 
 
+ChannelHealth: TypeAlias = Literal["ok", "failing", "failed"]
+
+
+class ChannelState(_Value, frozen=True, kw_only=True):
+    """How a notification channel fares. `failing`: it is tried again; `failed`: it refuses, and has to be mended.
+
+    Totals count from the server's start.
+    """
+
+    name: Name
+    kind: Name
+    health: ChannelHealth = "ok"
+    waiting: Count = 0  # messages
+    delivered_total: Count = 0  # messages
+    failed_total: Count = 0  # messages given up for good
+    retries_total: Count = 0  # attempts that are to be repeated
+    dropped_total: Count = 0  # alerts for which there was no room
+    last_success_at: UnixSeconds | None = None
+    last_error_at: UnixSeconds | None = None
+    last_error: Text | None = None
+
+
+DeliveryState: TypeAlias = Literal["waiting", "delivered", "failed"]
+
+
+class Delivery(_Value, frozen=True, kw_only=True):
+    """One message to one channel that told of an alert."""
+
+    id: Name  # the key by which the receiver knows it again
+    channel: Name
+    kind: Name  # one of notify.notice.NOTICE_KINDS
+    state: DeliveryState
+    made_at: UnixSeconds
+    attempts: Count = 0
+    done_at: UnixSeconds | None = None
+    error: Text | None = None  # of the last attempt that failed
+
+
 class ServerInfo(_Value, frozen=True, kw_only=True):
     version: str
     started_at: UnixSeconds
@@ -808,6 +893,8 @@ class Snapshot(_Message, frozen=True, kw_only=True, tag="snapshot"):
     runs: tuple[Run, ...] = ()
     alerts: tuple[Alert, ...] = ()  # open ones, and those that ended lately
     rules: tuple[Rule, ...] = ()
+    silences: tuple[Silence, ...] = ()  # in force or yet to come, by their end
+    channels: tuple[ChannelState, ...] = ()  # in the order of alerts.yaml
 
 
 class NodeTick(_Value, frozen=True, kw_only=True):
@@ -867,6 +954,18 @@ class RulesChanged(_Message, frozen=True, kw_only=True, tag="rules"):
     rules: tuple[Rule, ...] = ()
 
 
+class SilencesChanged(_Message, frozen=True, kw_only=True, tag="silences"):
+    """All silences that are in force or yet to come, in place of those told before."""
+
+    silences: tuple[Silence, ...] = ()
+
+
+class ChannelsChanged(_Message, frozen=True, kw_only=True, tag="channels"):
+    """All notification channels, in place of those told before."""
+
+    channels: tuple[ChannelState, ...] = ()
+
+
 class Forgotten(_Message, frozen=True, kw_only=True, tag="forgotten"):
     """Nodes and runs that are no more: nothing was heard of them for a day, or a person said that a node is gone."""
 
@@ -875,7 +974,16 @@ class Forgotten(_Message, frozen=True, kw_only=True, tag="forgotten"):
 
 
 LiveMessage: TypeAlias = (
-    Snapshot | Tick | NodeChanged | RunChanged | AlertChanged | TorchPoint | RulesChanged | Forgotten
+    Snapshot
+    | Tick
+    | NodeChanged
+    | RunChanged
+    | AlertChanged
+    | TorchPoint
+    | RulesChanged
+    | SilencesChanged
+    | ChannelsChanged
+    | Forgotten
 )
 
 

@@ -1,6 +1,10 @@
 """Transitions for the tests of notifications."""
 
+from collections.abc import Iterable
+
 from oomwatch import wire
+from oomwatch.notify.grouping import group, notice_of
+from oomwatch.notify.notice import Notice
 
 START = 1_700_000_000.0  # 2023-11-14 22:13:20 UTC
 
@@ -46,6 +50,12 @@ def transition(
         causes=causes,
         remedies=remedies,
     )
+
+
+def notice(news: Iterable[wire.Transition], *, now: float = START + 60) -> Notice:
+    """The one message that tells of these."""
+    [one] = group(news)
+    return notice_of(one, now)
 
 
 LEAK = wire.Cause(

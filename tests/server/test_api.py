@@ -15,7 +15,7 @@ from oomwatch import wire
 ROW = [
     *("id", "alert", "severity", "state", "labels", "started_at", "ended_at", "value", "summary", "description"),
     *("advice", "fired_at", "limit", "unit", "stale", "simulated", "facts", "reason", "lowered_from", "causes"),
-    *("remedies", "outcome", "acts"),
+    *("remedies", "outcome", "acts", "muted", "acknowledged"),
 ]
 
 

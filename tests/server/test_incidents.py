@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.server.house import GIB, START, House, hello, sample
+from tests.server.notify_samples import notice
 from tests.server.running_server import RunningServer, serving, settings_in
 
 from oomwatch import wire
@@ -19,8 +20,7 @@ from oomwatch.incident.folder import Folder
 from oomwatch.incident.gather import CARDS_MAX
 from oomwatch.incident.page import page
 from oomwatch.incident.report import AFTER_SECONDS, Draft, Incident, incident_id
-from oomwatch.notify import webhook
-from oomwatch.notify.grouping import group
+from oomwatch.notify.channels import webhook
 from oomwatch.notify.words import Frame
 from oomwatch.rulefile import parse_rules
 from oomwatch.service.journal import Entry as Kept
@@ -239,7 +239,7 @@ def test_the_alert_and_the_webhook_name_the_report(store: Store, tmp_path: Path)
     incident = incident_id(accident.failed_at, "run r")
     assert fired.facts["incident"] == incident
     assert any(alert.facts.get("incident") == incident for alert in accident.house.service.open_alerts())
-    told = webhook.body(group([fired])[0], "ops", Frame(external_url="https://watch.example/"))
+    told = webhook.body(notice([fired]), "ops", Frame(external_url="https://watch.example/"))
     annotations = told["alerts"][0]["annotations"]  # type: ignore[index]
     assert annotations["incident"] == incident
     assert annotations["incident_url"] == f"https://watch.example/api/v1/incidents/{incident}.html"

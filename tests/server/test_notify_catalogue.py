@@ -24,7 +24,7 @@ def test_the_languages_of_a_sentence_have_the_same_placeholders() -> None:
 
 
 def test_every_key_that_notifications_use_is_known_and_none_is_left_over() -> None:
-    sources = [path.read_text(encoding="utf-8") for path in (Path(oomwatch.__file__).parent / "notify").glob("*.py")]
+    sources = [path.read_text(encoding="utf-8") for path in (Path(oomwatch.__file__).parent / "notify").rglob("*.py")]
     used = {key for source in sources for key in _KEY.findall(source)}
     used |= {f"notify.severity_{severity}" for severity in wire.SEVERITIES}
     assert used == {key for key in entries() if key.startswith("notify.")}

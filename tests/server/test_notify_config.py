@@ -10,10 +10,13 @@ import httpx
 import msgspec
 import pytest
 
-from oomwatch.notify.channels import open_channels
-from oomwatch.notify.config import ChannelConfig, NotifyConfig, SlackChannel, WebhookChannel, decode_hook
+from oomwatch.notify.channels import ChannelConfig, open_channels
+from oomwatch.notify.channels.slack_webhook import SlackChannel
+from oomwatch.notify.channels.webhook import WebhookChannel
+from oomwatch.notify.config import NotifyConfig, decode_hook
 from oomwatch.notify.http import client
 from oomwatch.notify.secret import Secret
+from oomwatch.notify.words import Frame
 from oomwatch.options import SettingError
 
 SLACK = "https://hooks.slack.example/services/T0/B0/verysecret"
@@ -27,7 +30,7 @@ def parse(section: Any) -> NotifyConfig:
 
 def open_one(channel: dict[str, object], environ: dict[str, str] | None = None) -> Any:
     config = parse({"channels": [channel]})
-    return open_channels(config, None, httpx.AsyncClient(), environ or {})[0]
+    return open_channels(config.channels, Frame(), httpx.AsyncClient(), environ or {})[0]
 
 
 def test_the_section_is_read_as_written() -> None:

@@ -14,11 +14,14 @@ from tests.server.receiver import Answer, Receiver, receiving
 
 from oomwatch import wire
 from oomwatch.notify import http
-from oomwatch.notify.channels import open_channels
-from oomwatch.notify.config import ChannelConfig, NotifyConfig, SlackChannel, WebhookChannel
+from oomwatch.notify.channels import ChannelConfig, open_channels
+from oomwatch.notify.channels.slack_webhook import SlackChannel
+from oomwatch.notify.channels.webhook import WebhookChannel
+from oomwatch.notify.config import NotifyConfig
 from oomwatch.notify.grouping import TransitionKey, key_of
 from oomwatch.notify.notifier import Notifier
 from oomwatch.notify.secret import Secret
+from oomwatch.notify.words import Frame
 from oomwatch.units import Duration
 
 DEADLINE_SECONDS = 10.0
@@ -64,7 +67,8 @@ async def notifying(
             return await asyncio.get_running_loop().run_in_executor(thread, fn, *args)
 
         async with http.client() as client:
-            notifier = Notifier(open_channels(config, None, client, {}), config, log, call, chance=lambda: 1.0)
+            opened = open_channels(config.channels, Frame(), client, {})
+            notifier = Notifier(opened, config, log, call, chance=lambda: 1.0)
             notifier.offer(before)
             await notifier.start()
             try:

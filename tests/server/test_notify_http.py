@@ -10,7 +10,8 @@ import pytest
 from tests.server.receiver import Answer, Receiver, receiving
 
 from oomwatch.notify import http
-from oomwatch.notify.config import SlackChannel, WebhookChannel
+from oomwatch.notify.channels.slack_webhook import SlackChannel
+from oomwatch.notify.channels.webhook import WebhookChannel
 from oomwatch.notify.outcome import Delivered, Failed, Outcome, TryAgain
 from oomwatch.notify.secret import Secret
 from oomwatch.notify.trial import send_test

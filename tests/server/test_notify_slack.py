@@ -4,19 +4,17 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.server.notify_samples import LEAK, LOOK, RESTART, START, transition
+from tests.server.notify_samples import LEAK, LOOK, RESTART, START, notice, transition
 
 from oomwatch import wire
-from oomwatch.notify.grouping import group
-from oomwatch.notify.slack import fit, message
+from oomwatch.notify.channels.slack_webhook import fit, message
 from oomwatch.notify.words import Frame
 
 HOSTILE = '<!channel> <@U123> <https://evil.example|click> & "quoted" \\ \x00\x1b\u202e `*_~\n'
 
 
 def compose(*news: wire.Transition, frame: Frame | None = None) -> Any:
-    [one] = group(news)
-    return msgspec.json.decode(msgspec.json.encode(message(one, frame or Frame())))
+    return msgspec.json.decode(msgspec.json.encode(message(notice(news), frame or Frame())))
 
 
 def texts_of(body: Any) -> list[str]:

@@ -6,22 +6,16 @@ import hmac
 from typing import Any
 
 import msgspec
-from tests.server.notify_samples import LEAK, LOOK, RESTART, START, transition
+from tests.server.notify_samples import LEAK, LOOK, RESTART, START, notice, transition
 
 from oomwatch import wire
-from oomwatch.notify.grouping import Group, group
+from oomwatch.notify.channels.webhook import body, signature_headers
 from oomwatch.notify.secret import Secret
-from oomwatch.notify.webhook import body, message_id, signature_headers
 from oomwatch.notify.words import Frame
 
 
 def compose(*news: wire.Transition, frame: Frame | None = None) -> Any:
-    return msgspec.json.decode(msgspec.json.encode(body(one_message(*news), "ops", frame or Frame())))
-
-
-def one_message(*news: wire.Transition) -> Group:
-    [message] = group(news)
-    return message
+    return msgspec.json.decode(msgspec.json.encode(body(notice(news), "ops", frame or Frame())))
 
 
 def test_the_body_of_a_firing_message_is_whole() -> None:
@@ -145,9 +139,9 @@ def test_two_keys_give_two_signatures() -> None:
 
 
 def test_a_repeated_message_has_the_same_id_and_another_has_another() -> None:
-    both = message_id(one_message(transition(0), transition(1)))
-    assert both == message_id(one_message(transition(1), transition(0)))
-    assert both != message_id(one_message(transition(0)))
+    both = notice([transition(0), transition(1)]).id
+    assert both == notice([transition(1), transition(0)]).id
+    assert both != notice([transition(0)]).id
 
 
 def test_the_cause_and_what_to_change_are_annotations() -> None:

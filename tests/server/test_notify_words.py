@@ -1,17 +1,15 @@
 """Titles, places and figures as people read them, in both languages."""
 
 import pytest
-from tests.server.notify_samples import START, transition
+from tests.server.notify_samples import START, notice, transition
 
 from oomwatch import wire
 from oomwatch.notify import words
-from oomwatch.notify.grouping import group
 from oomwatch.notify.words import Frame
 
 
 def title(*news: wire.Transition, language: wire.Language = "en") -> str:
-    [message] = group(news)
-    return words.title(message, language)
+    return words.title(notice(news), language)
 
 
 EIGHT = [transition(gpu, value=0.86 + gpu / 100) for gpu in range(8)]

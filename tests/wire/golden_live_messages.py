@@ -123,6 +123,28 @@ ALERT = wire.Alert(
     simulated=True,
     reason="recovered",
 )
+SILENCE = wire.Silence(
+    id="s-4f1c2a9e07b3",
+    matchers=(wire.Matcher(label="node", value="gpu-07"), wire.Matcher(label="alert", op="=~", value="gpu_.*")),
+    starts_at=AT - 60,
+    ends_at=AT + 7200,
+    created_by="wei",
+    created_at=AT - 61,
+    note="new cards",
+)
+CHANNEL = wire.ChannelState(
+    name="team",
+    kind="slack",
+    health="failing",
+    waiting=2,
+    delivered_total=7,
+    failed_total=1,
+    retries_total=3,
+    dropped_total=4,
+    last_success_at=AT - 500,
+    last_error_at=AT - 5,
+    last_error="https://hooks.example answered 503",
+)
 RULE = wire.Rule(
     alert="gpu_memory_high",
     severity="warning",
@@ -230,6 +252,19 @@ LIVE_MESSAGES: dict[str, wire.LiveMessage] = {
             ),
         )
     ),
+    "live-alert-muted-and-acknowledged": wire.AlertChanged(
+        alert=msgspec.structs.replace(
+            ALERT,
+            state="firing",
+            muted=(
+                wire.Mute(kind="silence", by=SILENCE.id, until=SILENCE.ends_at, note="new cards"),
+                wire.Mute(kind="inhibited", by="9f3c0a1b2c3d", note="gpu_memory_high"),
+            ),
+            acknowledged=wire.Acknowledgement(by="wei", at=AT - 30, note="looking at it"),
+        )
+    ),
+    "live-silences": wire.SilencesChanged(silences=(SILENCE,)),
+    "live-channels": wire.ChannelsChanged(channels=(CHANNEL,)),
     "live-torch": wire.TorchPoint(
         at=AT + 2,
         node="gpu-07",

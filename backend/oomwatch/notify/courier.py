@@ -8,9 +8,9 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.notify.backoff import pause_seconds
-from oomwatch.notify.channels import Channel
+from oomwatch.notify.channel import Channel
 from oomwatch.notify.config import NotifyConfig
-from oomwatch.notify.grouping import Group, TransitionKey, is_news, severity_of
+from oomwatch.notify.grouping import Group, TransitionKey, is_news, notice_of, severity_of
 from oomwatch.notify.outcome import Failed, Outcome, TryAgain
 from oomwatch.notify.pool import Pool
 
@@ -132,7 +132,7 @@ class Courier:
 
     async def _attempt(self, group: Group) -> Outcome:
         try:
-            return await self._channel.send(group)
+            return await self._channel.send(notice_of(group, self._clock()))
         except Exception as error:
             logger.exception("channel %s: a message could not be made", self.name)
             return Failed(f"the message could not be made ({type(error).__name__}); the server's log has the details")

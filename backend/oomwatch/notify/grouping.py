@@ -4,12 +4,14 @@ One message tells of one alert of one severity, firing or resolved, on everythin
 node). A run's 64 full GPUs are one message.
 """
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from oomwatch import wire
+from oomwatch.notify.notice import Notice
 
 TransitionKey: TypeAlias = tuple[str, str, float]  # id, state, at: tells one transition from every other
 
@@ -98,3 +100,22 @@ def _place(transition: wire.Transition) -> tuple[str, int, str, float]:
     number = gpu.partition(":")[0]
     rank = int(number) if number.isascii() and number.isdigit() else -1
     return (transition.labels.get("node", ""), rank, gpu, transition.started_at)
+
+
+def notice_of(group: Group, now: float) -> Notice:
+    """The message that tells of a group."""
+    topic = group.topic
+    known = {"alert": topic.alert, "severity": topic.severity, "run": topic.run, "node": topic.node}
+    digest = hashlib.sha256(msgspec.json.encode(sorted(group.covers))).hexdigest()[:32]
+    return Notice(
+        id=f"msg_{digest}",
+        kind=group.state,
+        incident=digest,
+        made_at=now,
+        labels={name: value for name, value in known.items() if value is not None},
+        severity=topic.severity,
+        state=group.state,
+        news=group.transitions,
+        everything=group.transitions,
+        simulated=topic.simulated,
+    )

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from oomwatch import wire
-from oomwatch.notify.channels import Channel
+from oomwatch.notify.channel import Channel
 from oomwatch.notify.config import NotifyConfig
 from oomwatch.notify.courier import ChannelStatus, Courier
 from oomwatch.notify.grouping import TransitionKey

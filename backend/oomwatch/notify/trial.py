@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from oomwatch import options, wire
 from oomwatch.catalogue import say
 from oomwatch.notify import http
-from oomwatch.notify.channels import open_channel
-from oomwatch.notify.config import ChannelConfig
-from oomwatch.notify.grouping import Group, group
+from oomwatch.notify.channel import ChannelSection, Surroundings
+from oomwatch.notify.notice import Notice
 from oomwatch.notify.outcome import Failed, Outcome
 from oomwatch.notify.words import Frame
 
 
 async def send_test(
-    channel: ChannelConfig,
+    channel: ChannelSection,
     language: wire.Language,
     *,
     external_url: str | None = None,
@@ -25,13 +24,13 @@ async def send_test(
     frame = Frame(language=language, external_url=external_url)
     async with http.client() as client:
         try:
-            opened = open_channel(channel, frame, client, environ)
+            opened = channel.open(Surroundings(frame, client, environ))
         except options.SettingError as error:
             return Failed(str(error))
         return await opened.send(_message(time.time()))
 
 
-def _message(now: float) -> Group:
+def _message(now: float) -> Notice:
     texts: dict[str, wire.AlertText] = {
         language: wire.AlertText(
             summary=say("notify.test_summary", language),
@@ -50,4 +49,14 @@ def _message(now: float) -> Group:
         labels={},
         texts=texts,
     )
-    return group([test])[0]
+    return Notice(
+        id=f"test_{int(now * 1000)}",
+        kind="firing",
+        incident=f"test_{int(now * 1000)}",
+        made_at=now,
+        labels={"alert": test.alert, "severity": test.severity},
+        severity=test.severity,
+        state="firing",
+        news=(test,),
+        everything=(test,),
+    )

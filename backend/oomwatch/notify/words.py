@@ -8,7 +8,7 @@ import msgspec
 from oomwatch import wire
 from oomwatch.catalogue import entries, say
 from oomwatch.figures import duration, figure
-from oomwatch.notify.grouping import Group
+from oomwatch.notify.notice import Notice
 
 T = TypeVar("T", bound=Hashable)
 
@@ -29,40 +29,40 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.external_url.rstrip('/')}/api/v1/incidents/{incident}.html"
 
 
-def title(group: Group, language: wire.Language) -> str:
+def title(notice: Notice, language: wire.Language) -> str:
     """ "gpu_memory_high on 8 GPUs of gpu-07 (run qwen7b): up to 93 %", with DEMO in front where it is simulated."""
-    subject = where(group, language)
-    alert = group.topic.alert
+    subject = where(notice, language)
+    alert = notice.alert or say("notify.alerts", language, count=len({one.alert for one in notice.news}))
     text = say("notify.title", language, alert=alert, where=subject) if subject else alert
-    text = _resolved(group, text, language) if group.state == "resolved" else _with_value(group, text, language)
-    return say("notify.title_demo", language, title=text) if group.topic.simulated else text
+    text = _resolved(notice, text, language) if notice.state == "resolved" else _with_value(notice, text, language)
+    return say("notify.title_demo", language, title=text) if notice.simulated else text
 
 
-def _with_value(group: Group, text: str, language: wire.Language) -> str:
-    one = worst(group)
+def _with_value(notice: Notice, text: str, language: wire.Language) -> str:
+    one = worst(notice)
     if one.value is None:
         return text
-    if len(group.transitions) == 1:
+    if len(notice.news) == 1:
         key = "notify.title_value"
     else:
         key = "notify.title_down_to" if _falls(one) else "notify.title_up_to"
     return say(key, language, title=text, value=figure(one.value, one.unit, language))
 
 
-def _resolved(group: Group, text: str, language: wire.Language) -> str:
-    key = "notify.title_resolved" if len(group.transitions) == 1 else "notify.title_resolved_up_to"
-    return say(key, language, title=text, duration=duration(lasted_seconds(group), language))
+def _resolved(notice: Notice, text: str, language: wire.Language) -> str:
+    key = "notify.title_resolved" if len(notice.news) == 1 else "notify.title_resolved_up_to"
+    return say(key, language, title=text, duration=duration(lasted_seconds(notice), language))
 
 
-def where(group: Group, language: wire.Language) -> str:
+def where(notice: Notice, language: wire.Language) -> str:
     """The subjects of a message: "GPU 3 of gpu-07", "16 GPUs of 2 nodes (run qwen7b)"; empty where there is none."""
-    gpus = _distinct((one.labels.get("node"), one.labels["gpu"]) for one in group.transitions if "gpu" in one.labels)
-    nodes = _distinct(one.labels["node"] for one in group.transitions if "node" in one.labels)
+    gpus = _distinct((one.labels.get("node"), one.labels["gpu"]) for one in notice.news if "gpu" in one.labels)
+    nodes = _distinct(one.labels["node"] for one in notice.news if "node" in one.labels)
     place = _nodes(nodes, language)
     if gpus and place:
         what = say("notify.gpu", language, gpu=gpus[0][1]) if len(gpus) == 1 else _count("notify.gpus", gpus, language)
         place = say("notify.of", language, part=what, whole=place)
-    run = group.topic.run
+    run = notice.run
     if run is None:
         return place
     run = say("notify.run", language, run=run)
@@ -90,11 +90,11 @@ def _count(key: str, things: Sequence[object], language: wire.Language) -> str:
     return say(key, language, count=len(things))
 
 
-def worst(group: Group) -> wire.Transition:
+def worst(notice: Notice) -> wire.Transition:
     """The transition whose value is furthest beyond its limit; the first where there are no values."""
-    measured = [one for one in group.transitions if one.value is not None]
+    measured = [one for one in notice.news if one.value is not None]
     if not measured:
-        return group.transitions[0]
+        return notice.news[0]
     sign = -1 if _falls(measured[0]) else 1
     return max(measured, key=lambda one: sign * (one.value or 0.0))
 
@@ -105,9 +105,9 @@ def _falls(transition: wire.Transition) -> bool:
     return value is not None and limit is not None and value < limit and transition.state == "firing"
 
 
-def lasted_seconds(group: Group) -> float:
+def lasted_seconds(notice: Notice) -> float:
     """The longest that any of them lasted."""
-    return max(one.at - one.started_at for one in group.transitions)
+    return max(one.at - one.started_at for one in notice.news)
 
 
 def text_of(transition: wire.Transition, language: wire.Language) -> wire.AlertText:

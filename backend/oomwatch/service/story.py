@@ -7,7 +7,7 @@ import msgspec
 from oomwatch import wire
 
 # What later transitions of an alert do not say again.
-LASTING = ("outcome", "causes", "remedies", "acts")
+LASTING = ("outcome", "causes", "remedies", "acts", "acknowledged")
 
 
 def alert_of(story: Iterable[wire.Transition]) -> wire.Alert | None:
@@ -22,6 +22,10 @@ def with_transition(before: wire.Alert | None, transition: wire.Transition) -> w
     """An alert, which may be new, once this was told of it."""
     if before is not None and transition.change in ("outcome", "acts"):
         return msgspec.structs.replace(before, **_lasting(before, transition))
+    if before is not None and transition.change == "muted":
+        return msgspec.structs.replace(before, muted=transition.muted)
+    if before is not None and transition.change == "acknowledged":
+        return msgspec.structs.replace(before, acknowledged=transition.acknowledged)
     fired_at = before.fired_at if before is not None else None
     if fired_at is None and transition.state == "firing":
         fired_at = transition.at
@@ -35,7 +39,7 @@ def with_lasting(alert: wire.Alert, before: wire.Alert | None) -> wire.Alert:
     """The alert with what was told of it earlier and it does not say itself."""
     if before is None:
         return alert
-    missing = {name: getattr(before, name) for name in LASTING if not getattr(alert, name)}
+    missing = {name: getattr(before, name) for name in (*LASTING, "muted") if not getattr(alert, name)}
     return msgspec.structs.replace(alert, **missing)
 
 
@@ -70,4 +74,6 @@ def alert_view(
         remedies=said.remedies,
         outcome=said.outcome,
         acts=said.acts,
+        muted=said.muted,
+        acknowledged=said.acknowledged,
     )

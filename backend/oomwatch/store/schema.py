@@ -45,12 +45,48 @@ transitions = Table(
     Index("ix_transitions_at", "at"),
 )
 
+# The outbox: one row a message to one channel, made in the transaction that says which transitions it tells of
+# (`deliveries`). `id` is the key by which the receiver knows a repeated attempt; `document` is a notify.notice.Notice.
+notices = Table(
+    "notices",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("id", _NAME, nullable=False),
+    Column("channel", _NAME, nullable=False),
+    Column("incident", _NAME, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("state", String(20), nullable=False),  # one of wire.DeliveryState
+    Column("made_at", Double, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("done_at", Double),
+    Column("error", Text),
+    Column("receipt", Text),  # what the channel needs to find its message again, for example Slack's timestamp
+    Column("document", Text, nullable=False),
+    UniqueConstraint("channel", "id", name="uq_notices"),
+    Index("ix_notices_state", "state", "channel"),
+    Index("ix_notices_incident", "channel", "incident"),
+    Index("ix_notices_made_at", "made_at"),
+)
+
+# Which transitions a channel has been told of, or is being told of by a notice.
 deliveries = Table(
     "deliveries",
     metadata,
     Column("channel", _NAME, primary_key=True),
     Column("transition", Integer, ForeignKey("transitions.seq", ondelete="CASCADE"), primary_key=True),
+    Column("notice", Integer, ForeignKey("notices.seq", name="fk_deliveries_notice", ondelete="SET NULL")),
     Index("ix_deliveries_transition", "transition"),
+    Index("ix_deliveries_notice", "notice"),
+)
+
+# `document` is the wire.Silence. One that was ended early has its end moved.
+silences = Table(
+    "silences",
+    metadata,
+    Column("id", _NAME, primary_key=True),
+    Column("ends_at", Double, nullable=False),
+    Column("document", Text, nullable=False),
+    Index("ix_silences_ends_at", "ends_at"),
 )
 
 nodes = Table(

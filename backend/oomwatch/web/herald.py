@@ -12,6 +12,7 @@ from oomwatch.notify.channels import open_channels
 from oomwatch.notify.config import NotifyConfig
 from oomwatch.notify.courier import ChannelStatus
 from oomwatch.notify.notifier import DeliveryLog, Notifier
+from oomwatch.notify.words import Frame
 from oomwatch.service.journal import Call
 
 
@@ -41,7 +42,8 @@ class Herald:
 
     def prepare(self, config: NotifyConfig) -> Notifier:
         """The notifier for this configuration, not yet started. Raises SettingError."""
-        channels = open_channels(config, self._external_url, self._client, self._environ)
+        frame = Frame(language=config.language, external_url=self._external_url)
+        channels = open_channels(config.channels, frame, self._client, self._environ)
         return Notifier(channels, config, self._log, self._write, clock=self._clock)
 
     def replace(self, config: NotifyConfig) -> None:

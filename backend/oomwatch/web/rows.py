@@ -32,6 +32,8 @@ class AlertRow(msgspec.Struct, frozen=True, kw_only=True):
     remedies: tuple[wire.Remedy, ...]
     outcome: wire.Outcome | None
     acts: tuple[wire.Act, ...]
+    muted: tuple[wire.Mute, ...]
+    acknowledged: wire.Acknowledgement | None
 
 
 class AlertStory(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,6 +99,8 @@ def alert_row(alert: wire.Alert, language: wire.Language) -> AlertRow:
         remedies=alert.remedies,
         outcome=alert.outcome,
         acts=alert.acts,
+        muted=alert.muted,
+        acknowledged=alert.acknowledged,
     )
 
 

@@ -343,6 +343,31 @@ const remedy = struct({
 const outcome = struct({ verdict: text, at: number, lead_seconds: maybe(number), lead_steps: maybe(number) });
 /** @typedef {ReturnType<typeof outcome>} Outcome */
 
+const mute = struct({
+  kind: oneOf("silence", "maintenance", "quiet_hours", "inhibited"),
+  by: text,
+  until: maybe(number),
+  note: maybe(text),
+});
+/** @typedef {ReturnType<typeof mute>} Mute */
+
+const acknowledgement = struct({ by: text, at: number, note: maybe(text) });
+/** @typedef {ReturnType<typeof acknowledgement>} Acknowledgement */
+
+const matcher = struct({ label: text, op: or(oneOf("=", "!=", "=~", "!~"), "="), value: or(text, "") });
+/** @typedef {ReturnType<typeof matcher>} Matcher */
+
+const silence = struct({
+  id: text,
+  matchers: list(matcher),
+  starts_at: number,
+  ends_at: number,
+  created_by: text,
+  created_at: number,
+  note: maybe(text),
+});
+/** @typedef {ReturnType<typeof silence>} Silence */
+
 const alert = struct({
   id: text,
   alert: text,
@@ -365,6 +390,8 @@ const alert = struct({
   remedies: list(remedy),
   outcome: maybe(outcome),
   acts: list(act),
+  muted: list(mute),
+  acknowledged: maybe(acknowledgement),
 });
 /** @typedef {ReturnType<typeof alert>} Alert */
 
@@ -378,6 +405,21 @@ const rule = struct({
   texts: record(alertText),
 });
 /** @typedef {ReturnType<typeof rule>} Rule */
+
+const channelState = struct({
+  name: text,
+  kind: text,
+  health: or(oneOf("ok", "failing", "failed"), "ok"),
+  waiting: or(number, 0),
+  delivered_total: or(number, 0),
+  failed_total: or(number, 0),
+  retries_total: or(number, 0),
+  dropped_total: or(number, 0),
+  last_success_at: maybe(number),
+  last_error_at: maybe(number),
+  last_error: maybe(text),
+});
+/** @typedef {ReturnType<typeof channelState>} ChannelState */
 
 const serverInfo = struct({ version: text, started_at: number, rules_error: maybe(text) });
 /** @typedef {ReturnType<typeof serverInfo>} ServerInfo */
@@ -417,6 +459,8 @@ const messages = {
     runs: list(run),
     alerts: list(alert),
     rules: list(rule),
+    silences: list(silence),
+    channels: list(channelState),
   }),
   tick: struct({ type: oneOf("tick"), at: number, nodes: list(nodeTick) }),
   node: struct({ type: oneOf("node"), node }),
@@ -424,6 +468,8 @@ const messages = {
   alert: struct({ type: oneOf("alert"), alert }),
   torch: struct({ type: oneOf("torch"), at: number, node: text, memory: torchMemory, run: maybe(text) }),
   rules: struct({ type: oneOf("rules"), server: serverInfo, rules: list(rule) }),
+  silences: struct({ type: oneOf("silences"), silences: list(silence) }),
+  channels: struct({ type: oneOf("channels"), channels: list(channelState) }),
   forgotten: struct({ type: oneOf("forgotten"), nodes: list(text), runs: list(text) }),
 };
 /** @typedef {ReturnType<typeof messages.snapshot>} Snapshot */

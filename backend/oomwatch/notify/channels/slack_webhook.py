@@ -13,8 +13,8 @@ from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.figures import duration, figure
 from oomwatch.notify import http, words
-from oomwatch.notify.config import SlackChannel
-from oomwatch.notify.grouping import Group
+from oomwatch.notify.channel import AddressedSection, Surroundings
+from oomwatch.notify.notice import Notice
 from oomwatch.notify.outcome import Outcome
 from oomwatch.notify.secret import Secret
 from oomwatch.notify.words import Frame
@@ -36,10 +36,19 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _SIGNS = {"info": "🔵", "warning": "🟠", "critical": "🔴"}
 
 
+class SlackChannel(AddressedSection, frozen=True, kw_only=True, tag="slack"):
+    """A Slack incoming webhook. Whoever knows its address can post, so the address is a secret."""
+
+    def open(self, around: Surroundings) -> "SlackWebhook":
+        """Raises SettingError where its address cannot be found or used."""
+        return SlackWebhook(self, self.address(around.environ), around.frame, around.client)
+
+
 class SlackWebhook:
     """Posts to one incoming webhook, which can neither update nor thread what it posted."""
 
     pause_seconds = 1.0  # Slack takes one message a second in a channel
+    edits = False
 
     def __init__(self, config: SlackChannel, url: Secret, frame: Frame, client: httpx.AsyncClient) -> None:
         self.config = config
@@ -47,23 +56,23 @@ class SlackWebhook:
         self._frame = frame
         self._client = client
 
-    async def send(self, group: Group) -> Outcome:
-        return await http.post(self._client, self._url, msgspec.json.encode(message(group, self._frame)), {})
+    async def send(self, notice: Notice) -> Outcome:
+        return await http.post(self._client, self._url, msgspec.json.encode(message(notice, self._frame)), {})
 
 
-def message(group: Group, frame: Frame) -> dict[str, object]:
+def message(notice: Notice, frame: Frame) -> dict[str, object]:
     """The body of a post: blocks for people, and `text` for notifications and screen readers."""
-    title = f"{_sign(group)} {words.title(group, frame.language)}"
+    title = f"{_sign(notice)} {words.title(notice, frame.language)}"
     blocks = [
         {"type": "header", "text": {"type": "plain_text", "text": fit(title, HEADER_LIMIT), "emoji": True}},
-        *(_section(part(group, frame)) for part in (_story, _subjects, _cause, _advice) if part(group, frame)),
-        {"type": "context", "elements": [_markdown(_context(group, frame))]},
+        *(_section(part(notice, frame)) for part in (_story, _subjects, _cause, _advice) if part(notice, frame)),
+        {"type": "context", "elements": [_markdown(_context(notice, frame))]},
     ]
     return {"text": fit(title, FALLBACK_LIMIT), "blocks": blocks}
 
 
-def _sign(group: Group) -> str:
-    return "✅" if group.state == "resolved" else _SIGNS[group.topic.severity]
+def _sign(notice: Notice) -> str:
+    return "✅" if notice.state == "resolved" else _SIGNS[notice.severity]
 
 
 def _section(text: str) -> dict[str, object]:
@@ -75,30 +84,30 @@ def _markdown(text: str) -> dict[str, object]:
     return {"type": "mrkdwn", "text": text, "verbatim": True}
 
 
-def _story(group: Group, frame: Frame) -> str:
-    one = words.worst(group)
+def _story(notice: Notice, frame: Frame) -> str:
+    one = words.worst(notice)
     text = words.text_of(one, frame.language)
     summary = text.summary
-    if len(group.transitions) > 1:
+    if len(notice.news) > 1:
         summary = say("notify.worst", frame.language, summary=summary)
-    parts = [f"*{say('notify.demo', frame.language)}*"] if group.topic.simulated else []
+    parts = [f"*{say('notify.demo', frame.language)}*"] if notice.simulated else []
     parts.append(fit(summary, SUMMARY_LIMIT))
-    if text.description and group.state == "firing":
+    if text.description and notice.state == "firing":
         parts.append(fit(text.description, DESCRIPTION_LIMIT))
     return "\n".join(parts)
 
 
-def _subjects(group: Group, frame: Frame) -> str:
+def _subjects(notice: Notice, frame: Frame) -> str:
     """One line for each GPU (or node) where there are several, as many as fit."""
-    if len(group.transitions) == 1:
+    if len(notice.news) == 1:
         return ""
     lines: list[str] = []
     length = 0
-    for transition in group.transitions:
+    for transition in notice.news:
         line = "• " + fit(_subject(transition, frame), SUBJECT_LIMIT)
         length += len(line) + 1
         if length > SUBJECTS_LIMIT:
-            lines.append(say("notify.more", frame.language, count=len(group.transitions) - len(lines)))
+            lines.append(say("notify.more", frame.language, count=len(notice.news) - len(lines)))
             break
         lines.append(line)
     return "\n".join(lines)
@@ -116,14 +125,14 @@ def _subject(transition: wire.Transition, frame: Frame) -> str:
     return ": ".join(part for part in (place, said) if part)
 
 
-def _cause(group: Group, frame: Frame) -> str:
-    cause = words.cause(words.worst(group), frame.language)
+def _cause(notice: Notice, frame: Frame) -> str:
+    cause = words.cause(words.worst(notice), frame.language)
     return f"*{say('notify.cause', frame.language)}*\n{fit(cause, CAUSE_LIMIT)}" if cause else ""
 
 
-def _remedies(group: Group, frame: Frame) -> str:
+def _remedies(notice: Notice, frame: Frame) -> str:
     """What was worked out for this run, each with its line in a code span."""
-    found = words.remedies(words.worst(group), frame.language)[:REMEDIES_SHOWN]
+    found = words.remedies(words.worst(notice), frame.language)[:REMEDIES_SHOWN]
     lines = [
         f"{number}. {fit(what, REMEDY_LIMIT)}" + (f"\n`{fit(line, OVERRIDE_LIMIT)}`" if line else "")
         for number, (what, line) in enumerate(found, start=1)
@@ -131,28 +140,28 @@ def _remedies(group: Group, frame: Frame) -> str:
     return f"*{say('notify.advice', frame.language)}*\n" + "\n".join(lines) if lines else ""
 
 
-def _advice(group: Group, frame: Frame) -> str:
+def _advice(notice: Notice, frame: Frame) -> str:
     """What to change: worked out for this run, or else what the rule says to everybody."""
-    if worked_out := _remedies(group, frame):
+    if worked_out := _remedies(notice, frame):
         return worked_out
-    advice = words.text_of(words.worst(group), frame.language).advice
-    if not advice or group.state == "resolved":
+    advice = words.text_of(words.worst(notice), frame.language).advice
+    if not advice or notice.state == "resolved":
         return ""
     share = ADVICE_LIMIT // min(len(advice), 5)
     steps = [f"{number}. {fit(step, share)}" for number, step in enumerate(advice[:5], start=1)]
     return f"*{say('notify.advice', frame.language)}*\n" + "\n".join(steps)
 
 
-def _context(group: Group, frame: Frame) -> str:
-    one = words.worst(group)
-    parts = [say(f"notify.severity_{group.topic.severity}", frame.language)]
-    if group.state == "resolved":
-        lasted = duration(words.lasted_seconds(group), frame.language)
+def _context(notice: Notice, frame: Frame) -> str:
+    one = words.worst(notice)
+    parts = [say(f"notify.severity_{notice.severity}", frame.language)]
+    if notice.state == "resolved":
+        lasted = duration(words.lasted_seconds(notice), frame.language)
         parts.append(say("notify.resolved_after", frame.language, duration=lasted))
     why = words.reason(one, frame.language)
     if why:
         parts.append(say("notify.reason", frame.language, reason=fit(why, CONTEXT_LIMIT)))
-    parts.append(say("notify.since", frame.language, time=_date(min(t.started_at for t in group.transitions))))
+    parts.append(say("notify.since", frame.language, time=_date(min(t.started_at for t in notice.news))))
     link = frame.link(one.id)
     if link is not None and len(escape(link)) <= LINK_LIMIT:
         parts.append(f"<{escape(link)}|{say('notify.open', frame.language)}>")

@@ -16,8 +16,9 @@ import msgspec
 from oomwatch import options, wire
 from oomwatch.catalogue import say
 from oomwatch.notify import http, words
-from oomwatch.notify.config import WebhookChannel
-from oomwatch.notify.grouping import Group, severity_of
+from oomwatch.notify.channel import AddressedSection, Surroundings, given
+from oomwatch.notify.grouping import severity_of
+from oomwatch.notify.notice import Notice
 from oomwatch.notify.outcome import Outcome
 from oomwatch.notify.secret import Secret, find_secret
 from oomwatch.notify.words import Frame
@@ -26,8 +27,40 @@ NOT_ENDED = "0001-01-01T00:00:00Z"  # Alertmanager's endsAt of an alert that sti
 KEY_BYTES = 24  # the least that Standard Webhooks allows
 
 
+class WebhookChannel(AddressedSection, frozen=True, kw_only=True, tag="webhook"):
+    """Any receiver of Alertmanager's webhooks. With a secret, requests are signed as Standard Webhooks says."""
+
+    secret: Secret | None = None
+    secret_env: str | None = None
+    secret_file: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if given(self.secret, self.secret_env, self.secret_file) > 1:
+            raise ValueError("give at most one of secret, secret_env (an environment variable) and secret_file")
+
+    def open(self, around: Surroundings) -> "JsonWebhook":
+        """Raises SettingError where its address or secret cannot be found or used."""
+        url = self.address(around.environ)
+        return JsonWebhook(self, url, self._keys(around.environ), around.frame, around.client)
+
+    def _keys(self, environ: Mapping[str, str]) -> tuple[Secret, ...]:
+        """The keys to sign with; several (a new and an old one) are separated by white space."""
+        if not given(self.secret, self.secret_env, self.secret_file):
+            return ()
+        found = find_secret(self.secret, self.secret_env, self.secret_file, environ=environ, place=self.place)
+        keys = tuple(Secret(text) for text in found.reveal().split())
+        if not keys or not all(_usable(key) for key in keys):
+            raise options.SettingError(
+                f"{self.place}: its secret is no base64 of at least {KEY_BYTES} bytes; "
+                "make one with: openssl rand -base64 32"
+            )
+        return keys
+
+
 class JsonWebhook:
     pause_seconds = 0.0
+    edits = False
 
     def __init__(
         self,
@@ -45,25 +78,26 @@ class JsonWebhook:
         self._client = client
         self._clock = clock
 
-    async def send(self, group: Group) -> Outcome:
-        content = msgspec.json.encode(body(group, self.config.name, self._frame))
-        id_ = message_id(group)
-        headers = signature_headers(self._keys, id_, self._clock(), content) if self._keys else {"webhook-id": id_}
+    async def send(self, notice: Notice) -> Outcome:
+        content = msgspec.json.encode(body(notice, self.config.name, self._frame))
+        headers: Mapping[str, str] = {"webhook-id": notice.id}
+        if self._keys:
+            headers = signature_headers(self._keys, notice.id, self._clock(), content)
         return await http.post(self._client, self._url, content, headers)
 
 
-def body(group: Group, receiver: str, frame: Frame) -> dict[str, object]:
-    alerts = [_alert(one, frame) for one in group.transitions]
-    labels = _group_labels(group)
+def body(notice: Notice, receiver: str, frame: Frame) -> dict[str, object]:
+    alerts = [_alert(one, frame) for one in notice.news]
+    labels = _group_labels(notice)
     return {
         "version": "4",
         "groupKey": "{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in labels.items()) + "}",
         "truncatedAlerts": 0,
-        "status": group.state,
+        "status": notice.state,
         "receiver": receiver,
         "groupLabels": labels,
-        "commonLabels": _common([_labels(one) for one in group.transitions]),
-        "commonAnnotations": _common([_annotations(one, frame) for one in group.transitions]),
+        "commonLabels": _common([_labels(one) for one in notice.news]),
+        "commonAnnotations": _common([_annotations(one, frame) for one in notice.news]),
         "externalURL": frame.external_url or "",
         "alerts": alerts,
     }
@@ -81,11 +115,9 @@ def _alert(transition: wire.Transition, frame: Frame) -> dict[str, object]:
     }
 
 
-def _group_labels(group: Group) -> dict[str, str]:
-    topic = group.topic
-    subject = {"run": topic.run, "node": topic.node}
-    known = {name: value for name, value in subject.items() if value is not None}
-    return {"alertname": topic.alert, "severity": topic.severity, **known}
+def _group_labels(notice: Notice) -> dict[str, str]:
+    """By Alertmanager's names."""
+    return {"alertname" if name == "alert" else name: value for name, value in notice.labels.items()}
 
 
 def _labels(transition: wire.Transition) -> dict[str, str]:
@@ -132,11 +164,6 @@ def rfc3339(at: float) -> str:
 # ---------------------------------------------------------------- Standard Webhooks
 
 
-def message_id(group: Group) -> str:
-    """The same for every attempt to say the same, also after a restart, so that a receiver can drop what it knows."""
-    return "msg_" + hashlib.sha256(msgspec.json.encode(sorted(group.covers))).hexdigest()[:32]
-
-
 def signature_headers(keys: Iterable[Secret], id_: str, now: float, content: bytes) -> Mapping[str, str]:
     """One signature a key, so that receivers go on while a key is changed."""
     stamp = str(int(now))
@@ -151,19 +178,6 @@ def _sign(key: Secret, content: bytes) -> str:
 
 def _key_bytes(key: Secret) -> bytes:
     return base64.b64decode(key.reveal().removeprefix("whsec_"), validate=True)
-
-
-def keys_of(channel: WebhookChannel, environ: Mapping[str, str], place: str) -> tuple[Secret, ...]:
-    """The keys to sign with; several (a new and an old one) are separated by white space. Raises SettingError."""
-    if not channel.signed:
-        return ()
-    found = find_secret(channel.secret, channel.secret_env, channel.secret_file, environ=environ, place=place)
-    keys = tuple(Secret(text) for text in found.reveal().split())
-    if not keys or not all(_usable(key) for key in keys):
-        raise options.SettingError(
-            f"{place}: its secret is no base64 of at least {KEY_BYTES} bytes; make one with: openssl rand -base64 32"
-        )
-    return keys
 
 
 def _usable(key: Secret) -> bool:

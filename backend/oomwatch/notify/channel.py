@@ -1,0 +1,95 @@
+"""What every kind of channel is: a section of alerts.yaml that can be opened, and then sends one message once.
+
+A kind is one file in channels/ with a struct and a class, and one name in channels/__init__.py.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, NamedTuple, Protocol, TypeAlias
+
+import httpx
+import msgspec
+
+from oomwatch import wire
+from oomwatch.notify import http
+from oomwatch.notify.notice import Notice
+from oomwatch.notify.outcome import Outcome
+from oomwatch.notify.secret import Secret, find_secret
+from oomwatch.notify.words import Frame
+
+ChannelName: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,63}\Z")]
+
+
+class Channel(Protocol):
+    """Sends one message once. Bundling, retries and memory live outside."""
+
+    @property
+    def config(self) -> "ChannelSection": ...
+
+    @property
+    def pause_seconds(self) -> float:
+        """The least time between two messages."""
+        ...
+
+    @property
+    def edits(self) -> bool:
+        """Whether it can change what it said: only such a channel is sent notices of kind "update"."""
+        ...
+
+    async def send(self, notice: Notice) -> Outcome:
+        """One attempt. What the receiver or the network does is an outcome and never raises."""
+        ...
+
+
+class Surroundings(NamedTuple):
+    """What a channel is opened with."""
+
+    frame: Frame
+    client: httpx.AsyncClient
+    environ: Mapping[str, str]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of alerts.yaml: unknown keys are mistakes."""
+
+
+class ChannelSection(Section, frozen=True, kw_only=True, tag_field="kind"):
+    """What every channel has. Alerts below `severity` are not sent to it."""
+
+    name: ChannelName
+    severity: wire.Severity = "warning"
+    send_resolved: bool = True
+
+    @property
+    def kind(self) -> str:
+        return str(type(self).__struct_config__.tag)
+
+    @property
+    def place(self) -> str:
+        """How errors call it."""
+        return f"notify channel {self.name}"
+
+    def open(self, around: Surroundings) -> Channel:
+        """Ready to send. Raises SettingError where its address or secret cannot be found or used."""
+        raise NotImplementedError(f"a channel of kind {self.kind} cannot be opened")
+
+
+class AddressedSection(ChannelSection, frozen=True, kw_only=True):
+    """A channel with one address, which may be secret."""
+
+    url: Secret | None = None
+    url_env: str | None = None
+    url_file: str | None = None
+
+    def __post_init__(self) -> None:
+        if given(self.url, self.url_env, self.url_file) != 1:
+            raise ValueError("give its address by exactly one of url, url_env (an environment variable) and url_file")
+
+    def address(self, environ: Mapping[str, str]) -> Secret:
+        """Where to send to. Raises SettingError."""
+        url = find_secret(self.url, self.url_env, self.url_file, environ=environ, place=self.place)
+        http.check_url(url, self.place)
+        return url
+
+
+def given(*values: object) -> int:
+    return sum(value is not None for value in values)

@@ -1,0 +1,26 @@
+"""The kinds of channels: one name a line."""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import httpx
+
+from oomwatch.notify.channel import Channel, Surroundings
+from oomwatch.notify.channels.slack_webhook import SlackChannel
+from oomwatch.notify.channels.webhook import WebhookChannel
+from oomwatch.notify.words import Frame
+
+# fmt: off
+ChannelConfig: TypeAlias = (
+    SlackChannel
+    | WebhookChannel
+)
+# fmt: on
+
+
+def open_channels(
+    channels: tuple[ChannelConfig, ...], frame: Frame, client: httpx.AsyncClient, environ: Mapping[str, str]
+) -> list[Channel]:
+    """All of them, ready to send. Raises SettingError where an address or a secret cannot be found or used."""
+    around = Surroundings(frame, client, environ)
+    return [channel.open(around) for channel in channels]
