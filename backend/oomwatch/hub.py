@@ -26,6 +26,9 @@ class Subscription:
         self._news.set()
         self._is_full = False
 
+    def waiting(self) -> int:
+        return len(self._queue)
+
     def put(self, frames: Frames) -> None:
         if len(self._queue) >= QUEUE_MAX:
             self._is_full = True
@@ -55,6 +58,10 @@ class Hub:
 
     def __iter__(self) -> Iterator[Subscription]:
         return iter(self._subscriptions)
+
+    def longest_queue(self) -> int:
+        """Publications that wait for the browser that is furthest behind."""
+        return max((one.waiting() for one in self._subscriptions), default=0)
 
     def join(self, snapshot: Callable[[], wire.Snapshot]) -> Subscription:
         """Snapshot and subscription in one: nothing can change between the two."""

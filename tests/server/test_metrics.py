@@ -1,20 +1,35 @@
 """What Prometheus reads."""
 
+import gzip
+
 import msgspec
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families
-from tests.server.house import GIB, START, House, hello, sample
+from tests.core.story import shipped
+from tests.server.house import FULL_AFTER_A_WHILE, GIB, START, House, hello, sample
 
 from oomwatch import __version__, wire
-from oomwatch.metrics import Metrics
+from oomwatch.metrics.alerts import LISTED_MAX
+from oomwatch.metrics.page import Metrics, encode
+from oomwatch.rulefile import parse_rules
 
 
 class Channel:
-    name, delivered_total, failed_total, dropped_total = "slack", 3, 1, 0
+    name, queue_length, delivered_total, failed_total, retries_total, dropped_total = "slack", 5, 3, 1, 4, 0
+
+
+class Nobody:
+    def __len__(self) -> int:
+        return 0
+
+    def longest_queue(self) -> int:
+        return 0
 
 
 def values(house: House) -> dict[str, float]:
     """Every sample of the page, by name and labels as Prometheus writes them."""
-    page = Metrics(house.service, lambda: [Channel()]).page().decode()
+    page = encode(Metrics(house.service, lambda: [Channel()], Nobody()).collect()).content.decode()
     found = {}
     for family in text_string_to_metric_families(page):
         for one in family.samples:
@@ -113,7 +128,11 @@ def test_what_a_probe_says_is_exported_for_each_role_and_the_log_no_longer() -> 
         wire.TorchSample(pid=4, reserved_bytes=GIB),  # of no GPU that is known
     )
     house.service.reception.take(session, msgspec.structs.replace(sample(2, 70), torch=torch))
-    found = {name: value for name, value in values(house).items() if name.startswith("oomwatch_torch")}
+    found = {
+        name: value
+        for name, value in values(house).items()
+        if name.startswith(("oomwatch_torch_res", "oomwatch_torch_a")) and "ratio" not in name
+    }
     labels = 'gpu="0",node="gpu-07",role="{}",run="qwen7b"'
     actor, rollout = labels.format("actor"), labels.format("rollout")
     assert found == {
@@ -160,3 +179,152 @@ def test_the_server_tells_of_itself() -> None:
     assert found['oomwatch_notifications_total{channel="slack",outcome="delivered"}'] == 3
     assert found[f'oomwatch_build_info{{version="{__version__}"}}'] == 1
     assert found["process_resident_memory_bytes"] > 0
+
+
+def test_signals_are_exported_as_the_rules_see_them() -> None:
+    house = House()
+    session, _ = house.connect()
+    house.service.reception.take(session, sample(1, 40))
+    found = values(house)
+    assert found['oomwatch_gpu_used_ratio{gpu="0",node="gpu-07"}'] == 0.5
+    assert found['oomwatch_gpu_lost{gpu="0",node="gpu-07"}'] == 0
+    assert found['oomwatch_host_memory_ratio{node="gpu-07"}'] == 0.1
+    house.now += 60
+    found = values(house)
+    assert found['oomwatch_agent_silent_seconds{node="gpu-07"}'] == 60
+    assert not any(name.startswith("oomwatch_gpu_used_ratio") for name in found)
+
+
+def test_the_phase_of_a_run_is_one_of_all_phases_until_nobody_tells() -> None:
+    house = House()
+    session, _ = house.connect(hello(run="qwen7b"))
+    assert not any(name.startswith("oomwatch_run_phase") for name in values(house))
+    body = wire.TorchMemory(reserved_bytes=GIB, phase="update_actor")
+    house.service.reception.take(session, wire.Event(seq=1, at=START, body=body))
+    phases = {name: value for name, value in values(house).items() if name.startswith("oomwatch_run_phase")}
+    assert phases.pop('oomwatch_run_phase{phase="update_actor",run="qwen7b"}') == 1
+    assert len(phases) == len(wire.PHASES) - 1
+    assert set(phases.values()) == {0}
+
+
+def test_alerts_are_counted_by_state_and_listed_one_by_one() -> None:
+    house = House(FULL_AFTER_A_WHILE)
+    session, _ = house.connect(hello(gpus=2, run="r"))
+    house.service.reception.take(session, sample(1, 79, gpus=2))
+    assert values(house)['oomwatch_alerts{alert="full",severity="warning",state="pending"}'] == 2
+    for second in range(1, 31):
+        house.now += 1
+        house.service.reception.take(session, sample(1 + second, 79, house.now, gpus=2))
+    found = values(house)
+    assert found['oomwatch_alerts{alert="full",severity="warning",state="pending"}'] == 0
+    assert found['oomwatch_alerts{alert="full",severity="warning",state="firing"}'] == 2
+    listed = {name for name in found if name.startswith("oomwatch_alert_firing")}
+    assert listed == {
+        f'oomwatch_alert_firing{{alert="full",gpu="{gpu}",node="gpu-07",run="r",severity="warning"}}' for gpu in (0, 1)
+    }
+    assert found["oomwatch_alerts_unlisted"] == 0
+
+
+def test_a_steady_alert_counts_as_information() -> None:
+    steady = parse_rules(
+        """
+rules:
+  - alert: full
+    severity: warning
+    when: {kind: threshold, metric: gpu_used_ratio, above: 85%, steady: 5m}
+    summary: "full"
+"""
+    ).rules
+    house = House(steady)
+    session, _ = house.connect()
+    for second in range(0, 900, 2):
+        house.now = START + second
+        house.service.reception.take(session, sample(1 + second, 79, house.now))
+    found = values(house)
+    assert found['oomwatch_alert_firing{alert="full",gpu="0",node="gpu-07",run="",severity="info"}'] == 1
+    assert found['oomwatch_alerts{alert="full",severity="info",state="firing"}'] == 1
+    assert found['oomwatch_alerts{alert="full",severity="warning",state="firing"}'] == 0
+
+
+def test_the_list_of_alerts_is_bounded_and_says_how_many_are_beyond_it() -> None:
+    house = House()
+    for number in range(LISTED_MAX // 64 + 1):
+        session, _ = house.connect(hello(f"n{number}", gpus=64))
+        house.service.reception.take(session, sample(1, 79, gpus=64))
+    found = values(house)
+    assert sum(name.startswith("oomwatch_alert_firing{") for name in found) == LISTED_MAX
+    assert found["oomwatch_alerts_unlisted"] == 64
+
+
+def test_the_lag_of_a_reading_counts_from_its_own_moment_on_our_clock() -> None:
+    house = House()
+    session, _ = house.connect(hello(sent_at=START + 500))  # its clock is fast
+    house.now += 3
+    house.service.reception.take(session, sample(1, 40, START + 502))
+    found = values(house)
+    assert found["oomwatch_ingest_lag_seconds_sum"] == 1
+    assert found['oomwatch_ingest_lag_seconds_bucket{le="0.5"}'] == 0
+    assert found['oomwatch_ingest_lag_seconds_bucket{le="1.0"}'] == found["oomwatch_ingest_lag_seconds_count"] == 1
+
+
+def test_the_server_tells_how_long_it_judged_and_stored_and_what_waits() -> None:
+    house = House()
+    session, _ = house.connect()
+    house.service.reception.take(session, sample(1, 79))
+    found = values(house)
+    assert found['oomwatch_queue_length{queue="messages"}'] == 2  # the hello too
+    assert found['oomwatch_queue_length{queue="alerts"}'] == 1
+    assert found["oomwatch_rule_evaluation_seconds_count"] == 2
+    assert found["oomwatch_store_write_seconds_count"] == 0
+    assert found["oomwatch_agents_connected"] == 1
+    house.flush()
+    found = values(house)
+    assert found['oomwatch_queue_length{queue="messages"}'] == found['oomwatch_queue_length{queue="alerts"}'] == 0
+    assert found["oomwatch_store_write_seconds_count"] == 2
+    house.now += 7
+    assert values(house)["oomwatch_beat_age_seconds"] == 7
+
+
+def test_messages_that_find_no_room_are_counted() -> None:
+    house = House(entries_max=1)
+    session, _ = house.connect()
+    house.service.reception.take(session, sample(1, 40))
+    assert values(house)["oomwatch_messages_refused_total"] == 1
+
+
+def test_the_format_and_the_packing_are_those_that_are_asked_for() -> None:
+    told = Metrics(House().service, lambda: [Channel()], Nobody()).collect()
+    plain = encode(told)
+    assert plain.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    assert b"# EOF" not in plain.content
+    asked = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
+    packed = encode(told, asked, "gzip, deflate")
+    assert packed.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert packed.headers["Content-Encoding"] == "gzip"
+    page = gzip.decompress(packed.content).decode()
+    assert page.endswith("# EOF\n")
+    names = {family.name for family in openmetrics_families(page)}  # type: ignore[no-untyped-call]
+    assert {"oomwatch_failures", "oomwatch_build", "oomwatch_ingest_lag_seconds"} <= names
+
+
+def test_what_fills_up_is_exported_with_the_time_that_is_left() -> None:
+    rules = shipped("memory_forecast", "warning")
+    house = House(rules)
+    session, _ = house.connect(hello(run="r"))
+    assert not any(name.startswith("oomwatch_forecast") for name in values(house))
+    seq = 0
+    for number in range(1, 36):
+        for used_gib in (30, 30, 50 + 0.4 * number, 50 + 0.4 * number):
+            house.now += 10
+            seq += 1
+            house.service.reception.take(session, sample(seq, used_gib, house.now))
+        seq += 1
+        phases = {"rollout": 20.0, "update_actor": 20.0}
+        step = wire.Step(step=number, step_seconds=40, rollout_seconds=20, phase_seconds=phases)
+        house.service.reception.take(session, wire.Event(seq=seq, at=house.now, body=step))
+    labels = '{gpu="0",node="gpu-07",place="device"}'
+    found = values(house)
+    assert found[f"oomwatch_forecast_full_steps{labels}"] == pytest.approx((80 - 64) / 0.4, abs=3)
+    assert found[f"oomwatch_forecast_full_seconds{labels}"] == 40 * found[f"oomwatch_forecast_full_steps{labels}"]
+    house.now += 3600
+    assert not any(name.startswith("oomwatch_forecast") for name in values(house))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.foretold import Foretold
 from oomwatch.core.growth import growth, is_undone
 from oomwatch.core.hosthistory import FINE_SECONDS, KEPT_SECONDS, SPAN_SECONDS, Peaks, Place, Span
 from oomwatch.core.noderecord import NodeRecord
@@ -55,6 +56,11 @@ class Filling(NamedTuple):
             "growth_bytes_per_hour": round(self.growth_bytes_per_hour),
         }
         return facts | ({"eta_steps": round(eta_seconds / self.step_seconds)} if self.step_seconds else {})
+
+    def foretold_at(self, now: float, what: Place) -> Foretold:
+        """The same for who does not ask whether that is near."""
+        seconds = max(0.0, self.agreed_seconds - max(0.0, now - self.until))
+        return Foretold(what, seconds, seconds / self.step_seconds if self.step_seconds else None)
 
 
 class Horizon(NamedTuple):
@@ -109,10 +115,20 @@ def filling(node: NodeRecord, run: RunRecord | None, place: Place, full_bytes: f
     peaks = node.history.of(place)
     if peaks is None:
         return None
-    key = ("filling", place, full_bytes)
+    key = _key(place, full_bytes)
     ended = stamp(run, now)
     cut = node.memo.once("units", ended, lambda: units(run, now))
     return node.memo.once(key, ended, lambda: _anew(peaks, cut, full_bytes, node.memo.last(key)))
+
+
+def last_filling(node: NodeRecord, place: Place, full_bytes: float) -> Filling | None:
+    """What `filling` gave last: for who only reads."""
+    known = node.memo.last(_key(place, full_bytes))
+    return known if isinstance(known, Filling) else None
+
+
+def _key(place: Place, full_bytes: float) -> tuple[str, Place, float]:
+    return ("filling", place, full_bytes)
 
 
 def _anew(peaks: Peaks, cut: Units, full_bytes: float, last: object) -> Filling | None:

@@ -6,10 +6,12 @@ told of it, and a message is stored, and so acknowledged, only after every trans
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from oomwatch import wire
+from oomwatch.service.measured import Histogram
 from oomwatch.service.sessions import Session
 
 # Messages in memory: four minutes of 128 agents, about 60 MiB. What finds no room stays with its agent.
@@ -64,6 +66,8 @@ class Journal:
         self._wake = asyncio.Event()
         self._writing = asyncio.Lock()  # the task and a flush at the end must not take the same news
         self._flush_now = False
+        self.writing = Histogram()
+        self.refused_total = 0  # messages that found no room
         self.is_running = False
         self.problem: str | None = None  # why the store cannot be written; None while it can
 
@@ -77,6 +81,10 @@ class Journal:
         """Ids of alerts of which a transition is judged and not yet told."""
         return frozenset(transition.id for transition in self._news)
 
+    def waiting(self) -> tuple[int, int]:
+        """How many messages, and how many transitions, are yet to be stored."""
+        return len(self._entries), len(self._news) + len(self._unstored)
+
     def keep(self, entry: Entry) -> None:
         """Queue a message for the store. Where there is no room, it and what follows wait with the agent."""
         session = entry.session
@@ -84,6 +92,7 @@ class Journal:
             return
         if len(self._entries) >= self._entries_max:
             session.has_gap = True
+            self.refused_total += 1
             self._with_gap[session] = None
             return
         self._entries.append(entry)
@@ -184,11 +193,13 @@ class Journal:
         self._with_gap.clear()
 
     async def _write(self, write: Callable[[Any], None], what: Sequence[Any]) -> bool:
+        began = time.perf_counter()
         try:
             await self._call(write, what)
         except Exception as error:
             self._fail(str(error) or type(error).__name__)
             return False
+        self.writing.add(time.perf_counter() - began)
         if self.problem is not None:
             logger.warning("the database can be written again")
         self.problem = None

@@ -7,6 +7,7 @@ import msgspec
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.service.journal import Entry, Journal
+from oomwatch.service.measured import Histogram
 from oomwatch.service.sessions import Numbered, Peer, RefusalError, Roster, Session
 
 Observe = Callable[[wire.AgentMessage, str, float], None]
@@ -20,6 +21,7 @@ class Reception:
         self.is_closed = False  # the server is going down
         self.unknown_total = 0
         self.malformed_total = 0
+        self.lag = Histogram()  # from the moment of a reading to the end of its judgement
         self._roster = roster
         self._fleet = fleet
         self._now = now
@@ -54,6 +56,8 @@ class Reception:
         if message.seq > session.processed_seq:
             session.processed_seq = message.seq
             self._observe(message, session.node, now)
+            if isinstance(message, wire.Sample):
+                self.lag.add(max(0.0, self._now() - message.at))
         self.journal.keep(Entry(session, message.seq, now, message))
 
     def _with_run(self, message: Numbered, node: str) -> Numbered:

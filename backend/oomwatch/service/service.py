@@ -15,6 +15,7 @@ from oomwatch.service.acting import Acting
 from oomwatch.service.board import Board
 from oomwatch.service.defects import Defects
 from oomwatch.service.journal import Journal
+from oomwatch.service.measured import Histogram
 from oomwatch.service.picture import Picture
 from oomwatch.service.reception import Reception
 from oomwatch.service.recorded import RecordedEngine
@@ -50,6 +51,7 @@ class Service:
         self._judge = RecordedEngine(rules, recorder)
         self.engine = self._judge.engine
         self.defects = Defects()
+        self.judging = Histogram()
         self._say = Saying(self.engine, self.defects, incidents)
         self.roster = Roster()
         self.reception = Reception(self.roster, self.engine.fleet, self._time.now, self._observe)
@@ -84,7 +86,7 @@ class Service:
 
     def _observe(self, message: wire.AgentMessage, node: str, now: float) -> None:
         with self.defects.going_on(f"judging a message of node {node}"):
-            self._announce(self._judge.observe(message, node, now))
+            self._announce(self._timed(lambda: self._judge.observe(message, node, now)))
             self.picture.note(message, node)
             if isinstance(message, wire.Event) and isinstance(message.body, wire.ActDone):
                 self.acting.hear(message, message.body, node)
@@ -101,7 +103,7 @@ class Service:
             return
         self._beat_at = self._time.steady_at
         with self.defects.going_on("judging what time changes"):
-            self._announce(self._judge.advance(now))
+            self._announce(self._timed(lambda: self._judge.advance(now)))
         self.defects.own_up(self.engine)
         if self._beat_at >= self._forget_at:
             self._forget_at = self._beat_at + FORGETTING_SECONDS
@@ -110,6 +112,12 @@ class Service:
             self._publish_changes(now)
             alerts = self.board.refresh(self.engine.episodes(), now, except_for=self.journal.in_flight)
             self._audience.publish([*self.picture.readings(now), *(wire.AlertChanged(alert=alert) for alert in alerts)])
+
+    def _timed(self, judge: Callable[[], list[wire.Transition]]) -> list[wire.Transition]:
+        began = self._time.steady()
+        judged = judge()
+        self.judging.add(self._time.steady() - began)
+        return judged
 
     def seconds_since_beat(self) -> float:
         return self._time.steady() - self._beat_at

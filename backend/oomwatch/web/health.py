@@ -3,11 +3,10 @@
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from oomwatch.metrics.page import encode
 from oomwatch.service.service import STUCK_SECONDS
 from oomwatch.web.answers import answer
 from oomwatch.web.parts import Parts, parts_of
-
-PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 async def healthz(_: Request) -> Response:
@@ -41,5 +40,8 @@ def problems_of(parts: Parts) -> list[str]:
 
 
 async def metrics(request: Request) -> Response:
-    """/metrics"""
-    return Response(parts_of(request).metrics.page(), media_type=PROMETHEUS_TEXT)
+    """/metrics: read here, so that it is of one moment, and written by a thread, so that no alert waits for it."""
+    parts, headers = parts_of(request), request.headers
+    told = parts.metrics.collect()
+    page = await parts.read(encode, told, headers.get("accept", ""), headers.get("accept-encoding", ""))
+    return Response(page.content, headers=page.headers)

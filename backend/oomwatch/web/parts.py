@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from oomwatch.hub import Hub
 from oomwatch.incident.desk import Desk
 from oomwatch.incident.folder import Folder
-from oomwatch.metrics import Metrics
+from oomwatch.metrics.page import Metrics
 from oomwatch.service.journal import Call, Journal
 from oomwatch.service.service import Service
 from oomwatch.settings import Settings

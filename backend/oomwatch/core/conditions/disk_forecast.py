@@ -1,11 +1,13 @@
 """The disk that Ray spills to, or /dev/shm, will be full before long."""
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from msgspec import Struct
 
-from oomwatch.core.filling import FACTS, Horizon, filling, rhythm_of
+from oomwatch.core.filling import FACTS, Horizon, filling, last_filling, rhythm_of
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.foretold import Foretold
 from oomwatch.core.hostdisks import Disk, DiskUse, disk_use
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
@@ -45,23 +47,36 @@ class DiskForecast(
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
         node = fleet.nodes.get(subject.name)
-        facts = node.hello.facts.host if node else None
-        if node is None or facts is None or node.host is None or now - node.host_at > node.stale_after_seconds:
-            return UNKNOWN
-        uses = [use for disk in self.of if (use := disk_use(disk, node.host, facts))]
-        if not uses:
+        uses = self._uses(node, now)
+        if node is None or not uses:
             return UNKNOWN
         run = rhythm_of(fleet, subject, now)
         near_seconds = Horizon(self.within, self.within_steps).seconds_of(fleet, subject)
         verdicts = [verdict for use in uses if (verdict := self._verdict(node, run, use, near_seconds, now))]
         return min(verdicts, key=lambda one: one.value or 0.0, default=INACTIVE)
 
+    def foretold(self, fleet: Fleet, subject: Subject, now: float) -> Iterator[Foretold]:
+        """What the last judgement believed, however far off."""
+        node = fleet.nodes.get(subject.name)
+        for use in self._uses(node, now):
+            if node and (found := last_filling(node, use.disk, self._full_bytes(use))):
+                yield found.foretold_at(now, use.disk)
+
+    def _uses(self, node: NodeRecord | None, now: float) -> list[DiskUse]:
+        """Of the file systems that are told; none where the reading is old."""
+        facts = node.hello.facts.host if node else None
+        if node is None or facts is None or node.host is None or now - node.host_at > node.stale_after_seconds:
+            return []
+        return [use for disk in self.of if (use := disk_use(disk, node.host, facts))]
+
+    def _full_bytes(self, use: DiskUse) -> float:
+        return (self.until or UNTIL[use.disk]) * use.limit_bytes
+
     def _verdict(
         self, node: NodeRecord, run: RunRecord | None, use: DiskUse, near_seconds: float, now: float
     ) -> Verdict | None:
-        until = self.until or UNTIL[use.disk]
-        forecast = filling(node, run, use.disk, until * use.limit_bytes, now)
+        forecast = filling(node, run, use.disk, self._full_bytes(use), now)
         if forecast is None or forecast.agreed_seconds > near_seconds:
             return None
-        facts = forecast.facts_at(now) | {"until_ratio": float(until)} | use.facts()
+        facts = forecast.facts_at(now) | {"until_ratio": float(self.until or UNTIL[use.disk])} | use.facts()
         return Verdict("active", float(facts["eta_seconds"]), near_seconds, "seconds", facts)

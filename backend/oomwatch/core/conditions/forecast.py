@@ -1,5 +1,6 @@
 """Device memory will be full soon: in so many steps of the run or, where no steps are told, in so many minutes."""
 
+from collections.abc import Iterator
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from oomwatch.core.blockforecast import forecast as forecast_blocks
 from oomwatch.core.blocks import FIVE_SECONDS, MINUTE_SECONDS
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.forecast import Forecast, forecast
+from oomwatch.core.foretold import Foretold
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.peaks import usual_of
 from oomwatch.core.settings import response_cap_of
@@ -69,11 +71,22 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
         gpu = fleet.gpu(subject)
         if gpu is None or (gpu.blocks.open is None and not gpu.steps):
             return UNKNOWN
-        if gpu.steps and now - gpu.steps[-1].at <= max(QUIET_SECONDS, QUIET_STEPS * fleet.rhythm_seconds(subject)):
+        if _tells_of_steps(gpu, fleet.rhythm_seconds(subject), now):
             return gpu.memo.once(self, gpu.steps[-1].at, lambda: self._of_steps(fleet, gpu))
         if gpu.blocks.open is None or now - gpu.at > BLOCKS_SECONDS:
             return UNKNOWN
         return self._of_blocks(gpu)
+
+    def foretold(self, fleet: Fleet, subject: Subject, now: float) -> Iterator[Foretold]:
+        """What the last judgement of any rule of this kind believed, however far off."""
+        gpu = fleet.gpu(subject)
+        if gpu is None:
+            return
+        rhythm_seconds = fleet.rhythm_seconds(subject)
+        if _tells_of_steps(gpu, rhythm_seconds, now):
+            yield from _foretold_by_steps(gpu, rhythm_seconds)
+        elif gpu.blocks.open is not None and now - gpu.at <= BLOCKS_SECONDS:
+            yield from _foretold_by_blocks(gpu)
 
     def _of_steps(self, fleet: Fleet, gpu: GpuRecord) -> Verdict:
         told = _told_at_steps(fleet, gpu)
@@ -113,6 +126,30 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
             "growth_bytes_per_hour": round(one.slope_bytes * 3600 / FIVE_SECONDS),
         }
         return Verdict("active", eta_seconds, float(self.blocks_within), "seconds", facts)
+
+
+def _tells_of_steps(gpu: GpuRecord, rhythm_seconds: float, now: float) -> bool:
+    return bool(gpu.steps) and now - gpu.steps[-1].at <= max(QUIET_SECONDS, QUIET_STEPS * rhythm_seconds)
+
+
+def _foretold_by_steps(gpu: GpuRecord, rhythm_seconds: float) -> Iterator[Foretold]:
+    """The later of what the last step said and the one before, or the last one's where the end is near."""
+    told = gpu.memo.last(_told_at_steps)
+    found = (told.now, told.before) if isinstance(told, _Told) else (None, None)
+    believed = [one.eta_steps for _, one in filter(None, found) if one.eta_steps <= 2 * one.steps]
+    if found[0] is None or not believed:
+        return
+    steps = found[0][1].eta_steps if found[0][1].eta_steps <= AT_ONCE_STEPS else max(believed)
+    if len(believed) == len(found) or steps <= AT_ONCE_STEPS:
+        yield Foretold("device", steps * rhythm_seconds if rhythm_seconds else None, steps)
+
+
+def _foretold_by_blocks(gpu: GpuRecord) -> Iterator[Foretold]:
+    found, peaks = gpu.memo.last(_told_by_blocks), gpu.memo.last(_told_by_block_peaks)
+    if isinstance(found, BlockForecast):
+        yield Foretold("device", found.eta_seconds, None)
+    elif isinstance(peaks, Forecast) and peaks.eta_steps * FIVE_SECONDS <= PEAKS_AHEAD_SECONDS:
+        yield Foretold("device", peaks.eta_steps * FIVE_SECONDS, None)
 
 
 class _Told(NamedTuple):

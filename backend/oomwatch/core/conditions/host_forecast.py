@@ -1,12 +1,14 @@
 """Host memory will reach its limit before long."""
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.filling import FACTS, Filling, Horizon, filling, rhythm_of
+from oomwatch.core.filling import FACTS, Filling, Horizon, filling, last_filling, rhythm_of
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.foretold import Foretold
 from oomwatch.core.hostmemory import HostUse, uses
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
@@ -65,6 +67,16 @@ class HostForecast(
             return INACTIVE
         facts = forecast.facts_at(now) | self._use(use) | _grower(node, forecast)
         return Verdict("active", float(facts["eta_seconds"]), near_seconds, "seconds", facts)
+
+    def foretold(self, fleet: Fleet, subject: Subject, now: float) -> Iterator[Foretold]:
+        """What the last judgement believed, however far off."""
+        node = fleet.nodes.get(subject.name)
+        host = node.hello.facts.host if node else None
+        if node is None or host is None or node.host is None or now - node.host_at > node.stale_after_seconds:
+            return
+        for use in uses(node.host, host):
+            if found := last_filling(node, use.limited_by, self.until * use.limit_bytes):
+                yield found.foretold_at(now, use.limited_by)
 
     def _filling(self, node: NodeRecord, run: RunRecord | None, use: HostUse, now: float) -> Filling | None:
         return filling(node, run, use.limited_by, self.until * use.limit_bytes, now)
