@@ -3,7 +3,7 @@
 A kind is one file in channels/ with a struct and a class, and one name in channels/__init__.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, NamedTuple, Protocol, TypeAlias
 
 import httpx
@@ -40,12 +40,26 @@ class Channel(Protocol):
         ...
 
 
+class Curve(NamedTuple):
+    """A figure of late, to be drawn: columns of one length. None: nothing was read."""
+
+    times: tuple[float, ...]
+    values: tuple[float | None, ...]
+    unit: str  # as in wire.Transition
+    limit: float | None = None  # in the same unit
+
+
+# The memory of an alert's subject up to a time; None where there is nothing to draw. It never raises.
+Charts: TypeAlias = Callable[[wire.Transition, float], Awaitable[Curve | None]]
+
+
 class Surroundings(NamedTuple):
     """What a channel is opened with."""
 
     frame: Frame
     client: httpx.AsyncClient
     environ: Mapping[str, str]
+    charts: Charts | None = None  # None: messages without pictures
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

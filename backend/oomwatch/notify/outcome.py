@@ -6,7 +6,9 @@ import msgspec
 
 
 class Delivered(msgspec.Struct, frozen=True):
-    """The receiver took it."""
+    """The receiver took it. `receipt`: what the channel needs to find this message again, where it can change it."""
+
+    receipt: str | None = None
 
 
 class TryAgain(msgspec.Struct, frozen=True):
