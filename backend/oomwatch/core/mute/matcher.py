@@ -48,7 +48,7 @@ def parse_matcher(text: str) -> wire.Matcher:
     if found is None:
         raise ValueError(f'"{text}" is no matcher; write a label, one of = != =~ !~, and a value: node="gpu-07"')
     label, op, value = found.groups()
-    matcher = wire.Matcher(label=label, op=cast(wire.MatchOp, op), value=_unquoted(value, text))
+    matcher = wire.Matcher(label=label, op=cast("wire.MatchOp", op), value=_unquoted(value, text))
     check(matcher)
     return matcher
 

@@ -2,7 +2,8 @@
 
 Python's own go back and try again, which one pattern of thirty characters can make take years; matchers come over the
 network. So these are run as RE2 (Alertmanager's) runs them: all that the pattern may still become, side by side.
-Understood: literals, `.`, [classes], \\d \\w \\s and their opposites (ASCII), groups, |, and repetitions: * + ? {m,n}. whole text has to match; ^ and $ may be written all the same. `(?i)` at the beginning: whatever the case.
+Understood: literals, `.`, [classes], \\d \\w \\s and their opposites (ASCII), groups, |, and repetitions: * + ? {m,n}.
+The whole text has to match; ^ and $ may be written all the same. `(?i)` at the beginning: whatever the case.
 """
 
 from functools import lru_cache
