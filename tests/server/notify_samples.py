@@ -1,10 +1,11 @@
 """Transitions for the tests of notifications."""
 
 from collections.abc import Iterable
+from typing import Literal
 
 from oomwatch import wire
-from oomwatch.notify.grouping import group, notice_of
-from oomwatch.notify.notice import Notice
+from oomwatch.notify.grouping import group, notice_of, severity_of
+from oomwatch.notify.notice import Notice, NoticeKind
 
 START = 1_700_000_000.0  # 2023-11-14 22:13:20 UTC
 
@@ -28,6 +29,12 @@ def transition(
     texts: dict[str, wire.AlertText] | None = None,
     causes: tuple[wire.Cause, ...] = (),
     remedies: tuple[wire.Remedy, ...] = (),
+    change: wire.TransitionChange = "state",
+    outcome: wire.Outcome | None = None,
+    muted: tuple[wire.Mute, ...] = (),
+    acknowledged: wire.Acknowledgement | None = None,
+    acts: tuple[wire.Act, ...] = (),
+    lowered_from: wire.Severity | None = None,
 ) -> wire.Transition:
     """A GPU (by default 0 of gpu-07 in run qwen7b) whose memory is 90 % full."""
     subject = {"node": node, "gpu": None if gpu is None else str(gpu), "run": run}
@@ -49,6 +56,12 @@ def transition(
         simulated=simulated,
         causes=causes,
         remedies=remedies,
+        change=change,
+        outcome=outcome,
+        muted=muted,
+        acknowledged=acknowledged,
+        acts=acts,
+        lowered_from=lowered_from,
     )
 
 
@@ -56,6 +69,49 @@ def notice(news: Iterable[wire.Transition], *, now: float = START + 60) -> Notic
     """The one message that tells of these."""
     [one] = group(news)
     return notice_of(one, now)
+
+
+def told(*news: wire.Transition, kind: NoticeKind = "firing", now: float = START + 900) -> Notice:
+    """A message of any kind, of alerts that need not have anything in common."""
+    severity = max((severity_of(one) for one in news), key=wire.SEVERITIES.index)
+    runs = {one.labels.get("run") for one in news}
+    run = runs.pop() if len(runs) == 1 else None
+    return Notice(
+        id=f"msg_{kind}",
+        kind=kind,
+        incident="i1",
+        made_at=now,
+        labels={} if run is None else {"run": run},
+        severity=severity,
+        state="resolved" if kind == "resolved" else "firing",
+        news=news,
+        everything=news,
+        simulated=any(one.simulated for one in news),
+    )
+
+
+def channel_notice(*, state: Literal["firing", "resolved"] = "firing", error: str = "no_service") -> Notice:
+    """That the channel "team" has failed five minutes ago, or works again."""
+    return Notice(
+        id="msg_channel",
+        kind="channel",
+        incident="channel-team",
+        made_at=START + 900,
+        labels={"channel": "team"},
+        severity="critical",
+        state=state,
+        news=(),
+        channel=wire.ChannelState(
+            name="team",
+            kind="slack",
+            health="failed" if state == "firing" else "ok",
+            waiting=3,
+            failed_total=2,
+            last_success_at=START,
+            last_error_at=START + 600,
+            last_error=error,
+        ),
+    )
 
 
 LEAK = wire.Cause(

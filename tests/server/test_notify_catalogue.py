@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -27,6 +28,7 @@ def test_every_key_that_notifications_use_is_known_and_none_is_left_over() -> No
     sources = [path.read_text(encoding="utf-8") for path in (Path(oomwatch.__file__).parent / "notify").rglob("*.py")]
     used = {key for source in sources for key in _KEY.findall(source)}
     used |= {f"notify.severity_{severity}" for severity in wire.SEVERITIES}
+    used |= {f"notify.muted_{kind}" for kind in get_args(wire.MuteKind)}
     assert used == {key for key in entries() if key.startswith("notify.")}
 
 

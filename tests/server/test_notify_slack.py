@@ -4,17 +4,23 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.server.notify_samples import LEAK, LOOK, RESTART, START, notice, transition
+from tests.server.notify_samples import LEAK, LOOK, RESTART, START, channel_notice, notice, told, transition
 
 from oomwatch import wire
-from oomwatch.notify.channels.slack_webhook import fit, message
+from oomwatch.notify.blockkit import body, fit
+from oomwatch.notify.message import compose as compose_message
+from oomwatch.notify.notice import NOTICE_KINDS, Notice, NoticeKind
 from oomwatch.notify.words import Frame
 
 HOSTILE = '<!channel> <@U123> <https://evil.example|click> & "quoted" \\ \x00\x1b\u202e `*_~\n'
 
 
 def compose(*news: wire.Transition, frame: Frame | None = None) -> Any:
-    return msgspec.json.decode(msgspec.json.encode(message(notice(news), frame or Frame())))
+    return body_of(notice(news), frame or Frame())
+
+
+def body_of(one: Notice, frame: Frame) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(body(compose_message(one, frame), frame.language)))
 
 
 def texts_of(body: Any) -> list[str]:
@@ -92,20 +98,32 @@ def test_five_hundred_gpus_are_one_message_within_the_limits_and_count_the_rest(
     assert lines[-1] == f"and {500 - listed} more"
 
 
-@pytest.mark.parametrize("language", wire.LANGUAGES)
-@pytest.mark.parametrize("length", [1, 50, 2000])
-@pytest.mark.parametrize("state", ["firing", "resolved"])
-def test_hostile_text_of_any_size_stays_text_within_the_limits(
-    language: wire.Language, length: int, state: wire.AlertState
-) -> None:
-    text = HOSTILE * length
+def hostile_notice(kind: NoticeKind, text: str) -> Notice:
+    """A message of this kind of which every text that somebody else wrote is `text`."""
+    if kind == "channel":
+        return channel_notice(error=text)
     words = wire.AlertText(summary=text, description=text, advice=(text,) * 30)
+    care = wire.Acknowledgement(by=text[:200], at=START, note=text)
+    outcome = wire.Outcome(verdict="happened", at=START, lead_seconds=60.0)
+    state: wire.AlertState = "resolved" if kind == "resolved" else "firing"
     news = [
-        transition(gpu, node=text[:200], run=text[:200], alert=text[:200], state=state, reason="run ended", unit=text,
-                   texts={"en": words, "zh": words})
+        transition(gpu, node=text[:200], run=text[:200], alert=text[:200] + str(gpu % 2), state=state,
+                   reason="run ended", unit=text, texts={"en": words, "zh": words}, outcome=outcome,
+                   acknowledged=care, simulated=True)
         for gpu in range(20)
     ]  # fmt: skip
-    body = compose(*news, frame=Frame(language=language, external_url="https://oom.example/" + text[:100]))
+    return told(*news, kind=kind)
+
+
+@pytest.mark.parametrize("language", wire.LANGUAGES)
+@pytest.mark.parametrize("length", [1, 50, 2000])
+@pytest.mark.parametrize("kind", NOTICE_KINDS)
+def test_hostile_text_of_any_size_stays_text_within_the_limits(
+    language: wire.Language, length: int, kind: NoticeKind
+) -> None:
+    text = HOSTILE * length
+    frame = Frame(language=language, external_url="https://oom.example/" + text[:100])
+    body = body_of(hostile_notice(kind, text), frame)
     assert_within_slacks_limits(body)
     for written in texts_of(body):
         opened = [part for part in written.split("<")[1:] if not part.startswith(("!date^", "https://oom.example/"))]

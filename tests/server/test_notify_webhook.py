@@ -6,16 +6,21 @@ import hmac
 from typing import Any
 
 import msgspec
-from tests.server.notify_samples import LEAK, LOOK, RESTART, START, notice, transition
+from tests.server.notify_samples import LEAK, LOOK, RESTART, START, channel_notice, notice, transition
 
 from oomwatch import wire
 from oomwatch.notify.channels.webhook import body, signature_headers
+from oomwatch.notify.notice import Notice
 from oomwatch.notify.secret import Secret
 from oomwatch.notify.words import Frame
 
 
 def compose(*news: wire.Transition, frame: Frame | None = None) -> Any:
-    return msgspec.json.decode(msgspec.json.encode(body(notice(news), "ops", frame or Frame())))
+    return decoded(notice(news), frame)
+
+
+def decoded(one: Notice, frame: Frame | None = None) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(body(one, "ops", frame or Frame())))
 
 
 def test_the_body_of_a_firing_message_is_whole() -> None:
@@ -149,3 +154,28 @@ def test_the_cause_and_what_to_change_are_annotations() -> None:
     assert told["cause"] == "A leak (all phases gained 9 GiB; torch allocated 8 GiB more)"
     assert told["remedies"] == "Start again from a checkpoint.\nFind what is kept."
     assert told["overrides"] == "trainer.save_freq=20"
+
+
+def test_a_failed_channel_is_an_alert_of_its_own() -> None:
+    document = decoded(channel_notice())
+    assert document["status"] == "firing"
+    assert document["commonLabels"] == {
+        "alertname": "oomwatch_channel_failed",
+        "channel": "team",
+        "severity": "critical",
+    }
+    [alert] = document["alerts"]
+    assert alert["annotations"]["summary"] == "Notification channel team does not deliver"
+    assert "What it said last: no_service" in alert["annotations"]["description"]
+    assert (alert["startsAt"], alert["endsAt"]) == ("2023-11-14T22:23:20.000Z", "0001-01-01T00:00:00Z")
+    over = decoded(channel_notice(state="resolved"))["alerts"][0]
+    assert (over["status"], over["labels"], over["fingerprint"]) == ("resolved", alert["labels"], alert["fingerprint"])
+    assert over["endsAt"] == "2023-11-14T22:28:20.000Z"
+
+
+def test_verdict_and_who_takes_care_are_annotations() -> None:
+    care = wire.Acknowledgement(by="ann", at=START)
+    outcome = wire.Outcome(verdict="happened", at=START, lead_seconds=720.0)
+    told = compose(transition(acknowledged=care, outcome=outcome))["alerts"][0]["annotations"]
+    assert told["acknowledged_by"] == "ann"
+    assert told["outcome"] == "it happened, 12 min after the alert"

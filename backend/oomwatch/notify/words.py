@@ -8,9 +8,11 @@ import msgspec
 from oomwatch import wire
 from oomwatch.catalogue import entries, say
 from oomwatch.figures import duration, figure
+from oomwatch.notify.grouping import severity_of
 from oomwatch.notify.notice import Notice
 
 T = TypeVar("T", bound=Hashable)
+_PREFIXES = {"repeat": "notify.title_repeat", "escalation": "notify.title_escalation"}
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,18 +33,42 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
 
 def title(notice: Notice, language: wire.Language) -> str:
     """ "gpu_memory_high on 8 GPUs of gpu-07 (run qwen7b): up to 93 %", with DEMO in front where it is simulated."""
+    if notice.kind == "channel":
+        return channel_title(notice, language)
     subject = where(notice, language)
-    alert = notice.alert or say("notify.alerts", language, count=len({one.alert for one in notice.news}))
+    alert = _name(notice, language)
     text = say("notify.title", language, alert=alert, where=subject) if subject else alert
     text = _resolved(notice, text, language) if notice.state == "resolved" else _with_value(notice, text, language)
+    if notice.kind in _PREFIXES:
+        text = say(_PREFIXES[notice.kind], language, title=text)
     return say("notify.title_demo", language, title=text) if notice.simulated else text
+
+
+def channel_title(notice: Notice, language: wire.Language) -> str:
+    key = "notify.title_channel_ok" if notice.state == "resolved" else "notify.title_channel_failed"
+    return say(key, language, channel="" if notice.channel is None else notice.channel.name)
+
+
+def _name(notice: Notice, language: wire.Language) -> str:
+    """The rule, or how many rules where it is about several."""
+    return notice.alert or _count("notify.alerts", _distinct(one.alert for one in shown(notice)), language)
+
+
+def is_mixed(notice: Notice) -> bool:
+    """Whether it tells of several rules, whose values cannot be compared."""
+    return len({one.alert for one in notice.news}) > 1
+
+
+def shown(notice: Notice) -> Sequence[wire.Transition]:
+    """Those of the news that are as the message says: where some fire and some are over, the ones that fire."""
+    return [one for one in notice.news if (one.state == "resolved") == (notice.state == "resolved")] or notice.news
 
 
 def _with_value(notice: Notice, text: str, language: wire.Language) -> str:
     one = worst(notice)
-    if one.value is None:
+    if one.value is None or is_mixed(notice):
         return text
-    if len(notice.news) == 1:
+    if len(shown(notice)) == 1:
         key = "notify.title_value"
     else:
         key = "notify.title_down_to" if _falls(one) else "notify.title_up_to"
@@ -50,14 +76,15 @@ def _with_value(notice: Notice, text: str, language: wire.Language) -> str:
 
 
 def _resolved(notice: Notice, text: str, language: wire.Language) -> str:
-    key = "notify.title_resolved" if len(notice.news) == 1 else "notify.title_resolved_up_to"
+    key = "notify.title_resolved" if len(shown(notice)) == 1 else "notify.title_resolved_up_to"
     return say(key, language, title=text, duration=duration(lasted_seconds(notice), language))
 
 
 def where(notice: Notice, language: wire.Language) -> str:
     """The subjects of a message: "GPU 3 of gpu-07", "16 GPUs of 2 nodes (run qwen7b)"; empty where there is none."""
-    gpus = _distinct((one.labels.get("node"), one.labels["gpu"]) for one in notice.news if "gpu" in one.labels)
-    nodes = _distinct(one.labels["node"] for one in notice.news if "node" in one.labels)
+    about = shown(notice)
+    gpus = _distinct((one.labels.get("node"), one.labels["gpu"]) for one in about if "gpu" in one.labels)
+    nodes = _distinct(one.labels["node"] for one in about if "node" in one.labels)
     place = _nodes(nodes, language)
     if gpus and place:
         what = say("notify.gpu", language, gpu=gpus[0][1]) if len(gpus) == 1 else _count("notify.gpus", gpus, language)
@@ -73,6 +100,19 @@ def _nodes(nodes: Sequence[str], language: wire.Language) -> str:
     if len(nodes) > 1:
         return _count("notify.nodes", nodes, language)
     return nodes[0] if nodes else ""
+
+
+def subject(transition: wire.Transition, language: wire.Language, *, named: bool = False) -> str:
+    """One of several, in a line: "gpu-07 GPU 3: 93 %"; `named`: with the alert's name in front."""
+    labels = transition.labels
+    gpu = say("notify.gpu", language, gpu=labels["gpu"]) if "gpu" in labels else None
+    place = " ".join(part for part in (transition.alert if named else None, labels.get("node"), gpu) if part)
+    if transition.state == "resolved":
+        lasted = duration(transition.at - transition.started_at, language)
+        said: str | None = say("notify.resolved_after", language, duration=lasted)
+    else:
+        said = None if transition.value is None else figure(transition.value, transition.unit, language)
+    return ": ".join(part for part in (place, said) if part)
 
 
 def acts_of(transition: wire.Transition, language: wire.Language) -> list[str]:
@@ -91,10 +131,12 @@ def _count(key: str, things: Sequence[object], language: wire.Language) -> str:
 
 
 def worst(notice: Notice) -> wire.Transition:
-    """The transition whose value is furthest beyond its limit; the first where there are no values."""
-    measured = [one for one in notice.news if one.value is not None]
+    """The gravest; of these, and of the first one's rule, the one whose value is furthest beyond its limit."""
+    gravest = max(wire.SEVERITIES.index(severity_of(one)) for one in shown(notice))
+    graves = [one for one in shown(notice) if wire.SEVERITIES.index(severity_of(one)) == gravest]
+    measured = [one for one in graves if one.value is not None and one.alert == graves[0].alert]
     if not measured:
-        return notice.news[0]
+        return graves[0]
     sign = -1 if _falls(measured[0]) else 1
     return max(measured, key=lambda one: sign * (one.value or 0.0))
 
@@ -107,7 +149,7 @@ def _falls(transition: wire.Transition) -> bool:
 
 def lasted_seconds(notice: Notice) -> float:
     """The longest that any of them lasted."""
-    return max(one.at - one.started_at for one in notice.news)
+    return max(one.at - one.started_at for one in shown(notice))
 
 
 def text_of(transition: wire.Transition, language: wire.Language) -> wire.AlertText:
@@ -138,6 +180,14 @@ def reason(transition: wire.Transition, language: wire.Language) -> str | None:
     if transition.state != "resolved" or transition.reason is None or transition.reason == "recovered":
         return None
     return say(f"reason.{transition.reason.replace(' ', '_')}", language)
+
+
+def verdict(outcome: wire.Outcome, language: wire.Language) -> str:
+    """What became of a warning: "it happened, 12 min after the alert"."""
+    said = say(f"outcome.{outcome.verdict}", language)
+    if outcome.lead_seconds is None:
+        return said
+    return say("notify.outcome_lead", language, verdict=said, lead=duration(outcome.lead_seconds, language))
 
 
 def _distinct(things: Iterable[T]) -> list[T]:

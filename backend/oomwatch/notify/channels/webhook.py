@@ -18,11 +18,13 @@ from oomwatch.catalogue import say
 from oomwatch.notify import http, words
 from oomwatch.notify.channel import AddressedSection, Surroundings, given
 from oomwatch.notify.grouping import severity_of
+from oomwatch.notify.message import compose
 from oomwatch.notify.notice import Notice
 from oomwatch.notify.outcome import Outcome
 from oomwatch.notify.secret import Secret, find_secret
 from oomwatch.notify.words import Frame
 
+CHANNEL_ALERT = "oomwatch_channel_failed"
 NOT_ENDED = "0001-01-01T00:00:00Z"  # Alertmanager's endsAt of an alert that still fires
 KEY_BYTES = 24  # the least that Standard Webhooks allows
 
@@ -87,7 +89,7 @@ class JsonWebhook:
 
 
 def body(notice: Notice, receiver: str, frame: Frame) -> dict[str, object]:
-    alerts = [_alert(one, frame) for one in notice.news]
+    alerts = [_alert(one, frame) for one in notice.news] or [_channel_alert(notice, frame)]
     labels = _group_labels(notice)
     return {
         "version": "4",
@@ -96,23 +98,52 @@ def body(notice: Notice, receiver: str, frame: Frame) -> dict[str, object]:
         "status": notice.state,
         "receiver": receiver,
         "groupLabels": labels,
-        "commonLabels": _common([_labels(one) for one in notice.news]),
-        "commonAnnotations": _common([_annotations(one, frame) for one in notice.news]),
+        "commonLabels": _common([one.labels for one in alerts]),
+        "commonAnnotations": _common([one.annotations for one in alerts]),
         "externalURL": frame.external_url or "",
         "alerts": alerts,
     }
 
 
-def _alert(transition: wire.Transition, frame: Frame) -> dict[str, object]:
-    return {
-        "status": transition.state,
-        "labels": _labels(transition),
-        "annotations": _annotations(transition, frame),
-        "startsAt": rfc3339(transition.started_at),
-        "endsAt": rfc3339(transition.at) if transition.state == "resolved" else NOT_ENDED,
-        "generatorURL": frame.link(transition.id) or "",
-        "fingerprint": transition.id,
-    }
+class _Alert(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    status: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    starts_at: str
+    ends_at: str
+    generator_url: str = msgspec.field(name="generatorURL", default="")
+    fingerprint: str
+
+
+def _alert(transition: wire.Transition, frame: Frame) -> _Alert:
+    return _Alert(
+        status="resolved" if transition.state == "resolved" else "firing",
+        labels=_labels(transition),
+        annotations=_annotations(transition, frame),
+        starts_at=rfc3339(transition.started_at),
+        ends_at=rfc3339(transition.at) if transition.state == "resolved" else NOT_ENDED,
+        generator_url=frame.link(transition.id) or "",
+        fingerprint=transition.id,
+    )
+
+
+def _channel_alert(notice: Notice, frame: Frame) -> _Alert:
+    """That another channel has failed, or works again, as an alert of its own."""
+    said, state = compose(notice, frame), notice.channel
+    name = "" if state is None else state.name
+    failed_at = None if state is None else state.last_error_at
+    return _Alert(
+        status=notice.state,
+        labels={"alertname": CHANNEL_ALERT, "channel": name, "severity": notice.severity},
+        annotations={
+            "summary": said.title,
+            "description": "\n".join(part for part in (said.summary, said.description) if part),
+            "advice": "\n".join(step.what for step in said.advice),
+        },
+        starts_at=rfc3339(failed_at or notice.made_at),
+        ends_at=rfc3339(notice.made_at) if notice.state == "resolved" else NOT_ENDED,
+        fingerprint=f"channel-{name}",
+    )
 
 
 def _group_labels(notice: Notice) -> dict[str, str]:
@@ -142,6 +173,8 @@ def _annotations(transition: wire.Transition, frame: Frame) -> dict[str, str]:
         "limit": transition.limit,
         "unit": transition.unit,
         "reason": transition.reason,
+        "outcome": transition.outcome and words.verdict(transition.outcome, frame.language),
+        "acknowledged_by": transition.acknowledged and transition.acknowledged.by,
         "simulated": "true" if demo else None,
         "incident_url": frame.incident_link(transition.facts.get("incident")),
     }
