@@ -48,9 +48,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Logs of runs that are over are read by the agent's own parsers, which are pure.
     "oomwatch.backtest": INSIDE | {"oomwatch_agent.logs"},
     "oomwatch.ruletest": INSIDE,
+    "oomwatch.tryout": INSIDE | {"oomwatch.backtest", "oomwatch.store"},
     "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest"},
     "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.incident": INSIDE | {"oomwatch.incident"},
+    "oomwatch.commands.client": INSIDE,
+    "oomwatch.commands.rules_try": INSIDE
+    | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.store", "oomwatch.tryout"},
     "oomwatch.__main__": WIRED | {"oomwatch.web", "oomwatch.up", "oomwatch.commands"},
     "oomwatch_agent": SHARED | {"oomwatch_agent.logs"},
     "oomwatch_agent.logs": SHARED,

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomwatch import __version__
-from oomwatch.commands import flags, report_flags
+from oomwatch.commands import flags, report_flags, rule_flags
+from oomwatch.commands.client_flags import add_client_flags
 from oomwatch.options import Resolved, SettingError, add_options, resolve
 from oomwatch.settings import Settings
 
@@ -89,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     check = _command(commands, "check", "look for mistakes in a rule file", _CHECK, _check)
     check.add_argument("file", type=Path, nargs="?", help="rule file; without it the one that the server would use")
     _add_trying(commands)
+    _add_rules(commands)
     test = _command(commands, "test-notify", "send a test message to the channels", _TEST_NOTIFY, _test_notify)
     test.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
     test.add_argument("channel", nargs="?", help="name of the channel; without it all")
@@ -119,6 +121,15 @@ def _add_trying(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     test = _command(commands, "test", "test rules", _TEST, _later("rule_tests"))
     tests = test.add_subparsers(title="what to test", required=True, metavar="WHAT")
     flags.add_rule_test_flags(_command(tests, "rules", "run rule tests", flags.RULE_TESTS, _later("rule_tests")))
+
+
+def _add_rules(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The commands that show and change rules."""
+    group = commands.add_parser("rules", help="show, try and switch rules", description=rule_flags.RULES)
+    rules = group.add_subparsers(title="what to do", required=True, metavar="WHAT")
+    tried = _command(rules, "try", "what a changed file would have done", rule_flags.TRY, _later("rules_try"))
+    rule_flags.add_try_flags(tried)
+    add_client_flags(tried)
 
 
 def _later(module: str, name: str = "run") -> Callable[[argparse.Namespace], int]:

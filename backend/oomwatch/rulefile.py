@@ -36,6 +36,10 @@ class RuleFileError(ValueError):
         self.mistakes = sorted(set(mistakes))
         super().__init__("\n".join(f"{path}:{one.line}:{one.column}: {one.message}" for one in self.mistakes))
 
+    @classmethod
+    def unreadable(cls, path: str, error: Exception) -> "RuleFileError":
+        return cls(path, [Mistake(1, 1, f"cannot be read: {error}")])
+
 
 class _Texts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """{en: "...", zh: "..."}"""
@@ -68,19 +72,26 @@ _APART = ("when", "summary", "description", "advice")
 
 def read_rules(path: Path) -> RuleFile:
     """Read a rule file. Raises RuleFileError, also for a file that cannot be read."""
+    return parse_rules(text_of(path), str(path))
+
+
+def text_of(path: Path) -> str:
+    """The text of a rule file. Raises RuleFileError. A device or a pipe may have no end, or never begin."""
     try:
-        text = _text_of(path)
+        return _read(path)
     except (OSError, ValueError) as error:
-        raise RuleFileError(str(path), [Mistake(1, 1, f"cannot be read: {error}")]) from error
-    return parse_rules(text, str(path))
+        raise RuleFileError.unreadable(str(path), error) from error
 
 
-def _text_of(path: Path) -> str:
-    """Raises OSError or ValueError. A device or a pipe may have no end, or never begin."""
+def _read(path: Path) -> str:
     if path.exists() and not path.is_file():
         raise ValueError("this is no regular file")
     with path.open("rb") as file:
-        content = file.read(FILE_BYTES_MAX + 1)
+        return decoded(file.read(FILE_BYTES_MAX + 1))
+
+
+def decoded(content: bytes) -> str:
+    """The text of a rule file's bytes. Raises ValueError where they are too many, or no UTF-8."""
     if len(content) > FILE_BYTES_MAX:
         raise ValueError(f"this is too large to be a rule file: more than {FILE_BYTES_MAX} bytes")
     return content.decode()

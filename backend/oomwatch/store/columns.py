@@ -79,7 +79,7 @@ ENGINE_FIELDS = (
 )
 
 Reading = wire.GpuSample | wire.HostSample
-R = TypeVar("R", wire.GpuSample, wire.HostSample, wire.TorchSample)
+R = TypeVar("R", wire.GpuSample, wire.HostSample, wire.TorchSample, wire.EngineSample)
 
 
 class Columns(NamedTuple):

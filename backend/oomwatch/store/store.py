@@ -162,6 +162,19 @@ class Store:
         with self._database.reading() as connection:
             yield from chunks.recent_samples(connection, since, until)
 
+    def samples_in_order(self, start: float, end: float, nodes: Collection[str]) -> Iterator[tuple[str, wire.Sample]]:
+        """(node, sample) of these nodes from `start` to `end` in the order of time, as in recent_samples otherwise.
+
+        What a node's rollout engines said is one engine's. One hour is in memory at a time, 40 bytes a reading.
+        """
+        begin = start
+        while begin <= end:
+            until = min(end, (begin // chunks.HOUR_SECONDS + 1) * chunks.HOUR_SECONDS - 0.001)
+            with self._database.reading() as connection:
+                hour = chunks.in_order(connection, begin, until, nodes)
+            yield from hour
+            begin = until + 0.001
+
     def recent_events(
         self, since: float, until: float = END_OF_TIME, *, kinds: Collection[str] | None = None
     ) -> Iterator[tuple[str, wire.Event]]:

@@ -1,0 +1,13 @@
+"""The flags of every command that asks a running server. Light to load."""
+
+import argparse
+from pathlib import Path
+
+
+def add_client_flags(parser: argparse.ArgumentParser) -> None:
+    """Which server to ask, and how."""
+    parser.add_argument("--server", metavar="URL", help="a running server, http://HOST:8642 (OOMWATCH_SERVER)")
+    parser.add_argument("--reader-token", metavar="TOKEN", help="its reader token (OOMWATCH_READER_TOKEN)")
+    parser.add_argument(
+        "--reader-token-file", type=Path, metavar="FILE", help="file that holds it (OOMWATCH_READER_TOKEN_FILE)"
+    )

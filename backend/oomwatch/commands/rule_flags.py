@@ -1,0 +1,36 @@
+"""What the `oomwatch rules` commands take. Light to load: every command of `oomwatch` reads it."""
+
+import argparse
+from pathlib import Path
+
+RULES = """\
+What rules there are, what a changed file would have said, and switching single ones on and off."""
+
+TRY = """\
+Says what a changed rule file would have done with the last 24 hours of the database, rule by rule, beside the rules in
+force: how often it would have fired, which alerts are new and which gone, and how many of them came before a failure.
+Nothing is changed and nobody is told. docs/howto/change-rules.md
+
+examples:
+  oomwatch rules try new.yaml
+  oomwatch rules try new.yaml --run qwen7b --hours 6
+  oomwatch rules try new.yaml --server http://monitor:8642
+
+Exit status: 0 where it was tried, whatever came out; 1 where the file has mistakes or there is nothing to try it on."""
+
+
+def add_try_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `rules try`."""
+    parser.add_argument("file", metavar="FILE", help="the changed rule file; - reads standard input")
+    parser.add_argument(
+        "--against", type=Path, metavar="FILE",
+        help="rules to compare with; without it those that the server would use",
+    )  # fmt: skip
+    parser.add_argument("--alone", action="store_true", help="compare with nothing")
+    parser.add_argument("--db", metavar="FILE|URL", help="the server's database (OOMWATCH_DB)")
+    parser.add_argument("--hours", type=float, default=24.0, metavar="N", help="how far back (default: 24)")
+    parser.add_argument("--run", metavar="NAME", help="this run alone")
+    parser.add_argument("--node", metavar="NAME", help="this node alone")
+    parser.add_argument("--all", action="store_true", help="judge rules that are the same in both files too")
+    parser.add_argument("--budget", default="60s", metavar="TIME", help="how long it may take (default: 60s)")
+    parser.add_argument("--json", action="store_true", help="print JSON, as the server's /api/v1/rules/try gives it")

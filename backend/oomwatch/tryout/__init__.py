@@ -1,0 +1,1 @@
+"""Rules tried on what the database remembers, before they are put in force."""
