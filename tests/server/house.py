@@ -4,8 +4,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from oomwatch import wire
+from oomwatch.core.fleet import Fleet
 from oomwatch.core.rule import RuleSet
+from oomwatch.core.subject import Subject
+from oomwatch.core.verdict import UNKNOWN, Verdict
 from oomwatch.rulefile import parse_rules
 from oomwatch.service.journal import Entry, Journal
 from oomwatch.service.seams import Incidents
@@ -72,6 +77,19 @@ def sample(seq: int, used_gib: float, at: float = START, *, gpus: int = 1) -> wi
         wire.GpuSample(gpu=str(index), used_bytes=int(used_gib * GIB), utilization_ratio=0.5) for index in range(gpus)
     )
     return wire.Sample(seq=seq, at=at, gpus=cards, host=wire.HostSample(memory_used_bytes=100 * GIB))
+
+
+class Broken(Struct, frozen=True):
+    """A condition with a defect that shows on one node."""
+
+    scopes: tuple[str, ...] = ("gpu",)
+    hears: tuple[str, ...] = ("readings",)
+    predicts: None = None
+
+    def judge(self, _fleet: Fleet, subject: Subject, _now: float) -> Verdict:
+        if subject.name == "gpu-07":
+            raise ZeroDivisionError
+        return UNKNOWN
 
 
 class Browsers:

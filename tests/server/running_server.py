@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import sys
 import threading
@@ -50,12 +51,26 @@ def until(what: str, look: Callable[[], T | None]) -> T:
 
 
 class RunningServer:
-    """The parts of the server are there to be looked at; only its own thread may call them."""
+    """The parts of the server are there to be looked at; only its own thread may call them (`call`)."""
 
-    def __init__(self, url: str, parts: Parts, stop: Callable[[], None]) -> None:
+    def __init__(self, url: str, parts: Parts, stop: Callable[[], None], loop: asyncio.AbstractEventLoop) -> None:
         self.url = url
         self.parts = parts
         self.stop = stop
+        self.loop = loop
+
+    def call(self, work: Callable[[], T]) -> T:
+        """What `work` gives in the server's own thread, between two things that it does."""
+
+        async def in_the_loop() -> T:
+            return work()
+
+        return asyncio.run_coroutine_threadsafe(in_the_loop(), self.loop).result(DEADLINE_SECONDS)
+
+    def end_task(self, name: str) -> None:
+        """Let a task of the server end, as a defect would."""
+        (task,) = self.call(lambda: [one for one in asyncio.all_tasks() if one.get_name() == name])
+        self.call(task.cancel)
 
     def websocket(self, path: str, **options: Any) -> Any:
         """A connection, as a context manager."""
@@ -92,7 +107,8 @@ def serving(settings: Settings) -> Iterator[RunningServer]:
             async with running(settings) as parts:
                 server = Server(parts)
                 url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-                found.append(RunningServer(url, parts, lambda: setattr(server, "should_exit", True)))
+                stop = functools.partial(setattr, server, "should_exit", True)
+                found.append(RunningServer(url, parts, stop, asyncio.get_running_loop()))
                 ready.set()
                 await server.serve([listener])
 

@@ -9,9 +9,9 @@ from tests.server.running_server import settings_in
 
 from oomwatch.store.store import StoreError
 from oomwatch.web.app import in_background, running
-from oomwatch.web.health import problems_of
 from oomwatch.web.parts import Parts
 from oomwatch.web.upkeep import helpings
+from oomwatch.web.wellbeing import silencing
 
 
 def in_a_server(folder: Path, story: Callable[[Parts], Awaitable[None]]) -> None:
@@ -29,11 +29,11 @@ def test_a_task_that_dies_by_a_defect_shows(tmp_path: Path, caplog: pytest.LogCa
     async def story(parts: Parts) -> None:
         for _ in range(100):  # the journal is yet to begin
             await asyncio.sleep(0)
-        assert problems_of(parts) == []
+        assert silencing(parts) == []
         async with in_background({"rule watch": dies()}, parts):
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-            assert problems_of(parts) == [
+            assert silencing(parts) == [
                 "the task rule watch has ended by a defect; see the log, and restart the server"
             ]
             assert parts.service.defects.total == 1

@@ -4,14 +4,10 @@ import asyncio
 
 import msgspec
 import pytest
-from msgspec import Struct
-from tests.server.house import FULL_AFTER_A_WHILE, FULL_AT_ONCE, GIB, START, House, hello, sample
+from tests.server.house import FULL_AFTER_A_WHILE, FULL_AT_ONCE, GIB, START, Broken, House, hello, sample
 
 from oomwatch import wire
-from oomwatch.core.fleet import Fleet
 from oomwatch.core.rule import Rule, RuleSet
-from oomwatch.core.subject import Subject
-from oomwatch.core.verdict import UNKNOWN, Verdict
 from oomwatch.rulefile import parse_rules
 
 OOM_AT_ONCE = parse_rules("""
@@ -21,19 +17,6 @@ rules:
     when: {kind: event, of: [device_oom], within: 10m}
     summary: "it failed"
 """).rules
-
-
-class Broken(Struct, frozen=True):
-    """A condition with a defect that shows on one node."""
-
-    scopes: tuple[str, ...] = ("gpu",)
-    hears: tuple[str, ...] = ("readings",)
-    predicts: None = None
-
-    def judge(self, _fleet: Fleet, subject: Subject, _now: float) -> Verdict:
-        if subject.name == "gpu-07":
-            raise ZeroDivisionError
-        return UNKNOWN
 
 
 def test_a_message_is_judged_when_it_arrives() -> None:

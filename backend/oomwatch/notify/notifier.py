@@ -90,6 +90,11 @@ class Notifier:
             await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
 
+    def dead(self) -> list[str]:
+        """Names of the channels whose courier has ended by a defect: to them nothing is sent any more."""
+        pairs = zip(self._couriers, self._tasks, strict=False)  # before the start there are no tasks
+        return [courier.name for courier, task in pairs if task.done()]
+
     def status(self) -> list[ChannelStatus]:
         """How each channel fares, in the order of alerts.yaml."""
         return [courier.status() for courier in self._couriers]

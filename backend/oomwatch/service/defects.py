@@ -2,7 +2,8 @@
 
 import contextlib
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,12 +12,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Defects:
-    """The count since the start, and which rules are known to be broken."""
+UNJUDGED_SECONDS = 300.0  # for so long after its last failure something counts as failing: a step may take minutes
 
-    def __init__(self) -> None:
+
+class Defects:
+    """The count since the start, which rules are known to be broken, and what was not judged of late."""
+
+    def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
         self.total = 0
+        self._steady = steady
         self._broken_rules: set[str] = set()
+        self._unjudged_at: dict[str, float] = {}
 
     def count(self) -> None:
         """One that whoever found it has logged."""
@@ -31,10 +37,27 @@ class Defects:
             self.count()
             logger.exception("%s failed; everything else goes on", doing)
 
+    @contextlib.contextmanager
+    def judging(self, what: str) -> Iterator[None]:
+        """The same for what an alert may hang on: for a while it is `unjudged`."""
+        with self.going_on(what):
+            try:
+                yield
+            except Exception:
+                self._unjudged_at[what] = self._steady()
+                raise
+
+    def unjudged(self) -> list[str]:
+        """What could not be judged within the last five minutes: "the rule NAME", or what `judging` was told."""
+        since = self._steady() - UNJUDGED_SECONDS
+        self._unjudged_at = {what: at for what, at in self._unjudged_at.items() if at > since}
+        return list(self._unjudged_at)
+
     def own_up(self, engine: "Engine") -> None:
         """Count the defects of single rules; of each rule in force the first one is in the log."""
         for defect in engine.defects:
             self.count()
+            self._unjudged_at[f"the rule {defect.rule}"] = self._steady()
             if defect.rule not in self._broken_rules:
                 self._broken_rules.add(defect.rule)
                 logger.error(
@@ -48,3 +71,4 @@ class Defects:
     def forgive_rules(self) -> None:
         """Other rules are in force: the log is to hear of their defects anew."""
         self._broken_rules.clear()
+        self._unjudged_at.clear()

@@ -50,7 +50,7 @@ class Service:
         self._time = Timepiece(clock, steady, self._clock_jumped, self._excuse_silence)
         self._judge = RecordedEngine(rules, recorder)
         self.engine = self._judge.engine
-        self.defects = Defects()
+        self.defects = Defects(steady)
         self.judging = Histogram()
         self._say = Saying(self.engine, self.defects, incidents)
         self.roster = Roster()
@@ -85,7 +85,7 @@ class Service:
     # ------------------------------------------------------------ judging
 
     def _observe(self, message: wire.AgentMessage, node: str, now: float) -> None:
-        with self.defects.going_on(f"judging a message of node {node}"):
+        with self.defects.judging(f"judging a message of node {node}"):
             self._announce(self._timed(lambda: self._judge.observe(message, node, now)))
             self.picture.note(message, node)
             if isinstance(message, wire.Event) and isinstance(message.body, wire.ActDone):
@@ -102,7 +102,7 @@ class Service:
         if self._has_passed_over:
             return
         self._beat_at = self._time.steady_at
-        with self.defects.going_on("judging what time changes"):
+        with self.defects.judging("judging what time changes"):
             self._announce(self._timed(lambda: self._judge.advance(now)))
         self.defects.own_up(self.engine)
         if self._beat_at >= self._forget_at:

@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,6 +34,7 @@ from oomwatch.web.herald import Herald
 from oomwatch.web.ingest import agent_endpoint
 from oomwatch.web.live import live_endpoint
 from oomwatch.web.parts import Parts, run_in
+from oomwatch.web.pool import WatchedPool
 from oomwatch.web.restart import restore
 from oomwatch.web.static import PageFiles, page, plotly
 from oomwatch.web.upkeep import keep_pasts, keep_up
@@ -103,8 +104,8 @@ async def _start(
     settings: Settings, rules: RuleFile, clock: Callable[[], float], stack: contextlib.AsyncExitStack
 ) -> Parts:
     """What comes first here is stopped last."""
-    writer = stack.enter_context(ThreadPoolExecutor(1, "store"))
-    readers = stack.enter_context(ThreadPoolExecutor(READ_THREADS, "read"))
+    writer = stack.enter_context(WatchedPool(1, "store"))
+    readers = stack.enter_context(WatchedPool(READ_THREADS, "read"))
 
     async def write(fn: Callable[..., T], *args: object) -> T:
         return await run_in(writer, fn, *args)
@@ -128,7 +129,9 @@ async def _start(
     herald.replace(rules.notify)
     await herald.ready()
     metrics = Metrics(service, herald.status, hub)
-    return Parts(settings, store, service, journal, hub, herald, metrics, write, readers, folder, desk, dead_tasks=[])
+    return Parts(
+        settings, store, service, journal, hub, herald, metrics, write, writer, readers, folder, desk, dead_tasks=[]
+    )
 
 
 class _Archive:
@@ -180,22 +183,25 @@ async def _beat(service: Service) -> None:
 
 @contextlib.asynccontextmanager
 async def in_background(work: Mapping[str, Coroutine[Any, Any, None]], parts: Parts) -> AsyncIterator[None]:
+    """Tasks that none may end before all are ended here."""
     tasks = [asyncio.create_task(one, name=name) for name, one in work.items()]
+    tell = functools.partial(_tell_of_death, parts=parts)
     for task in tasks:
-        task.add_done_callback(lambda task: _tell_of_death(task, parts))
+        task.add_done_callback(tell)
     try:
         yield
     finally:
         for task in tasks:
+            task.remove_done_callback(tell)
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _tell_of_death(task: "asyncio.Task[None]", parts: Parts) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        parts.service.defects.count()
-        parts.dead_tasks.append(task.get_name())
-        logger.critical("the task %s has ended by a defect", task.get_name(), exc_info=task.exception())
+    error = None if task.cancelled() else task.exception()
+    parts.service.defects.count()
+    parts.dead_tasks.append(task.get_name())
+    logger.critical("the task %s has ended by a defect", task.get_name(), exc_info=error)
 
 
 @contextlib.contextmanager

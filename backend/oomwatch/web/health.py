@@ -1,12 +1,16 @@
 """/healthz, /readyz and /metrics: for probes and Prometheus."""
 
+import asyncio
+
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from oomwatch.metrics.page import encode
-from oomwatch.service.service import STUCK_SECONDS
 from oomwatch.web.answers import answer
 from oomwatch.web.parts import Parts, parts_of
+from oomwatch.web.wellbeing import silencing, unready
+
+LOOK_SECONDS = 2.0
 
 
 async def healthz(_: Request) -> Response:
@@ -15,28 +19,20 @@ async def healthz(_: Request) -> Response:
 
 
 async def readyz(request: Request) -> Response:
-    """Whether it does its work: 200, or 503 with everything that is in the way."""
-    problems = problems_of(parts_of(request))
-    return answer({"ready": not problems, "problems": problems}, 503 if problems else 200)
+    """Whether it does its work: 200, or 503. `problems` are also those that are no reason to send agents away."""
+    parts = parts_of(request)
+    lost = await _lost(parts)
+    reasons = [*([lost] if lost is not None else []), *unready(parts)]
+    problems = list(dict.fromkeys([*reasons, *silencing(parts)]))
+    return answer({"ready": not reasons, "problems": problems}, 503 if reasons else 200)
 
 
-def problems_of(parts: Parts) -> list[str]:
-    """In sentences; empty where all is well."""
-    problems = []
-    storage = parts.store.lost() or parts.journal.problem
-    if storage is not None:
-        problems.append(storage)
-    if not parts.journal.is_running:
-        problems.append("nothing is stored and nobody is told any more; see the log, and restart the server")
-    problems += [
-        f"the task {name} has ended by a defect; see the log, and restart the server" for name in parts.dead_tasks
-    ]
-    late_seconds = parts.service.seconds_since_beat()
-    if late_seconds > STUCK_SECONDS:
-        problems.append(f"the rules were last judged {late_seconds:.0f} s ago")
-    if parts.service.reception.is_closed:
-        problems.append("the server is going down")
-    return problems
+async def _lost(parts: Parts) -> str | None:
+    """What is wrong with the database's file. A thread looks: a disk that hangs must not take everything along."""
+    try:
+        return await asyncio.wait_for(parts.read(parts.store.lost), LOOK_SECONDS)
+    except asyncio.TimeoutError:
+        return f"the database's file could not be looked at within {LOOK_SECONDS:g} s; does its disk hang?"
 
 
 async def metrics(request: Request) -> Response:

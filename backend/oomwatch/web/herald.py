@@ -77,6 +77,13 @@ class Herald:
         else:
             self._waiting += transitions
 
+    def problems(self) -> list[str]:
+        """Why people are not told, in sentences; a channel whose receiver fails is none: it is tried again."""
+        if self._changing is not None and self._changing.done() and _failed(self._changing):
+            return ["the channels could not be changed, by a defect; see the log, and restart the server"]
+        dead = self._notifier.dead() if self._notifier is not None else []
+        return [f"nothing is sent to the channel {name} any more, by a defect; restart the server" for name in dead]
+
     def status(self) -> list[ChannelStatus]:
         return self._notifier.status() if self._notifier is not None else []
 
@@ -85,3 +92,7 @@ class Herald:
         if self._notifier is not None:
             await self._notifier.stop()
         await self._client.aclose()
+
+
+def _failed(task: "asyncio.Task[Any]") -> bool:
+    return task.cancelled() or task.exception() is not None

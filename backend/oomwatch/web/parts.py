@@ -17,6 +17,7 @@ from oomwatch.service.service import Service
 from oomwatch.settings import Settings
 from oomwatch.store.store import Store
 from oomwatch.web.herald import Herald
+from oomwatch.web.pool import WatchedPool
 
 T = TypeVar("T")
 
@@ -32,7 +33,8 @@ class Parts(NamedTuple):
     herald: Herald
     metrics: Metrics
     write: Call
-    readers: Executor
+    writer: WatchedPool
+    readers: WatchedPool
     incidents: Folder
     desk: Desk
     dead_tasks: list[str]  # names of those that ended by a defect
