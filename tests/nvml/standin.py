@@ -84,6 +84,9 @@ class ScriptedGpus:
         """What a program must be started with to see these GPUs."""
         return {"OOMWATCH_NVML_SCRIPT": str(self.path), "LD_LIBRARY_PATH": str(self._library.parent)}
 
+    def __len__(self) -> int:
+        return len(self._gpus)
+
     def __getitem__(self, index: int) -> ScriptedGpu:
         return self._gpus[index]
 
