@@ -19,8 +19,10 @@ from tests.server.receiver import receiving
 
 pytestmark = pytest.mark.acceptance
 EACH_QUERY = pytest.mark.parametrize("asked", queries(), ids=str)
-# A step takes two or three seconds, and a run that leaks ends out of memory within the minute.
-SIMULATED = ("--simulate", "demo", "--simulate-gpus", "4", "--simulate-speed", "4", "--interval", "0.25")
+# A step takes three seconds. What only a run in trouble has, a forecast and alerts, every card of these two has: both
+# leak, run out of memory within the minute, and are started again.
+SIMULATED = ("--simulate", "leak", "--simulate-gpus", "4", "--simulate-speed", "8", "--interval", "0.25")
+NODES = ("node-a", "node-b")
 # The shipped rules, the first one at once, and a channel that works beside one that does not.
 MORE_RULES = """
 overrides:
@@ -35,14 +37,14 @@ notify:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that hears of two nodes with two runs each."""
+    """A server that hears of two nodes with a run each."""
     folder = tmp_path_factory.mktemp("watched")
     rules = folder / "alerts.yaml"
     with receiving() as receiver:
         more = MORE_RULES.format(works=receiver.url, nobody=free_port())
         rules.write_text((ROOT / "alerts.yaml").read_text(encoding="utf-8") + more, encoding="utf-8")
         watching = Server(folder, rules, "--flush-interval", "0.2s")
-        agents = [agent(folder, watching, *SIMULATED, node=node) for node in ("node-a", "node-b")]
+        agents = [agent(folder, watching, *SIMULATED, "--run", f"run of {node}", node=node) for node in NODES]
         with ending(watching, *agents):
             yield watching
 
@@ -92,14 +94,16 @@ def test_a_query_names_only_metrics_that_the_server_has(asked: Asked, known: set
 def test_a_query_returns_data(asked: Asked, real: Prometheus) -> None:
     for chosen in choices(real, asked.dashboard):
         expression = filled_in(asked.expression, chosen)
-        assert real.wait_for(expression, seconds=45)
+        found = real.wait_for(expression, seconds=45)
+        # What Prometheus itself attaches would make a new curve of each restart on another address.
+        assert asked.expression == "oomwatch_build_info" or not any("job" in one.labels for one in found)
 
 
 @pytest.mark.parametrize("uid", DASHBOARDS)
 def test_every_variable_offers_what_there_is_and_nothing_empty(uid: str, real: Prometheus) -> None:
-    offered = {"node": ["node-a", "node-b"], "gpu": ["0", "1", "2", "3"], "run": ["demo-healthy", "demo-leak"]}
+    offered = {"node": list(NODES), "gpu": ["0", "1", "2", "3"], "run": [f"run of {node}" for node in NODES]}
     for variable in variables(uid):
-        until(f"all of {variable}", lambda v=variable: values_of(real, v, {"node": "node-a"}) == offered[v.name])  # type: ignore[misc]
+        until(f"all of {variable}", lambda v=variable: values_of(real, v, {"node": NODES[0]}) == offered[v.name])  # type: ignore[misc]
 
 
 def test_a_name_that_the_server_does_not_have_would_be_seen(known: set[str]) -> None:

@@ -1,7 +1,7 @@
 """Whether one can rely on being told: channels, agents, and the server itself."""
 
 from boards.board import Board, Variable
-from boards.panel import GOOD_AT_ONE, GOOD_AT_ZERO, NONE, Panel, Query, curves, states, value
+from boards.panel import GOOD_AT_ONE, GOOD_AT_ZERO, NONE, Panel, Query, curves, spread, states, value
 
 _EACH_NODE = '{node=~"$node"}'
 _LOST = '{outcome=~"failed|dropped"}'
@@ -44,13 +44,18 @@ BOARD = Board(
             steps=GOOD_AT_ZERO,
         ),
         value("Server", NONE, Query("oomwatch_build_info", "{{version}}"), about="The server's version."),
-        "Notifications",
+        "Alerts and notifications",
+        curves(
+            "Alerts by state",
+            NONE,
+            Query("sum by (state) (max by (alert, severity, state) (oomwatch_alerts))", "{{state}}"),
+            about="Open alerts of all rules.",
+        ),
         curves(
             "By outcome",
             NONE,
             Query("sum by (outcome) (increase(oomwatch_notifications_total[$__rate_interval]))", "{{outcome}}"),
             about="Messages to all channels, by what became of them.",
-            width=12,
         ),
         curves(
             "Not delivered, by channel",
@@ -60,6 +65,18 @@ BOARD = Board(
                 "{{channel}} {{outcome}}",
             ),
             about="Messages that a channel did not take.",
+        ),
+        curves(
+            "Waiting to be told",
+            NONE,
+            Query("max by (channel) (oomwatch_notifications_waiting)", "{{channel}}"),
+            about="Changes of alerts that a channel is yet to be told.",
+            width=12,
+        ),
+        spread(
+            "From reading to judgement",
+            "oomwatch_ingest_lag_seconds",
+            about="From the moment of a reading to the end of its judgement by the rules.",
             width=12,
         ),
         "Agents",
@@ -85,11 +102,27 @@ BOARD = Board(
         ),
         "The server",
         curves(
+            "Age of the last judgement by the clock",
+            "s",
+            Query("max(oomwatch_beat_age_seconds)", "age"),
+            about="More than a few seconds is a stall: alerts that need time to pass do not fire.",
+        ),
+        spread("Judging", "oomwatch_rule_evaluation_seconds", about="What one message, or one second, can change."),
+        spread("Writing", "oomwatch_store_write_seconds", about="One write to the database."),
+        curves(
+            "Queues",
+            NONE,
+            Query("max by (queue) (oomwatch_queue_length)", "{{queue}}"),
+            about="What waits: for the database, and for the slowest browser.",
+        ),
+        curves(
             "Messages that could not be used",
             "mps",
             Query("sum(rate(oomwatch_messages_malformed_total[$__rate_interval]))", "malformed"),
             Query("sum(rate(oomwatch_messages_unknown_total[$__rate_interval]))", "newer than the server"),
-            about="Frames that broke the protocol, and messages of a kind that this server does not know yet.",
+            Query("sum(rate(oomwatch_messages_refused_total[$__rate_interval]))", "without room"),
+            about="Frames that broke the protocol, messages of a kind that this server does not know yet, and those "
+            "that found no room and are sent again.",
         ),
         curves(
             "CPU",

@@ -6,6 +6,7 @@ from boards.panel import (
     GOOD_AT_ONE,
     GOOD_AT_ZERO,
     NONE,
+    SOON,
     Link,
     Query,
     curves,
@@ -18,6 +19,7 @@ from boards.panel import (
 _USED = 'max by (node, gpu) (oomwatch_gpu_memory_used_bytes{node=~"$node"})'
 _USABLE = 'max by (node, gpu) (oomwatch_gpu_memory_usable_bytes{node=~"$node"})'
 _HOST_USED = 'max by (node) (oomwatch_host_memory_used_bytes{node=~"$node"})'
+_FULL_IN = 'min by (node, gpu, place) (oomwatch_forecast_full_seconds{node=~"$node"})'
 _HOST_LIMIT = 'max by (node) (oomwatch_host_memory_limit_bytes{node=~"$node"})'
 # Which run is on which GPU: where torch's allocator tells of one.
 _RUN_OF_GPU = 'group by (node, gpu, run) (oomwatch_torch_reserved_bytes{run!=""})'
@@ -68,7 +70,14 @@ BOARD = Board(
             steps=GOOD_AT_ONE,
             bounds=(0, 1),
         ),
-        value("Server", NONE, Query("oomwatch_build_info", "{{version}}"), about="The server's version."),
+        value(
+            "Next to run out",
+            "s",
+            Query(f"min({_FULL_IN})"),
+            about="Time until the first card, host or disk is full, if it goes on as it did.",
+            steps=SOON,
+            nothing="Nothing",
+        ),
         "Headroom",
         curves(
             "Least headroom of a node's GPUs",
@@ -95,18 +104,31 @@ BOARD = Board(
         table(
             "Firing",
             NONE,
-            Query("sum by (alert, severity) (oomwatch_alerts_firing) > 0"),
-            about="Rules of which alerts fire now, and how many.",
-            titles={"Value": "Firing", "alert": "Alert", "severity": "Severity"},
+            Query('max by (alert, severity, node, gpu, run) (oomwatch_alert_firing{node=~"$node|"})'),
+            about="Each alert that fires, and on what.",
+            hidden=["Value"],
+            titles={"alert": "Alert", "severity": "Severity"},
         ),
         curves(
-            "Firing over time",
+            "Alerts over time",
             NONE,
-            Query("sum by (severity) (oomwatch_alerts_firing)", "{{severity}}"),
-            about="Alerts that fired, by severity.",
+            Query(
+                "sum by (severity, state) (max by (alert, severity, state) (oomwatch_alerts))", "{{severity}} {{state}}"
+            ),
+            about="Alerts by severity and state; pending ones are dashed.",
             width=12,
+            dashed=".*pending",
         ),
-        "Cards and agents",
+        "What runs out",
+        table(
+            "Next to run out",
+            "s",
+            Query(f"bottomk(20, {_FULL_IN})"),
+            about="Time until it is full, if it goes on as it did. A series is here only while something fills up.",
+            steps=SOON,
+            titles={"Value": "Full in", "place": "What"},
+            highest_first=False,
+        ),
         table(
             "Fullest GPUs",
             "percentunit",
@@ -116,11 +138,13 @@ BOARD = Board(
             link=_TO_GPU,
             titles={"Value": "Used"},
         ),
+        "Agents",
         states(
             "Agents",
             Query('max by (node) (oomwatch_agent_up{node=~"$node"})', "{{node}}"),
             {0: ("silent", "red"), 1: ("heard", "green")},
             about="Whether each node's agent is heard.",
+            width=24,
         ),
     ],
 )

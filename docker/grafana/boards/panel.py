@@ -8,6 +8,7 @@ NONE = "none"  # Grafana's word for a plain number
 Steps = Sequence[tuple[float | None, str]]  # from which value on (None: the lowest) which colour
 NEUTRAL: Steps = ((None, "text"),)
 FULLNESS: Steps = ((None, "green"), (0.85, "orange"), (0.95, "red"))  # the bounds of the shipped rules
+SOON: Steps = ((None, "red"), (600, "orange"), (3600, "text"))  # seconds until it runs out
 GOOD_AT_ZERO: Steps = ((None, "green"), (1, "red"))
 GOOD_AT_ONE: Steps = ((None, "red"), (1, "green"))
 
@@ -70,9 +71,13 @@ def value(
     steps: Steps = NEUTRAL,
     width: int = 4,
     bounds: tuple[float | None, float | None] = (None, None),
+    nothing: str = "No data",
 ) -> Panel:
-    """One number, as it is now, coloured by how good it is; with a legend, the series' name instead."""
-    defaults = {"unit": unit, **_bounds(bounds), "thresholds": _thresholds(steps)}
+    """One number, as it is now, coloured by how good it is; with a legend, the series' name instead.
+
+    `nothing`: what is shown where there is no series.
+    """
+    defaults = {"unit": unit, **_bounds(bounds), "thresholds": _thresholds(steps), "noValue": nothing}
     options = {
         "colorMode": "value" if steps is NEUTRAL else "background",
         "graphMode": "none",
@@ -95,8 +100,9 @@ def table(
     link: Link | None = None,
     hidden: Sequence[str] = (),
     titles: Mapping[str, str] = {},
+    highest_first: bool = True,
 ) -> Panel:
-    """One row a series, as it is now, the highest value first; its labels are the columns."""
+    """One row a series, as it is now; its labels are the columns."""
     value_title = titles.get("Value", "Value")
     defaults = {
         "unit": unit,
@@ -109,11 +115,18 @@ def table(
     ]
     overrides = [{"matcher": {"id": "byName", "options": value_title}, "properties": coloured}]
     names = {"excludeByName": dict.fromkeys(("Time", *hidden), True), "renameByName": dict(titles), "indexByName": {}}
-    options = {"showHeader": True, "sortBy": [{"displayName": value_title, "desc": True}]}
+    options = {"showHeader": True, "sortBy": [{"displayName": value_title, "desc": highest_first}]}
     target = {**_target(query, 0, now=True), "format": "table"}
     panel = _panel("table", title, about, (width, 8), defaults, options, [target], overrides=overrides)
     panel.body["transformations"] = [{"id": "organize", "options": names}]
     return panel
+
+
+def spread(title: str, histogram: str, *, about: str, width: int = 8) -> Panel:
+    """How long something takes: median and 99th percentile of a histogram in seconds."""
+    buckets = f"sum by (le) (rate({histogram}_bucket[$__rate_interval]))"
+    queries = [Query(f"histogram_quantile({q}, {buckets})", word) for q, word in ((0.5, "median"), (0.99, "p99"))]
+    return curves(title, "s", *queries, about=about, width=width)
 
 
 def states(title: str, query: Query, words: Mapping[int, tuple[str, str]], *, about: str, width: int = 12) -> Panel:

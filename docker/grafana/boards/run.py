@@ -1,7 +1,7 @@
 """One run: its steps, what torch and the rollout engine hold, and the cards and hosts it is on."""
 
 from boards.board import Board, Variable
-from boards.panel import FULLNESS, NONE, Link, Query, curves, value
+from boards.panel import FULLNESS, NONE, Link, Query, curves, states, value
 
 _OF_RUN = '{run="$run"}'
 # A card or host is the run's own where torch's allocator tells of the run on it.
@@ -52,14 +52,25 @@ BOARD = Board(
             Query(_STEP, "step"),
             Query(_ROLLOUT, "rollout"),
             about="Of the last step that was done.",
-            width=12,
         ),
         curves(
             "Switches from training to rollout",
             "cpm",
             Query(_SWITCHES, "switches"),
             about="A minute. Usually one a step; more of them is a storm of resharding.",
-            width=12,
+        ),
+        curves(
+            "Share of the step spent switching",
+            "percentunit",
+            Query(f"max(oomwatch_reshard_step_ratio{_OF_RUN})", "switching"),
+            about="Of the last step: from training to rollout, with the reload of weights.",
+        ),
+        states(
+            "Phase",
+            Query(f"max by (phase) (oomwatch_run_phase{_OF_RUN})", "{{phase}}"),
+            {0: ("no", "transparent"), 1: ("in it", "blue")},
+            about="Which phase the run is in, as its log tells.",
+            width=24,
         ),
         "Memory on the cards",
         curves(
@@ -84,6 +95,7 @@ BOARD = Board(
             about="Reserved: what torch's allocator has taken from the device. Allocated, dashed: what tensors hold of "
             "it.",
             dashed=".*allocated",
+            width=16,
             link=_TO_GPU,
         ),
         curves(
@@ -94,6 +106,15 @@ BOARD = Board(
                 "{{node}} GPU {{gpu}}",
             ),
             about="Times that torch's allocator flushed its cache to survive: memory is nearly out.",
+            width=12,
+        ),
+        curves(
+            "Full in",
+            "s",
+            Query(f"min by (node, gpu) (oomwatch_forecast_full_seconds {_ITS_GPUS})", "{{node}} GPU {{gpu}}"),
+            about="Time until a card is full, if it goes on as it did; nothing where none fills up.",
+            width=12,
+            link=_TO_GPU,
         ),
         "Rollout engine",
         curves(
