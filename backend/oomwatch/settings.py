@@ -15,6 +15,7 @@ DEFAULT_PORT = 8642
 FLUSH_SECONDS_MAX = 60.0  # agents keep 10 minutes: an acknowledgement must not be a large part of that
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
+Compat = Literal["dcgm"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
@@ -54,6 +55,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     incidents_keep: Annotated[int, option("how many of these reports are kept, of 5 MB each", metavar="COUNT")] = 50
+    compat: Annotated[
+        tuple[Compat, ...],
+        option(
+            "exporter whose families /metrics has too: dcgm; not beside the exporter itself, for sums would double",
+            metavar="EXPORTER",
+        ),
+    ] = ()
     log_level: Annotated[LogLevel, option("debug, info, warning or error", metavar="LEVEL")] = "info"
 
 

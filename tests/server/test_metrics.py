@@ -11,7 +11,7 @@ from tests.server.house import FULL_AFTER_A_WHILE, GIB, START, House, hello, sam
 
 from oomwatch import __version__, wire
 from oomwatch.metrics.alerts import LISTED_MAX
-from oomwatch.metrics.page import Metrics, encode
+from oomwatch.metrics.page import Metrics, encode, rooms_with
 from oomwatch.rulefile import parse_rules
 
 
@@ -27,9 +27,10 @@ class Nobody:
         return 0
 
 
-def values(house: House) -> dict[str, float]:
+def values(house: House, compat: tuple[str, ...] = ()) -> dict[str, float]:
     """Every sample of the page, by name and labels as Prometheus writes them."""
-    page = encode(Metrics(house.service, lambda: [Channel()], Nobody()).collect()).content.decode()
+    told = Metrics(house.service, lambda: [Channel()], Nobody(), rooms_with(compat)).collect()
+    page = encode(told).content.decode()
     found = {}
     for family in text_string_to_metric_families(page):
         for one in family.samples:
@@ -328,3 +329,38 @@ def test_what_fills_up_is_exported_with_the_time_that_is_left() -> None:
     assert found[f"oomwatch_forecast_full_seconds{labels}"] == 40 * found[f"oomwatch_forecast_full_steps{labels}"]
     house.now += 3600
     assert not any(name.startswith("oomwatch_forecast") for name in values(house))
+
+
+def test_what_is_muted_and_what_somebody_takes_care_of_is_counted() -> None:
+    house = House()
+    session, _ = house.connect(hello(gpus=2))
+    house.service.reception.take(session, sample(1, 79, gpus=2))
+    house.flush()
+    first, second = house.service.board.open()
+    mute = wire.Mute(kind="silence", by="s1")
+    care = wire.Acknowledgement(by="ann", at=START)
+    house.service.board.remember([msgspec.structs.replace(first, muted=(mute, mute), acknowledged=care), second], START)
+    found = values(house)
+    assert found['oomwatch_alerts_muted{alert="full",kind="silence",severity="warning"}'] == 1
+    assert found['oomwatch_alerts_acknowledged{alert="full",severity="warning"}'] == 1
+
+
+def test_the_families_of_dcgm_are_there_where_they_are_asked_for_alone() -> None:
+    house = House()
+    facts = wire.GpuFacts(gpu="0", uuid="GPU-1", name="H100", total_bytes=80 * GIB, reserved_bytes=GIB)
+    card = wire.GpuSample(
+        gpu="0", used_bytes=30 * GIB + 1, utilization_ratio=0.25, power_watts=300.0, temperature_celsius=55.0
+    )
+    session, _ = house.connect(msgspec.structs.replace(hello(), facts=wire.NodeFacts(gpus=(facts,))))
+    house.service.reception.take(session, wire.Sample(seq=1, at=START, gpus=(card,)))
+    assert not any(name.startswith("DCGM") for name in values(house))
+    labels = 'Hostname="gpu-07",UUID="GPU-1",device="nvidia0",gpu="0",hostname="gpu-07",modelName="H100"'
+    found = values(house, compat=("dcgm",))
+    assert {name: value for name, value in found.items() if name.startswith("DCGM")} == {
+        f"DCGM_FI_DEV_FB_USED{{{labels}}}": 30 * 1024,
+        f"DCGM_FI_DEV_FB_FREE{{{labels}}}": 49 * 1024 - 1,
+        f"DCGM_FI_DEV_FB_RESERVED{{{labels}}}": 1024,
+        f"DCGM_FI_DEV_GPU_TEMP{{{labels}}}": 55,
+        f"DCGM_FI_DEV_POWER_USAGE{{{labels}}}": 300,
+        f"DCGM_FI_DEV_GPU_UTIL{{{labels}}}": 25,
+    }

@@ -5,7 +5,7 @@ from collections import Counter
 import msgspec
 from tests.server.house import GIB, START, House, hello, sample
 from tests.server.test_metrics import Channel, Nobody
-from tests.server.write_metrics_page import PAGE, page_with, table
+from tests.server.write_metrics_page import PAGE, TABLES, page_with, table
 
 from oomwatch import wire
 from oomwatch.core.signals import SIGNALS
@@ -51,7 +51,8 @@ def told_of(house: House) -> Metrics:
 
 def test_the_page_of_metrics_is_as_the_families_say() -> None:
     """Else: python -m tests.server.write_metrics_page"""
-    assert PAGE.read_text(encoding="utf-8") == page_with("families", table(families()))
+    for name, told in TABLES.items():
+        assert PAGE.read_text(encoding="utf-8") == page_with(name, table(told))
 
 
 def test_no_family_is_there_twice() -> None:

@@ -7,10 +7,14 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from oomwatch.metrics import dcgm
 from oomwatch.metrics.family import LARGE_FLEET, Family
 from oomwatch.metrics.page import families
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs/reference/metrics.md"
+
+
+TABLES = {"families": families(), "dcgm": dcgm.ROOM.families}
 
 
 def row(family: Family) -> str:
@@ -36,4 +40,5 @@ def page_with(name: str, content: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page_with("families", table(families())), encoding="utf-8")
+    for name, told in TABLES.items():
+        PAGE.write_text(page_with(name, table(told)), encoding="utf-8")

@@ -19,6 +19,10 @@ ALERTS = Family("oomwatch_alerts", "gauge",
                 (*_RULE, "state"), ("rule", "severity told", "state"))  # fmt: skip
 EACH = Family("oomwatch_alert_firing", "gauge", "1 for each alert that fires; labels that it lacks are empty.",
               (*_RULE, "node", "gpu", "run"), ("alert listed",))  # fmt: skip
+MUTED = Family("oomwatch_alerts_muted", "gauge", "Open alerts that nobody is sent for now, by the reason.",
+               (*_RULE, "kind"), ("rule", "severity told", "mute kind"))  # fmt: skip
+ACKNOWLEDGED = Family("oomwatch_alerts_acknowledged", "gauge", "Open alerts that somebody takes care of.",
+                      _RULE, ("rule", "severity told"))  # fmt: skip
 UNLISTED = Family("oomwatch_alerts_unlisted", "gauge",
                   f"Alerts that fire beyond the {LISTED_MAX} that are listed one by one.")  # fmt: skip
 
@@ -33,6 +37,12 @@ def _collect(view: View) -> Iterator[Metric]:
     known = [(*rule, state) for rule in rules for state in STATES]
     yield ALERTS.of((key, told[key]) for key in dict.fromkeys([*known, *told]))
     yield EACH.of(_each(firing))
+    shown = list(view.service.board.open())
+    kinds = Counter(
+        (one.alert, one.severity, kind) for one in shown for kind in {mute.kind: None for mute in one.muted}
+    )
+    yield MUTED.of(kinds.items())
+    yield ACKNOWLEDGED.of(Counter((one.alert, one.severity) for one in shown if one.acknowledged).items())
     yield UNLISTED.one(max(0, len(firing) - LISTED_MAX))
 
 
@@ -46,4 +56,4 @@ def _each(firing: list[Episode]) -> Rows:
     yield from ((labels, 1.0) for labels in islice(dict.fromkeys(subjects), LISTED_MAX))
 
 
-ROOM = Room((FIRING, ALERTS, EACH, UNLISTED), _collect)
+ROOM = Room((FIRING, ALERTS, EACH, MUTED, ACKNOWLEDGED, UNLISTED), _collect)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -34,6 +34,7 @@ LARGE_FLEET: Mapping[str, int] = {
     "phase": len(wire.PHASES),
     "severity told": 2,  # the rule's own, and info while it is steady
     "state": 2,
+    "mute kind": len(get_args(wire.MuteKind)),
     "outcome": 4,
     "queue": 3,
     "alert listed": 4096,

@@ -1,7 +1,7 @@
 """The page that Prometheus reads: every room, as of now, in the format that was asked for."""
 
 import gzip
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -9,7 +9,7 @@ from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.registry import Collector
 
-from oomwatch.metrics import agents, alerts, engines, forecasts, gpus, hosts, own, runs, signals, torch
+from oomwatch.metrics import agents, alerts, dcgm, engines, forecasts, gpus, hosts, own, runs, signals, torch
 from oomwatch.metrics.family import ChannelCounts, Family, Room, View, Watchers
 from oomwatch.service.service import Service
 
@@ -25,12 +25,18 @@ ROOMS: tuple[Room, ...] = (
     agents.ROOM,
     own.ROOM,
 )
+COMPATIBLE: Mapping[str, Room] = {"dcgm": dcgm.ROOM}  # with the names of others, where the settings ask for them
 GZIP_LEVEL = 1  # a seventh of the page's size; more costs more than it spares on the way to a Prometheus nearby
 
 
 def families(rooms: Iterable[Room] = ROOMS) -> tuple[Family, ...]:
     """Everything that there can be on the page, but what the client library says of the process."""
     return tuple(family for room in rooms for family in room.families)
+
+
+def rooms_with(compat: Iterable[str]) -> tuple[Room, ...]:
+    """All rooms, and those of the exporters that the server is to be compatible with."""
+    return (*ROOMS, *(COMPATIBLE[name] for name in dict.fromkeys(compat)))
 
 
 class Page(NamedTuple):

@@ -18,7 +18,7 @@ from oomwatch.hub import Hub
 from oomwatch.incident.clerk import Clerk
 from oomwatch.incident.desk import Desk
 from oomwatch.incident.folder import Folder
-from oomwatch.metrics.page import Metrics
+from oomwatch.metrics.page import Metrics, rooms_with
 from oomwatch.notify import http
 from oomwatch.rulefile import RuleFile, read_rules
 from oomwatch.service.journal import Entry, Journal
@@ -128,7 +128,7 @@ async def _start(
     desk.resume(service.board.all(), folder.ids(), service.started_at)
     herald.replace(rules.notify)
     await herald.ready()
-    metrics = Metrics(service, herald.status, hub)
+    metrics = Metrics(service, herald.status, hub, rooms_with(settings.compat))
     return Parts(
         settings, store, service, journal, hub, herald, metrics, write, writer, readers, folder, desk, dead_tasks=[]
     )
