@@ -48,8 +48,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Logs of runs that are over are read by the agent's own parsers, which are pure.
     "oomwatch.backtest": INSIDE | {"oomwatch_agent.logs"},
     "oomwatch.ruletest": INSIDE,
+    "oomwatch.metrics": INSIDE | {"oomwatch.service", "oomwatch.metrics.names"},
+    "oomwatch.metrics.names": INSIDE,  # what a signal is called outside, for who writes rules on it too
+    "oomwatch.promexport": INSIDE | {"oomwatch.metrics.names"},
     "oomwatch.tryout": INSIDE | {"oomwatch.backtest", "oomwatch.store"},
-    "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest"},
+    "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest", "oomwatch.promexport"},
     "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.incident": INSIDE | {"oomwatch.incident"},
     "oomwatch.commands.client": INSIDE,

@@ -130,6 +130,8 @@ def _add_rules(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     tried = _command(rules, "try", "what a changed file would have done", rule_flags.TRY, _later("rules_try"))
     rule_flags.add_try_flags(tried)
     add_client_flags(tried)
+    exported = _command(rules, "export", "write the rules for Prometheus", rule_flags.EXPORT, _later("rules_export"))
+    rule_flags.add_export_flags(exported)
 
 
 def _later(module: str, name: str = "run") -> Callable[[argparse.Namespace], int]:

@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 
 RULES = """\
-What rules there are, what a changed file would have said, and switching single ones on and off."""
+What rules there are, what a changed file would have said, and switching single ones on and off; and all of them for
+Prometheus."""
 
 TRY = """\
 Says what a changed rule file would have done with the last 24 hours of the database, rule by rule, beside the rules in
@@ -17,6 +18,16 @@ examples:
   oomwatch rules try new.yaml --server http://monitor:8642
 
 Exit status: 0 where it was tried, whatever came out; 1 where the file has mistakes or there is nothing to try it on."""
+
+EXPORT = """\
+Writes the rules of alerts.yaml as a rule file for Prometheus, whose alerts fire on what this server exports at
+/metrics, and rules that watch oomwatch itself. See docs/howto/prometheus-rules.md.
+
+examples:
+  oomwatch rules export > oomwatch.rules.yml && promtool check rules oomwatch.rules.yml
+  oomwatch rules export --keep-firing-for /etc/prometheus/rules/oomwatch.yml
+
+Exit status: 0 where the file was written; 1 where the rules have mistakes or it cannot be written."""
 
 
 def add_try_flags(parser: argparse.ArgumentParser) -> None:
@@ -34,3 +45,12 @@ def add_try_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="judge rules that are the same in both files too")
     parser.add_argument("--budget", default="60s", metavar="TIME", help="how long it may take (default: 60s)")
     parser.add_argument("--json", action="store_true", help="print JSON, as the server's /api/v1/rules/try gives it")
+
+
+def add_export_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `rules export`."""
+    parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="file to write; without it standard output")
+    parser.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
+    parser.add_argument(
+        "--keep-firing-for", action="store_true", help="with keep_firing_for, which Prometheus knows from 2.42 on"
+    )

@@ -18,6 +18,12 @@ PHASE = Family("oomwatch_run_phase", "gauge",
                ("run", "phase"), ("run", "phase"))  # fmt: skip
 
 
+OF_GPUS = Family("oomwatch_gpu_run", "gauge", "1: the run that works on the GPU, where that is known.",
+                 ("node", "gpu", "run"), ("gpu",))  # fmt: skip
+OF_NODES = Family("oomwatch_node_run", "gauge", "1: the run that works on the node, where there is one alone.",
+                  ("node", "run"), ("node",))  # fmt: skip
+
+
 def _collect(view: View) -> Iterator[Metric]:
     lasts = [((run.name,), last_step(run, lambda _: 0.0)) for run in view.runs]
     steps = [(key, last.step) for key, last in lasts if last is not None]
@@ -26,6 +32,9 @@ def _collect(view: View) -> Iterator[Metric]:
     yield ROLLOUT.of((key, step.rollout_seconds) for key, step in steps)
     yield CYCLES.of(((run.name,), run.cycles_total() if run.cycle_marker() else None) for run in view.runs)
     yield PHASE.of(_phases(view))
+    fleet = view.service.engine.fleet
+    yield OF_GPUS.of(((*one[1:], run), 1.0) for one in fleet.subjects("gpu") if (run := fleet.run_of(one)))
+    yield OF_NODES.of(((one.name, run), 1.0) for one in fleet.subjects("node") if (run := fleet.run_of(one)))
 
 
 def _phases(view: View) -> Rows:
@@ -35,4 +44,4 @@ def _phases(view: View) -> Rows:
             yield from (((run.name, phase), float(phase == current)) for phase in wire.PHASES)
 
 
-ROOM = Room((STEP, STEP_SECONDS, ROLLOUT, CYCLES, PHASE), _collect)
+ROOM = Room((STEP, STEP_SECONDS, ROLLOUT, CYCLES, PHASE, OF_GPUS, OF_NODES), _collect)
