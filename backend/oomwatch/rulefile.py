@@ -5,7 +5,7 @@ overrides:  other parameters for some rules on some nodes or runs
 notify:     whom to tell, and how
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -269,7 +269,11 @@ class _Parser:
 
     def _notify(self, node: Node | None) -> NotifyConfig:
         config = self._attempt(node, NotifyConfig) if node is not None else None
-        return config if isinstance(config, NotifyConfig) else NotifyConfig()
+        if node is None or not isinstance(config, NotifyConfig):
+            return NotifyConfig()
+        for place, message in config.mistakes():
+            self.reader.mistake(_within(node, place), message)
+        return config
 
 
 def _names(when: tuple[Condition, ...]) -> set[str]:
@@ -287,6 +291,16 @@ def _decode(kind: type, value: Any) -> Any:
 
 def _items(node: Node | None) -> list[Node]:
     return list(node.value) if isinstance(node, SequenceNode) else []
+
+
+def _within(node: Node, place: Sequence[str | int]) -> Node:
+    """What stands there: a key of a mapping, a number of a list, and so on; or as far as the place leads."""
+    for step in place:
+        inner = _entries(node).get(step) if isinstance(step, str) else dict(enumerate(_items(node))).get(step)
+        if inner is None:
+            return node
+        node = inner
+    return node
 
 
 def _is_list(node: Node) -> bool:

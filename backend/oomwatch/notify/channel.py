@@ -13,6 +13,7 @@ from oomwatch import wire
 from oomwatch.notify import http
 from oomwatch.notify.notice import Notice
 from oomwatch.notify.outcome import Outcome
+from oomwatch.notify.rate import Rate
 from oomwatch.notify.secret import Secret, find_secret
 from oomwatch.notify.words import Frame
 
@@ -67,11 +68,12 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ChannelSection(Section, frozen=True, kw_only=True, tag_field="kind"):
-    """What every channel has. Alerts below `severity` are not sent to it."""
+    """What every channel has. Alerts below `severity` are not sent to it. `rate`: the most messages it takes."""
 
     name: ChannelName
     severity: wire.Severity = "warning"
     send_resolved: bool = True
+    rate: Rate | None = None
 
     @property
     def kind(self) -> str:
