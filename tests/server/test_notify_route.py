@@ -91,13 +91,13 @@ def test_a_channel_is_named_once_and_rather_at_once_than_later() -> None:
 @pytest.mark.parametrize(
     ("route", "mistake"),
     [
-        ("  route: {channels: [team, nobody]}", '8:30: there is no channel "nobody"; there are team, pager, boss'),
+        ("  route: {channels: [team, nobody]}", '8:28: there is no channel "nobody"; there are team, pager, boss'),
         ("  route: {routes: [{escalate: {after: 1m, channels: [x]}}]}", '8:54: there is no channel "x"'),
         ("  route: {routes: [{match: ['severity']}]}", '8:29: "severity" is no matcher'),
         ("  route: {routes: [{match: ['cluster=a']}]}", '8:29: an alert has no label "cluster"'),
         ("  route: {routes: [{match: ['node=~\"(\"']}]}", "8:29: "),
-        ("  route: {group_by: [run, job]}", '8:29: alerts have no label "job"'),
-        ("  route: {match: [node=a]}", "8:20: the first route takes everything"),
+        ("  route: {group_by: [run, job]}", '8:27: alerts have no label "job"'),
+        ("  route: {match: [node=a]}", "8:18: the first route takes everything"),
         ("  route: {continue: true}", "8:21: the first route takes everything"),
         ("  route: {routes: [{escalate: {after: 0s, channels: [team]}}]}", "8:31: escalation needs a time"),
         ("  route: {routes: [{chanels: [team]}]}", '8:21: unknown key "chanels"; did you mean channels?'),
