@@ -4,9 +4,18 @@ from collections.abc import Iterator
 
 from oomwatch import wire
 from oomwatch.core.mute.matcher import parse_matcher
+from oomwatch.core.mute.stages import Windows
 from oomwatch.notify import route
 from oomwatch.notify.channel import Section
 from oomwatch.notify.channels import ChannelConfig
+from oomwatch.notify.muting import (
+    INHIBIT_DEFAULT,
+    READERS,
+    InhibitSection,
+    MaintenanceSection,
+    QuietHoursSection,
+    windows_of,
+)
 from oomwatch.notify.rate import Rate, parse_rate
 from oomwatch.notify.route import Condition, Place, Route, Router, Timing
 from oomwatch.notify.secret import Secret
@@ -23,6 +32,9 @@ class NotifyConfig(Section, frozen=True, kw_only=True):
     repeat_interval: Duration = Duration(4 * 3600)
     channels: tuple[ChannelConfig, ...] = ()
     route: Route | None = None
+    inhibit: tuple[InhibitSection, ...] = INHIBIT_DEFAULT
+    quiet_hours: tuple[QuietHoursSection, ...] = ()
+    maintenance: tuple[MaintenanceSection, ...] = ()
 
     def __post_init__(self) -> None:
         names = [channel.name for channel in self.channels]
@@ -43,6 +55,10 @@ class NotifyConfig(Section, frozen=True, kw_only=True):
             for place, message in route.mistakes(self.route, [channel.name for channel in self.channels]):
                 yield ("route", *place), message
 
+    def windows(self) -> Windows:
+        """When and why nobody is sent an alert, for the core."""
+        return windows_of(self.inhibit, self.quiet_hours, self.maintenance)
+
 
 def decode_hook(kind: type, value: object) -> object:
     """msgspec's dec_hook for the types of this section."""
@@ -55,6 +71,8 @@ def decode_hook(kind: type, value: object) -> object:
     if kind is Condition:
         parse_matcher(_text(value))  # refuses what cannot be read
         return Condition(value)
+    if kind in READERS:
+        return READERS[kind](value)
     raise NotImplementedError(f"no reader for {kind}")
 
 

@@ -8,13 +8,14 @@ as much later as the clock is set.
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time, timedelta, tzinfo  # noqa: TID251 - dates are what this is about; no clock
 from math import inf
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from oomwatch import wire
 from oomwatch.core.mute.matcher import matches
 from oomwatch.core.mute.muter import Firing
 
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+Day: TypeAlias = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+DAYS: tuple[Day, ...] = get_args(Day)
 MINUTES_OF_A_DAY = 1440
 _WEEK = 7
 
