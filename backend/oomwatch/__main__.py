@@ -20,7 +20,7 @@ from oomwatch.settings import Settings
 
 if TYPE_CHECKING:
     from oomwatch.notify.channel import ChannelSection
-    from oomwatch.wire import Language
+    from oomwatch.notify.config import NotifyConfig
 
 FAILED, MISUSED = 1, 2
 
@@ -271,14 +271,15 @@ def _test_notify(options: argparse.Namespace) -> int:
     if not channels:
         known = ", ".join(one.name for one in notify.channels) or "none"
         raise SettingError(f"there is no such channel; the rule file's notify section has {known}")
-    return max(asyncio.run(_send_test(channel, notify.language)) for channel in channels)
+    return max(asyncio.run(_send_test(channel, notify)) for channel in channels)
 
 
-async def _send_test(channel: "ChannelSection", language: "Language") -> int:
+async def _send_test(channel: "ChannelSection", notify: "NotifyConfig") -> int:
     from oomwatch.notify.outcome import Delivered
     from oomwatch.notify.trial import send_test
 
-    outcome = await send_test(channel, language)
+    allowed = notify.allow_private_addresses
+    outcome = await send_test(channel, notify.language, allow_private_addresses=allowed)
     print(f"{channel.name} ({channel.kind}): {'delivered' if isinstance(outcome, Delivered) else outcome.reason}")
     return 0 if isinstance(outcome, Delivered) else FAILED
 

@@ -35,6 +35,7 @@ class NotifyConfig(Section, frozen=True, kw_only=True):
     inhibit: tuple[InhibitSection, ...] = INHIBIT_DEFAULT
     quiet_hours: tuple[QuietHoursSection, ...] = ()
     maintenance: tuple[MaintenanceSection, ...] = ()
+    allow_private_addresses: bool = False  # whether names may lead to addresses that are none of the Internet (gate.py)
 
     def __post_init__(self) -> None:
         names = [channel.name for channel in self.channels]

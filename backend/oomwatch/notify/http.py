@@ -1,6 +1,6 @@
-"""One POST to a receiver outside, and what its answer means. No address that may be secret leaves this file.
+"""One request to a receiver outside, and what its answer means. No address that may be secret leaves this file.
 
-Everything that goes out goes through `client()`: the one place to guard which addresses may be reached.
+Everything that goes out goes through `client()`, whose gate says which addresses may be reached.
 """
 
 import asyncio
@@ -8,25 +8,40 @@ import logging
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
 import httpx
 
 from oomwatch import options
+from oomwatch.notify.gate import AddressRefusedError, Gate, Resolve, resolve
 from oomwatch.notify.outcome import Delivered, Failed, Outcome, TryAgain
 from oomwatch.notify.secret import Secret
 
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 WHOLE_SECONDS = 20.0  # httpx' limits are per read: a receiver that drips one byte at a time needs one for all of it
+JSON = "application/json; charset=utf-8"
 ANSWER_BYTES = 2048  # of the answer, enough for Slack's error words
 LONGEST_RETRY_AFTER_SECONDS = 3600.0  # a receiver that asks for more would silence us
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
-def client() -> httpx.AsyncClient:
+class Client(httpx.AsyncClient):
     """The client that channels share. Redirects are not followed: they would carry the message to another host."""
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # at INFO it logs each request with its whole address
-    headers = {"User-Agent": "oomwatch", "Accept-Encoding": "identity"}
-    return httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, headers=headers)
+
+    def __init__(self, resolve: Resolve = resolve) -> None:
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # at INFO it logs each request with its whole address
+        self._gate = Gate(resolve)
+        headers = {"User-Agent": "oomwatch", "Accept-Encoding": "identity"}
+        super().__init__(timeout=TIMEOUT, follow_redirects=False, headers=headers, transport=self._gate)
+
+    def allow_private_addresses(self, allowed: bool) -> None:
+        """Whether names may lead to addresses that are none of the Internet."""
+        self._gate.allow_private = allowed
+
+
+def client() -> Client:
+    """Ready to send; close it when done."""
+    return Client()
 
 
 def check_url(url: Secret, place: str) -> None:
@@ -47,6 +62,22 @@ def shown(url: Secret) -> str:
     return f"{parsed.scheme}://{parsed.netloc.decode('ascii')}"
 
 
+class Answer(NamedTuple):
+    """What a receiver said, as far as it was read."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        return self.content.decode("utf-8", "replace")
+
+    @property
+    def retry_after_seconds(self) -> float | None:
+        return _retry_after_seconds(self.headers.get("Retry-After"), time.time())
+
+
 async def post(
     http: httpx.AsyncClient,
     url: Secret,
@@ -56,41 +87,62 @@ async def post(
     limit_seconds: float = WHOLE_SECONDS,
 ) -> Outcome:
     """Send JSON once. Never raises for what the network or the receiver does."""
+    all_headers = {"Content-Type": JSON, **headers}
+    answer = await ask(http, "POST", url, content=content, headers=all_headers, limit_seconds=limit_seconds)
+    return judge(answer, url) if isinstance(answer, Answer) else answer
+
+
+async def ask(
+    http: httpx.AsyncClient,
+    method: str,
+    url: Secret,
+    *,
+    content: bytes = b"",
+    headers: Mapping[str, str],
+    limit_seconds: float = WHOLE_SECONDS,
+    answer_bytes: int = ANSWER_BYTES,
+) -> Answer | TryAgain | Failed:
+    """One request, and what was answered or why nothing was. Of the answer no more than `answer_bytes` is read."""
     try:
-        return await asyncio.wait_for(_post(http, url, content, headers), limit_seconds)
+        request = _ask(http, method, url, content, headers, answer_bytes)
+        return await asyncio.wait_for(request, limit_seconds)
     except asyncio.TimeoutError:
         return TryAgain(f"{shown(url)} did not answer within {limit_seconds:g} s")
     except httpx.TimeoutException:
         return TryAgain(f"{shown(url)} did not answer in time")
+    except AddressRefusedError as error:
+        return Failed(f"nothing is sent to {shown(url)}: {error}")
     except httpx.TransportError as error:
-        detail = _harmless(str(error), url) or type(error).__name__
+        detail = harmless(str(error), url) or type(error).__name__
         return TryAgain(f"cannot reach {shown(url)}: {detail}")
 
 
-async def _post(http: httpx.AsyncClient, url: Secret, content: bytes, headers: Mapping[str, str]) -> Outcome:
-    all_headers = {"Content-Type": "application/json; charset=utf-8", **headers}
-    async with http.stream("POST", url.reveal(), content=content, headers=all_headers) as response:
-        answer = await _first_bytes(response)
-    return _judge(response, _harmless(answer, url), url)
+async def _ask(
+    http: httpx.AsyncClient, method: str, url: Secret, content: bytes, headers: Mapping[str, str], answer_bytes: int
+) -> Answer:
+    async with http.stream(method, url.reveal(), content=content, headers=headers) as response:
+        read = await _first_bytes(response, answer_bytes)
+    return Answer(response.status_code, response.headers, read)
 
 
-async def _first_bytes(response: httpx.Response) -> str:
+async def _first_bytes(response: httpx.Response, limit: int) -> bytes:
     content = b""
     async for chunk in response.aiter_raw():
         content += chunk
-        if len(content) >= ANSWER_BYTES:
+        if len(content) >= limit:
             break
-    return content[:ANSWER_BYTES].decode("utf-8", "replace")
+    return content[:limit]
 
 
-def _judge(response: httpx.Response, answer: str, url: Secret) -> Outcome:
-    status = response.status_code
-    if response.is_success:
+def judge(answer: Answer, url: Secret) -> Outcome:
+    """What a status means for the message."""
+    if 200 <= answer.status < 300:  # noqa: PLR2004
         return Delivered()
-    said = f"{shown(url)} answered {status}" + (f": {answer}" if answer else "")
-    if status in _AGAIN:
-        return TryAgain(said, _retry_after_seconds(response.headers.get("Retry-After"), time.time()))
-    if response.is_redirect:
+    words = harmless(answer.text, url)
+    said = f"{shown(url)} answered {answer.status}" + (f": {words}" if words else "")
+    if answer.status in _AGAIN:
+        return TryAgain(said, answer.retry_after_seconds)
+    if 300 <= answer.status < 400:  # noqa: PLR2004
         return Failed(f"{said}. It redirects, which is not followed; give the final address in alerts.yaml")
     return Failed(f"{said}. Check the address and its secret in alerts.yaml")
 
@@ -106,7 +158,7 @@ def _retry_after_seconds(value: str | None, now: float) -> float | None:
     return min(max(0.0, seconds), LONGEST_RETRY_AFTER_SECONDS)
 
 
-def _harmless(text: str, url: Secret) -> str:
+def harmless(text: str, url: Secret) -> str:
     """A receiver's words as one short line of printable characters, without our address should it echo it."""
     parsed = httpx.URL(url.reveal())
     for part in (url.reveal(), str(parsed), parsed.raw_path.decode("ascii")):

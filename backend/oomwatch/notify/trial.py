@@ -19,10 +19,12 @@ async def send_test(
     *,
     external_url: str | None = None,
     environ: Mapping[str, str] = os.environ,
+    allow_private_addresses: bool = False,
 ) -> Outcome:
     """Send one harmless message to a channel, once. A setting that cannot be used is a failure with its reason."""
     frame = Frame(language=language, external_url=external_url)
     async with http.client() as client:
+        client.allow_private_addresses(allow_private_addresses)
         try:
             opened = channel.open(Surroundings(frame, client, environ))
         except options.SettingError as error:

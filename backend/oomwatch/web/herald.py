@@ -5,12 +5,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import httpx
-
 from oomwatch import wire
 from oomwatch.notify.channels import open_channels
 from oomwatch.notify.config import NotifyConfig
 from oomwatch.notify.courier import ChannelStatus
+from oomwatch.notify.http import Client
 from oomwatch.notify.notifier import DeliveryLog, Notifier
 from oomwatch.notify.words import Frame
 from oomwatch.service.journal import Call
@@ -23,7 +22,7 @@ class Herald:
         self,
         log: DeliveryLog,
         write: Call,
-        client: httpx.AsyncClient,
+        client: Client,
         *,
         external_url: str | None,
         clock: Callable[[], float],
@@ -52,6 +51,7 @@ class Herald:
             return
         successor = self.prepare(config)
         self._config = config
+        self._client.allow_private_addresses(config.allow_private_addresses)
         self._changing = asyncio.create_task(self._change(self._changing, successor), name="change channels")
 
     async def _change(self, earlier: "asyncio.Task[Any] | None", successor: Notifier) -> None:
