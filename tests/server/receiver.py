@@ -24,6 +24,7 @@ class Received(msgspec.Struct, frozen=True):
     headers: Mapping[str, str]  # names in lower case
     body: bytes
     at: float  # time.monotonic()
+    method: str = "POST"
 
     def json(self) -> Any:
         return msgspec.json.decode(self.body)
@@ -100,7 +101,7 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                answer = receiver._take(Received(self.path, headers, body, time.monotonic()))
+                answer = receiver._take(Received(self.path, headers, body, time.monotonic(), self.command))
                 if answer.hold is not None:
                     answer.hold.wait(DEADLINE_SECONDS)
                 self.send_response(answer.status)
@@ -110,6 +111,8 @@ class Receiver:
                 self.send_header("Connection", "close")
                 self.end_headers()
                 self.wfile.write(answer.body)
+
+            do_GET = do_POST  # noqa: N815 - the base class' word
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class' word
                 pass

@@ -126,6 +126,7 @@ class View(NamedTuple):
     now: float
     nodes: Sequence[NodeRecord]
     runs: Sequence[RunRecord]
+    heartbeat_at: float | None  # when the dead man's switch was last reached
 
 
 class Room(NamedTuple):

@@ -29,6 +29,8 @@ SENT = Family("oomwatch_notifications", "counter",
               ("channel", "outcome"), ("channel", "outcome"))  # fmt: skip
 WAITING = Family("oomwatch_notifications_waiting", "gauge",
                  "Changes of alerts that a channel is yet to be told.", ("channel",), ("channel",))  # fmt: skip
+HEARTBEAT = Family("oomwatch_heartbeat_last_success_timestamp_seconds", "gauge",
+                   "When the dead man's switch elsewhere was last reached.")  # fmt: skip
 RELOAD = Family("oomwatch_rules_reload_failed", "gauge",
                 "1 while the rule file has mistakes and older rules are in force.")  # fmt: skip
 STORE = Family("oomwatch_store_failed", "gauge", "1 while the database cannot be written.")
@@ -49,6 +51,7 @@ def _collect(view: View) -> Iterator[Metric]:
     yield FAILURES.one(service.defects.total)
     yield SENT.of(_outcomes(view))
     yield WAITING.of(((channel.name,), channel.queue_length) for channel in view.channels)
+    yield HEARTBEAT.one(view.heartbeat_at)
     yield RELOAD.one(float(service.rules_error is not None))
     yield STORE.one(float(service.journal.problem is not None))
     yield BUILD.info([{"version": __version__}])
@@ -70,7 +73,7 @@ def _outcomes(view: View) -> Rows:
 
 
 ROOM = Room(
-    (LAG, JUDGING, WRITING, BEAT, UNKNOWN, MALFORMED, REFUSED, QUEUES, BROWSERS, FAILURES, SENT, WAITING, RELOAD, STORE,
-     BUILD),
+    (LAG, JUDGING, WRITING, BEAT, UNKNOWN, MALFORMED, REFUSED, QUEUES, BROWSERS, FAILURES, SENT, WAITING, HEARTBEAT,
+     RELOAD, STORE, BUILD),
     _collect,
 )  # fmt: skip

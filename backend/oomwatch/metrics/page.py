@@ -53,11 +53,14 @@ class Metrics:
         channels: Callable[[], Iterable[ChannelCounts]],
         watchers: Watchers,
         rooms: Sequence[Room] = ROOMS,
+        *,
+        heartbeat_at: Callable[[], float | None] = lambda: None,
     ) -> None:
         self._service = service
         self._channels = channels
         self._watchers = watchers
         self._rooms = rooms
+        self._heartbeat_at = heartbeat_at
         self._process = ProcessCollector(registry=None)
 
     def collect(self) -> list[Metric]:
@@ -70,6 +73,7 @@ class Metrics:
             now=self._service.clock(),
             nodes=list(fleet.nodes.values()),
             runs=list(fleet.runs.values()),
+            heartbeat_at=self._heartbeat_at(),
         )
         told = [metric for room in self._rooms for metric in room.collect(view)]
         return told + list(self._process.collect())

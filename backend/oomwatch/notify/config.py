@@ -8,6 +8,7 @@ from oomwatch.core.mute.stages import Windows
 from oomwatch.notify import route
 from oomwatch.notify.channel import Section
 from oomwatch.notify.channels import ChannelConfig
+from oomwatch.notify.heartbeat import HeartbeatSection
 from oomwatch.notify.muting import (
     INHIBIT_DEFAULT,
     READERS,
@@ -36,6 +37,7 @@ class NotifyConfig(Section, frozen=True, kw_only=True):
     quiet_hours: tuple[QuietHoursSection, ...] = ()
     maintenance: tuple[MaintenanceSection, ...] = ()
     allow_private_addresses: bool = False  # whether names may lead to addresses that are none of the Internet (gate.py)
+    heartbeat: HeartbeatSection | None = None
 
     def __post_init__(self) -> None:
         names = [channel.name for channel in self.channels]

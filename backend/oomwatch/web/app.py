@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import functools
 import logging
+import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from oomwatch.incident.desk import Desk
 from oomwatch.incident.folder import Folder
 from oomwatch.metrics.page import Metrics, rooms_with
 from oomwatch.notify import http
+from oomwatch.notify.heartbeat import Heartbeat, Target
 from oomwatch.rulefile import RuleFile, read_rules
 from oomwatch.service.journal import Entry, Journal
 from oomwatch.service.rulewatch import RuleWatch, Stamp, stamp
@@ -28,7 +30,7 @@ from oomwatch.settings import Settings, check, database_url, incidents_path, rul
 from oomwatch.store.store import Batch, Store
 from oomwatch.store.store import Entry as StoreEntry
 from oomwatch.trace import TraceWriter
-from oomwatch.web import api, health
+from oomwatch.web import api, health, systemd
 from oomwatch.web.guard import Guard
 from oomwatch.web.herald import Herald
 from oomwatch.web.ingest import agent_endpoint
@@ -38,6 +40,7 @@ from oomwatch.web.pool import WatchedPool
 from oomwatch.web.restart import restore
 from oomwatch.web.static import PageFiles, page, plotly
 from oomwatch.web.upkeep import keep_pasts, keep_up
+from oomwatch.web.wellbeing import ailing, silencing
 from oomwatch_frontend import STATIC
 
 T = TypeVar("T")
@@ -92,8 +95,12 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
             "beat": _beat(parts.service),
             "rule watch": watch.run(),
             "upkeep": keep_up(parts),
+            "heartbeat": parts.heartbeat.run(lambda: silencing(parts)),
             "incidents": _clerk(parts, rules.notify.language).run(),
         }
+        limit_seconds = systemd.watchdog_seconds()
+        if limit_seconds is not None:
+            work["systemd"] = systemd.keep_telling(lambda: ailing(parts), limit_seconds)
         await stack.enter_async_context(in_background(work, parts))
         stack.enter_context(_reload_on_hangup(watch))
         logger.info("watching by %d rules of %s", len(rules.rules.rules), path)
@@ -116,7 +123,9 @@ async def _start(
     if recorder is not None:
         stack.callback(recorder.close)
     hub = Hub()
-    herald = Herald(store, write, http.client(), external_url=settings.external_url, clock=clock)
+    client = http.client()
+    heartbeat = Heartbeat(client, clock=clock)
+    herald = Herald(store, write, client, external_url=settings.external_url, clock=clock)
     stack.push_async_callback(herald.stop)
     folder, desk = Folder(incidents_path(settings), settings.incidents_keep), Desk()
     desk.remember(reversed(await run_in(readers, folder.entries)))
@@ -126,11 +135,31 @@ async def _start(
     stack.push_async_callback(journal.flush)
     restore(service, store)
     desk.resume(service.board.all(), folder.ids(), service.started_at)
+    heartbeat.replace(_target(rules))
     herald.replace(rules.notify)
     await herald.ready()
-    metrics = Metrics(service, herald.status, hub, rooms_with(settings.compat))
+    metrics = Metrics(
+        service,
+        herald.status,
+        hub,
+        rooms_with(settings.compat),
+        heartbeat_at=lambda: heartbeat.last_success_at,
+    )
     return Parts(
-        settings, store, service, journal, hub, herald, metrics, write, writer, readers, folder, desk, dead_tasks=[]
+        settings,
+        store,
+        service,
+        journal,
+        hub,
+        herald,
+        heartbeat,
+        metrics,
+        write,
+        writer,
+        readers,
+        folder,
+        desk,
+        dead_tasks=[],
     )
 
 
@@ -161,10 +190,18 @@ class _Archive:
 
 def _rule_watch(parts: Parts, path: Path, seen: Stamp) -> RuleWatch:
     def apply(rules: RuleFile) -> None:
-        parts.herald.replace(rules.notify)  # first: it may refuse
+        target = _target(rules)  # first what may refuse
+        parts.herald.replace(rules.notify)
+        parts.heartbeat.replace(target)
         parts.service.replace_rules(rules.rules)
 
     return RuleWatch(path, apply, parts.service.report_rules, parts.service.defects.count, seen=seen)
+
+
+def _target(rules: RuleFile) -> Target | None:
+    """Whom the heartbeat is to call. Raises SettingError."""
+    section = rules.notify.heartbeat
+    return section.open(os.environ) if section is not None else None
 
 
 def _clerk(parts: Parts, language: wire.Language) -> Clerk:

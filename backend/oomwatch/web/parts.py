@@ -12,6 +12,7 @@ from oomwatch.hub import Hub
 from oomwatch.incident.desk import Desk
 from oomwatch.incident.folder import Folder
 from oomwatch.metrics.page import Metrics
+from oomwatch.notify.heartbeat import Heartbeat
 from oomwatch.service.journal import Call, Journal
 from oomwatch.service.service import Service
 from oomwatch.settings import Settings
@@ -31,6 +32,7 @@ class Parts(NamedTuple):
     journal: Journal
     hub: Hub
     herald: Herald
+    heartbeat: Heartbeat
     metrics: Metrics
     write: Call
     writer: WatchedPool

@@ -13,6 +13,7 @@ import uvicorn
 from oomwatch import wire
 from oomwatch.options import SettingError
 from oomwatch.settings import Address, Settings, address_of
+from oomwatch.web import systemd
 from oomwatch.web.app import create_app, running
 from oomwatch.web.parts import Parts
 
@@ -114,7 +115,12 @@ class Server(uvicorn.Server):
         self.force_exit = self.should_exit
         self.should_exit = True
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        systemd.tell(systemd.READY)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        systemd.tell(systemd.STOPPING)
         await say_goodbye(self._parts)
         await super().shutdown(sockets)
 
