@@ -51,11 +51,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.metrics": INSIDE | {"oomwatch.service", "oomwatch.metrics.names"},
     "oomwatch.metrics.names": INSIDE,  # what a signal is called outside, for who writes rules on it too
     "oomwatch.promexport": INSIDE | {"oomwatch.metrics.names"},
+    "oomwatch.ruleedit": INSIDE | {"oomwatch.notify"},
     "oomwatch.tryout": INSIDE | {"oomwatch.backtest", "oomwatch.store"},
     "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest", "oomwatch.promexport"},
     "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.incident": INSIDE | {"oomwatch.incident"},
     "oomwatch.commands.client": INSIDE,
+    "oomwatch.commands.rules": INSIDE | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.ruleedit"},
     "oomwatch.commands.rules_try": INSIDE
     | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.store", "oomwatch.tryout"},
     "oomwatch.__main__": WIRED | {"oomwatch.web", "oomwatch.up", "oomwatch.commands"},

@@ -127,11 +127,21 @@ def _add_rules(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     """The commands that show and change rules."""
     group = commands.add_parser("rules", help="show, try and switch rules", description=rule_flags.RULES)
     rules = group.add_subparsers(title="what to do", required=True, metavar="WHAT")
+    listed = _command(rules, "list", "list them", rule_flags.LIST, _later("rules", "run_list"))
+    rule_flags.add_list_flags(listed)
+    shown = _command(rules, "show", "tell everything of one", rule_flags.SHOW, _later("rules", "run_show"))
+    rule_flags.add_show_flags(shown)
+    for name, what in (("enable", "on"), ("disable", "off")):
+        text = rule_flags.SWITCH.format(name=name, what=what)
+        switch = _command(rules, name, f"switch one {what}", text, _later("rules", f"run_{name}"))
+        rule_flags.add_switch_flags(switch)
+        add_client_flags(switch)
     tried = _command(rules, "try", "what a changed file would have done", rule_flags.TRY, _later("rules_try"))
     rule_flags.add_try_flags(tried)
-    add_client_flags(tried)
     exported = _command(rules, "export", "write the rules for Prometheus", rule_flags.EXPORT, _later("rules_export"))
     rule_flags.add_export_flags(exported)
+    for command in (listed, shown, tried):
+        add_client_flags(command)
 
 
 def _later(module: str, name: str = "run") -> Callable[[argparse.Namespace], int]:

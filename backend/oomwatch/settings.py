@@ -127,6 +127,11 @@ def incidents_path(settings: Settings, environ: Mapping[str, str] = os.environ) 
     return (Path(file).parent if file and ":memory:" not in file else _data_folder(environ)) / "incidents"
 
 
+def is_shipped(rules: Path) -> bool:
+    """Whether a rule file that rules_path() found is the one that comes with oomwatch, and not somebody's own."""
+    return rules.is_absolute() and rules.parent in (Path(__file__).parent, Path(__file__).parents[2])
+
+
 def rules_path(settings: Settings) -> Path:
     """The rule file in force. Raises SettingError where there is none."""
     if settings.rules is not None:

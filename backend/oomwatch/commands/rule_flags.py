@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from oomwatch.wire import SEVERITIES
+
 RULES = """\
 What rules there are, what a changed file would have said, and switching single ones on and off; and all of them for
 Prometheus."""
@@ -28,6 +30,49 @@ examples:
   oomwatch rules export --keep-firing-for /etc/prometheus/rules/oomwatch.yml
 
 Exit status: 0 where the file was written; 1 where the rules have mistakes or it cannot be written."""
+
+
+LIST = """\
+Lists the rules of a file (--rules), or those in force on a running server (--server) with how many alerts of each fire
+now. Without either it reads the file that the server would use here."""
+
+SHOW = """\
+Tells everything of one rule: conditions, times, words, overrides."""
+
+SWITCH = """\
+Switches a rule {what}, in the file itself: its text is edited in place, comments and layout stay. With --run or --node
+it does so for these alone, by an entry under overrides:. A running server takes the file over within seconds. With
+--server the server is asked to do it, which it does when it was started with --rules-editable.
+
+examples:
+  oomwatch rules {name} gpu_memory_high
+  oomwatch rules {name} host_memory_high --severity warning --node gpu-07
+  oomwatch rules {name} memory_forecast --run "qwen*" --server http://monitor:8642"""
+
+
+def add_list_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `rules list`."""
+    parser.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
+    parser.add_argument("--json", action="store_true", help="print JSON, as the server's /api/v1/rules/all gives it")
+
+
+def add_show_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `rules show`."""
+    _add_name(parser)
+    add_list_flags(parser)
+
+
+def add_switch_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `rules enable` and `rules disable`."""
+    _add_name(parser)
+    parser.add_argument("--run", metavar="NAME", help="for this run alone; a shell pattern, as in overrides:")
+    parser.add_argument("--node", metavar="NAME", help="for this node alone; likewise")
+    parser.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
+
+
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the rule's name, for example gpu_memory_high")
+    parser.add_argument("--severity", choices=SEVERITIES, help="at this severity alone; without it at all")
 
 
 def add_try_flags(parser: argparse.ArgumentParser) -> None:
