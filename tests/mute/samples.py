@@ -9,8 +9,8 @@ def matchers(*texts: str) -> tuple[wire.Matcher, ...]:
     return tuple(parse_matcher(text) for text in texts)
 
 
-def firing(alert_id: str = "1", fired_at: float = 0.0, **labels: str) -> Firing:
-    return Firing(alert_id, {"alert": "high", "severity": "warning"} | labels, fired_at)
+def firing(alert_id: str = "1", **labels: str) -> Firing:
+    return Firing(alert_id, {"alert": "high", "severity": "warning"} | labels)
 
 
 def silence(

@@ -9,8 +9,8 @@ from oomwatch.core.mute.muter import Firing
 GRAVER = Inhibition(matchers('severity="critical"'), matchers('severity=~"warning|info"'), ("node", "gpu", "run"))
 LOST = Inhibition(matchers('alert="agent_silent"'), matchers('alert!="agent_silent"'), ("node",))
 
-CRITICAL = firing("c", fired_at=5.0, alert="full", severity="critical", node="n", gpu="0")
-SILENT = firing("s", fired_at=5.0, alert="agent_silent", severity="critical", node="n")
+CRITICAL = firing("c", alert="full", severity="critical", node="n", gpu="0")
+SILENT = firing("s", alert="agent_silent", severity="critical", node="n")
 
 
 def _by(target: Firing, *others: Firing, rules: tuple[Inhibition, ...] = (GRAVER, LOST)) -> str | None:
@@ -57,13 +57,25 @@ def test_alerts_that_are_both_source_and_target_do_not_mute_each_other_or_themse
 
 def test_what_is_both_is_muted_by_a_source_that_is_no_target() -> None:
     rule = Inhibition(matchers('severity=~"critical|warning"'), matchers('severity!="critical"'), ("node",))
-    other_warning = firing("w2", node="n", fired_at=1.0)
-    assert _by(firing("w1", node="n"), other_warning, firing("c", severity="critical", node="n", fired_at=2.0),
+    other_warning = firing("w2", node="n")
+    assert _by(firing("w1", node="n"), other_warning, firing("c", severity="critical", node="n"),
                rules=(rule,)) == "c"  # fmt: skip
     assert _by(firing("i", severity="info", node="n"), other_warning, rules=(rule,)) == "w2"
 
 
-def test_of_several_sources_the_one_that_fired_first_is_named_whatever_order_they_are_told_in() -> None:
-    later = firing("a", fired_at=6.0, alert="leak", severity="critical", node="n", gpu="0")
+def test_of_several_sources_the_one_that_was_told_first_is_named_until_it_is_over() -> None:
+    later = firing("a", alert="leak", severity="critical", node="n", gpu="0")
     warning = firing(node="n", gpu="0")
-    assert _by(warning, later, CRITICAL) == _by(warning, CRITICAL, later) == "c"
+    inhibitions = Inhibitions((GRAVER,), [warning, CRITICAL, later])
+    named = [inhibitions.mutes(warning, 10)]
+    inhibitions.remove(CRITICAL)
+    named.append(inhibitions.mutes(warning, 10))
+    inhibitions.remove(later)
+    assert [mute and mute.by for mute in named] == ["c", "a"]
+    assert inhibitions.mutes(warning, 10) is None
+
+
+def test_what_is_removed_need_not_have_been_there() -> None:
+    inhibitions = Inhibitions((GRAVER,))
+    inhibitions.remove(CRITICAL)
+    assert inhibitions.mutes(firing(node="n", gpu="0"), 10) is None

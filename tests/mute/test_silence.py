@@ -6,7 +6,7 @@ from tests.mute.samples import firing, matchers, silence
 
 from oomwatch import wire
 from oomwatch.core.mute.silence import Silences
-from oomwatch.core.mute.stages import Windows, last_stage, lasting_stages
+from oomwatch.core.mute.stages import Windows, timed_stages
 from oomwatch.core.mute.times import Maintenance, Maintenances
 
 
@@ -39,13 +39,12 @@ def test_maintenance_mutes_what_it_matches_while_it_lasts() -> None:
 
 def test_reasons_are_told_in_the_order_of_the_stages() -> None:
     windows = Windows(maintenance=(Maintenance("rack 7", 0, 30, matchers('node="n"')),))
-    stages = lasting_stages(windows, [silence('node="n"', end=20)])
+    stages = timed_stages(windows, [silence('node="n"', end=20)])
     assert [mute.kind for mute in stages.mutes(firing(node="n"), 10)] == ["silence", "maintenance"]
     assert stages.next_edge(10) == 20
 
 
 def test_without_silences_and_windows_nothing_is_muted_and_nothing_will_change() -> None:
-    stages = lasting_stages(Windows(), [])
+    stages = timed_stages(Windows(), [])
     assert stages.mutes(firing(), 10) == ()
     assert stages.next_edge(10) == inf
-    assert last_stage(Windows(), [firing()]).mutes(firing(), 10) == ()

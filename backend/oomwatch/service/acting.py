@@ -13,6 +13,7 @@ from oomwatch.core.engine import Engine
 from oomwatch.core.subject import Subject
 from oomwatch.service.board import Board
 from oomwatch.service.sessions import Peer, Roster
+from oomwatch.service.story import transition_of
 
 _APART_SECONDS = 1e-3  # two things told of one alert bear different times
 
@@ -88,7 +89,7 @@ class Acting:
         at = max(acts[-1].at, self._told_at.get(alert.id, 0.0) + _APART_SECONDS)
         here = {one.id for one in self._board.all()}
         self._told_at = {key: told for key, told in self._told_at.items() if key in here} | {alert.id: at}
-        self._announce([_added(alert, tuple(acts), at)])
+        self._announce([transition_of(alert, at=at, change="acts", acts=tuple(acts))])
 
     def with_acts(self, transition: wire.Transition) -> wire.Transition:
         """The end of an alert with what was done while it was open: whoever is told of the one is told of the other."""
@@ -96,12 +97,3 @@ class Acting:
         if alert is None or transition.change != "state":
             return transition
         return msgspec.structs.replace(transition, acts=alert.acts)
-
-
-def _added(alert: wire.Alert, acts: tuple[wire.Act, ...], at: float) -> wire.Transition:
-    """The alert as it is, and what was done."""
-    same = {name: getattr(alert, name) for name in wire.Transition.__struct_fields__ if name in _OF_ALERT}
-    return wire.Transition(**same, at=at, change="acts", acts=acts)
-
-
-_OF_ALERT = frozenset(wire.Alert.__struct_fields__) - {"acts"}

@@ -12,10 +12,12 @@ from oomwatch import __version__, wire
 from oomwatch.core.past import Past
 from oomwatch.core.rule import RuleSet
 from oomwatch.service.acting import Acting
+from oomwatch.service.attention import Attention, Surroundings
 from oomwatch.service.board import Board
 from oomwatch.service.defects import Defects
 from oomwatch.service.journal import Journal
 from oomwatch.service.measured import Histogram
+from oomwatch.service.muting import Muting
 from oomwatch.service.picture import Picture
 from oomwatch.service.reception import Reception
 from oomwatch.service.recorded import RecordedEngine
@@ -57,6 +59,8 @@ class Service:
         self.reception = Reception(self.roster, self.engine.fleet, self._time.now, self._observe)
         self.board = Board(self._say)
         self.acting = Acting(self.engine, self.roster, self.board, self._announce)
+        self.muting = Muting()
+        self.attention = Attention(self.muting, Surroundings(self._view, self._keep, audience, self._time.now))
         self.picture = Picture(self.engine.fleet, self._skew_of)
         self.journal: Journal
         self.rules_error: str | None = None
@@ -72,6 +76,7 @@ class Service:
     def _clock_jumped(self, seconds: float) -> None:
         self._judge.clock_jumped(seconds)
         self.board.clock_jumped(seconds)
+        self.muting.look_again()
         for session in self.roster:
             session.clock_jumped(seconds)
 
@@ -105,6 +110,8 @@ class Service:
         with self.defects.judging("judging what time changes"):
             self._announce(self._timed(lambda: self._judge.advance(now)))
         self.defects.own_up(self.engine)
+        with self.defects.going_on("muting"):
+            self.attention.settle(now)
         if self._beat_at >= self._forget_at:
             self._forget_at = self._beat_at + FORGETTING_SECONDS
             self._forget(now - FORGET_SECONDS)
@@ -137,7 +144,7 @@ class Service:
         is_simulated = self._say.is_simulated({"node": node})
         runs = set(self.engine.fleet.runs)
         ended = self._judge.retire(node, now)
-        self.journal.announce([self._say.by(self.engine.rules, one, simulated=is_simulated) for one in ended])
+        self._keep([self._say.by(self.engine.rules, one, simulated=is_simulated) for one in ended])
         self._tell_forgotten([node], [run for run in runs if run not in self.engine.fleet.runs])
 
     def _forget(self, before: float) -> None:
@@ -156,7 +163,7 @@ class Service:
         old = self.engine.rules
         ended = self._judge.replace_rules(rules, self._time.now())
         self.defects.forgive_rules()
-        self.journal.announce([self._say.by(old, one, simulated=self._say.is_simulated(one.labels)) for one in ended])
+        self._keep([self._say.by(old, one, simulated=self._say.is_simulated(one.labels)) for one in ended])
 
     def report_rules(self, error: str | None) -> None:
         """Show which rules are in force, and what is wrong with their file."""
@@ -182,6 +189,7 @@ class Service:
         """
         now = self._time.now()
         self.board.remember(alerts, now)
+        self.muting.restore(told)
         self._announce(self._judge.restore(told, now))
         self.board.refresh(self.engine.episodes(), now, except_for=self.journal.in_flight)
 
@@ -190,8 +198,14 @@ class Service:
     def _announce(self, transitions: Sequence[wire.Transition]) -> None:
         for transition in transitions:
             self._say.note(transition, self.clock())
-        if transitions:
-            self.journal.announce([self.acting.with_acts(self._say(transition)) for transition in transitions])
+        self._keep([self.acting.with_acts(self._say(transition)) for transition in transitions])
+
+    def _keep(self, said: Sequence[wire.Transition]) -> None:
+        """Have the journal store what was put into words, and tell it."""
+        with self.defects.going_on("muting what is new"):
+            said = self.muting.stamp(said, self.clock())
+        if said:
+            self.journal.announce(said)
 
     def tell(self, transitions: Sequence[wire.Transition]) -> None:
         """The journal has stored these, or could not: either way people are told now."""
@@ -218,6 +232,7 @@ class Service:
             runs=tuple(self.picture.runs()),
             alerts=self.board.all(),
             rules=self.rules(),
+            silences=self.attention.silences(),
         )
 
     def rules(self) -> tuple[wire.Rule, ...]:
@@ -229,6 +244,11 @@ class Service:
         awaited = self.journal.in_flight
         told = [alert for alert in self.board.open() if alert.id in awaited]
         return told + [self.board.view(one, now) for one in self.engine.episodes() if one.id not in awaited]
+
+    def _view(self, alert_id: str) -> wire.Alert | None:
+        """An alert as people were told of it last, or else, where nobody was yet, as it is now."""
+        open_now = (self.board.view(one, self.clock()) for one in self.engine.episodes() if one.id == alert_id)
+        return self.board.find(alert_id) or next(open_now, None)
 
     def _skew_of(self, node: str) -> float:
         session = self.roster.find(node)

@@ -48,6 +48,15 @@ def _lasting(before: wire.Alert, transition: wire.Transition) -> dict[str, objec
     return told | {"acts": tuple(dict.fromkeys((*before.acts, *transition.acts)))}
 
 
+_OF_BOTH = tuple(name for name in wire.Transition.__struct_fields__ if name in wire.Alert.__struct_fields__)
+
+
+def transition_of(alert: wire.Alert, *, at: float, change: wire.TransitionChange, **said: object) -> wire.Transition:
+    """The alert as it is, and what this change says: `said` are fields of the transition."""
+    same = {name: getattr(alert, name) for name in _OF_BOTH}
+    return wire.Transition(**(same | said), at=at, change=change)
+
+
 def alert_view(
     said: wire.Transition, *, fired_at: float | None, ended_at: float | None = None, stale: bool = False
 ) -> wire.Alert:

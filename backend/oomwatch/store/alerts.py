@@ -13,7 +13,20 @@ from oomwatch.store.schema import deliveries, transitions
 
 TransitionKey = tuple[str, str, float]  # id, state, at: tells one that people are notified of from every other
 NEWS = ("state", "severity")  # the changes that there may be a message of; the others add to what was told
+FIRED_MAX = 100_000  # of one question; some seconds
 _decoder = msgspec.json.Decoder(wire.Transition)
+
+
+class FiredAlert(msgspec.Struct, frozen=True):
+    """As much of a wire.Transition as matchers see."""
+
+    alert: str
+    severity: wire.Severity
+    at: float
+    labels: dict[str, str]
+
+
+_fired_decoder = msgspec.json.Decoder(FiredAlert)
 
 
 def append(connection: Connection, new: Sequence[wire.Transition]) -> None:
@@ -76,6 +89,14 @@ def transitions_of(connection: Connection, alert_id: str) -> list[wire.Transitio
     """Every transition of one alert, oldest first."""
     query = select(transitions.c.document).where(transitions.c.id == alert_id)
     return _read(connection, query.order_by(transitions.c.seq))
+
+
+def fired(connection: Connection, since: float) -> list[FiredAlert]:
+    """What began to fire from `since` on; at most FIRED_MAX, the latest."""
+    is_fired = and_(transitions.c.state == "firing", transitions.c.change == "state", transitions.c.at >= since)
+    query = select(transitions.c.document).where(is_fired)
+    newest = query.order_by(transitions.c.seq.desc()).limit(FIRED_MAX)
+    return [_fired_decoder.decode(document) for document in connection.scalars(newest)]
 
 
 def undelivered(connection: Connection, channel: str, since: float) -> list[wire.Transition]:

@@ -16,9 +16,9 @@ from oomwatch.core.past import Past
 from oomwatch.core.subject import Channel
 from oomwatch.scorecard import RuleKey, Scorecard, failures_of
 from oomwatch.scorecard import scores as rule_scores
-from oomwatch.store import agents, alerts, chunks, events, history, pasts, scores
+from oomwatch.store import agents, alerts, chunks, events, history, pasts, scores, silences
 from oomwatch.store.agents import KnownNode, KnownRun
-from oomwatch.store.alerts import TransitionKey
+from oomwatch.store.alerts import FiredAlert, TransitionKey
 from oomwatch.store.batch import Batch, Entry
 from oomwatch.store.database import Database, open_database
 from oomwatch.store.errors import StoreError
@@ -109,6 +109,21 @@ class Store:
         """Remember that a channel delivered the transitions of these (id, state, at)."""
         with self._database.writing() as connection:
             alerts.mark_delivered(connection, channel, keys)
+
+    def fired(self, since: float) -> list[FiredAlert]:
+        """What began to fire from `since` on; at most alerts.FIRED_MAX, the latest."""
+        with self._database.reading() as connection:
+            return alerts.fired(connection, since)
+
+    def silences(self, ending_after: float) -> list[wire.Silence]:
+        """Those that end later, the one that ends first at the beginning."""
+        with self._database.reading() as connection:
+            return silences.ending_after(connection, ending_after)
+
+    def keep_silences(self, changed: Sequence[wire.Silence]) -> None:
+        """Keep these, in place of what was kept of the same ones."""
+        with self._database.writing() as connection:
+            silences.keep(connection, changed)
 
     # ------------------------------------------------------------ agents
 
@@ -228,6 +243,7 @@ class Store:
         cutoff, horizon = now - keep_seconds, now + FUTURE_SECONDS
         with self._database.writing() as connection:
             agents.prune(connection, now - max(keep_seconds, LEAST_KEEP_SECONDS), now, horizon)
+            silences.prune(connection, cutoff)
             pasts.prune(connection, now - max(keep_seconds, PASTS_KEEP_SECONDS), now, horizon)
             counts = [
                 prune(connection, cutoff, horizon, at_most_rows) for prune in (chunks.prune, events.prune, alerts.prune)

@@ -133,6 +133,7 @@ async def _start(
     journal = Journal(_Archive(store), write, service.tell, flush_seconds=float(settings.flush_interval))
     service.attach(journal)
     stack.push_async_callback(journal.flush)
+    service.muting.replace_windows(rules.notify.windows())
     restore(service, store)
     desk.resume(service.board.all(), folder.ids(), service.started_at)
     heartbeat.replace(_target(rules))
@@ -194,6 +195,7 @@ def _rule_watch(parts: Parts, path: Path, seen: Stamp) -> RuleWatch:
         parts.herald.replace(rules.notify)
         parts.heartbeat.replace(target)
         parts.service.replace_rules(rules.rules)
+        parts.service.attention.replace_windows(rules.notify.windows())
 
     return RuleWatch(path, apply, parts.service.report_rules, parts.service.defects.count, seen=seen)
 

@@ -38,6 +38,7 @@ def restore(service: Service, store: Store) -> None:
     told = [_not_later(one, now) for one in store.unfinished(now - UNJUDGED_SECONDS)]
     service.recall(_messages(store, known, now), heard_at(known, told, now))
     service.remember(store.pasts())
+    service.muting.put_silences(store.silences(now))
     ended = store.alerts(state="resolved", since=now - ENDED_SECONDS, limit=ENDED_SHOWN)
     firing = store.alerts(state="firing", limit=OPEN_MAX)
     service.restore(told, [*sorted(ended, key=lambda alert: alert.ended_at or 0.0), *reversed(firing)])

@@ -27,27 +27,49 @@ class Inhibition(NamedTuple):
 
 
 class _Sources(NamedTuple):
-    """Of each subject the alert that fired first: an answer that does not change when others come."""
+    """What fires and meets `source`, by subject and id, in the order in which it was told."""
 
     rule: Inhibition
-    all: dict[Key, Firing]
-    no_targets: dict[Key, Firing]  # without those that meet `target` too
+    all: dict[Key, dict[str, Firing]]
+    no_targets: dict[Key, dict[str, Firing]]  # without those that meet `target` too
 
     def of(self, labels: Mapping[str, str]) -> Firing | None:
+        """The first: an answer that does not change when others come."""
         if not matches(self.rule.target, labels):
             return None
         sources = self.no_targets if matches(self.rule.source, labels) else self.all
-        return sources.get(self.rule.key(labels))
+        return next(iter(sources.get(self.rule.key(labels), {}).values()), None)
+
+    def tables(self, labels: Mapping[str, str]) -> "tuple[dict[Key, dict[str, Firing]], ...]":
+        """Where an alert with these labels belongs."""
+        if not matches(self.rule.source, labels):
+            return ()
+        return (self.all,) if matches(self.rule.target, labels) else (self.all, self.no_targets)
 
 
 class Inhibitions:
     """The rules, and all that fires, found by the labels that have to be equal."""
 
-    def __init__(self, rules: Sequence[Inhibition], firing: Iterable[Firing]) -> None:
+    def __init__(self, rules: Sequence[Inhibition], firing: Iterable[Firing] = ()) -> None:
         self._sources = [_Sources(rule, {}, {}) for rule in rules]
-        for alert in sorted(firing, key=lambda one: (one.fired_at, one.id)) if rules else ():
-            for sources in self._sources:
-                _enter(alert, sources)
+        for alert in firing:
+            self.add(alert)
+
+    def add(self, alert: Firing) -> None:
+        """It fires."""
+        for sources in self._sources:
+            for table in sources.tables(alert.labels):
+                table.setdefault(sources.rule.key(alert.labels), {})[alert.id] = alert
+
+    def remove(self, alert: Firing) -> None:
+        """It does not any more, or has other labels now: what was added is told."""
+        for sources in self._sources:
+            key = sources.rule.key(alert.labels)
+            for table in sources.tables(alert.labels):
+                here = table.get(key, {})
+                here.pop(alert.id, None)
+                if not here:
+                    table.pop(key, None)
 
     def mutes(self, alert: Firing, _now: float) -> wire.Mute | None:
         for sources in self._sources:
@@ -58,12 +80,3 @@ class Inhibitions:
 
     def next_edge(self, _now: float) -> float:
         return inf
-
-
-def _enter(alert: Firing, sources: _Sources) -> None:
-    rule = sources.rule
-    if matches(rule.source, alert.labels):
-        key = rule.key(alert.labels)
-        sources.all.setdefault(key, alert)
-        if not matches(rule.target, alert.labels):
-            sources.no_targets.setdefault(key, alert)

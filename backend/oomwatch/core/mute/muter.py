@@ -12,7 +12,6 @@ class Firing(NamedTuple):
 
     id: str
     labels: Mapping[str, str]  # matcher.labels_of
-    fired_at: float
 
 
 class Muter(Protocol):
@@ -27,5 +26,5 @@ class Muter(Protocol):
         ...
 
 
-def firing_of(told: wire.Transition | wire.Alert, fired_at: float) -> Firing:
-    return Firing(told.id, labels_of(told), fired_at)
+def firing_of(told: wire.Transition) -> Firing:
+    return Firing(told.id, labels_of(told))

@@ -1,10 +1,10 @@
 """The reasons not to send word of an alert, in the order in which they are looked at and told."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from oomwatch import wire
-from oomwatch.core.mute.inhibition import Inhibition, Inhibitions
+from oomwatch.core.mute.inhibition import Inhibition
 from oomwatch.core.mute.muter import Firing, Muter
 from oomwatch.core.mute.silence import Silences
 from oomwatch.core.mute.times import Maintenance, Maintenances, QuietHours, QuietTimes
@@ -32,11 +32,6 @@ class Stages(NamedTuple):
         return min(muter.next_edge(now) for muter in self.muters)
 
 
-def lasting_stages(windows: Windows, silences: Sequence[wire.Silence]) -> Stages:
-    """Those whose answer for an alert stays until an edge of a window, whatever else fires."""
+def timed_stages(windows: Windows, silences: Sequence[wire.Silence]) -> Stages:
+    """All but inhibition, the last one: what they say of an alert stays until an edge, whatever else fires."""
     return Stages((Silences(silences), Maintenances(windows.maintenance), QuietTimes(windows.quiet_hours)))
-
-
-def last_stage(windows: Windows, firing: Iterable[Firing]) -> Stages:
-    """The one that depends on what else fires."""
-    return Stages((Inhibitions(windows.inhibitions, firing),))
