@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -31,8 +31,8 @@ class Received(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def receiving() -> "Iterator[Receiver]":
-    receiver = Receiver()
+def receiving(respond: "Callable[[Received], Answer] | None" = None) -> "Iterator[Receiver]":
+    receiver = Receiver(respond)
     receiver.start()
     try:
         yield receiver
@@ -41,9 +41,10 @@ def receiving() -> "Iterator[Receiver]":
 
 
 class Receiver:
-    """Serves at `url` from threads of its own, for tests of every kind."""
+    """Serves at `url` from threads of its own, for tests of every kind. `respond` answers what `answer` does not."""
 
-    def __init__(self) -> None:
+    def __init__(self, respond: Callable[[Received], Answer] | None = None) -> None:
+        self._respond = respond
         self._changed = threading.Condition()
         self._received: list[Received] = []
         self._answers: list[Answer] = []
@@ -89,7 +90,9 @@ class Receiver:
         with self._changed:
             self._received.append(request)
             self._changed.notify_all()
-            return self._answers.pop(0) if self._answers else self._always
+            if self._answers:
+                return self._answers.pop(0)
+            return self._respond(request) if self._respond is not None else self._always
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         receiver = self

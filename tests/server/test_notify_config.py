@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
+from tests.server.notify_samples import SECTIONS
 
 from oomwatch.notify.channels import ChannelConfig, open_channels
 from oomwatch.notify.channels.slack_webhook import SlackChannel
@@ -84,13 +85,15 @@ def test_mistakes_are_named(section: Any, message: str) -> None:
 
 def test_secrets_are_not_shown_by_anything_that_prints() -> None:
     config = parse({"channels": [{"kind": "slack", "name": "team", "url": SLACK}]})
-    for text in (repr(config), str(config), f"{config.channels[0].url}", "%r" % (config.channels[0].url,)):  # noqa: UP031
+    [channel] = config.channels
+    assert isinstance(channel, SlackChannel)
+    for text in (repr(config), str(config), f"{channel.url}", "%r" % (channel.url,)):  # noqa: UP031
         assert "verysecret" not in text
         assert "(secret)" in text
     with pytest.raises(TypeError):
         msgspec.json.encode(config)
     with pytest.raises(TypeError):
-        pickle.dumps(config.channels[0].url)
+        pickle.dumps(channel.url)
     assert copy.copy(config) == config
 
 
@@ -141,7 +144,8 @@ def test_a_signing_secret_may_hold_the_new_and_the_old_key() -> None:
 
 def test_every_kind_of_channel_can_be_opened() -> None:
     for kind in ChannelConfig.__args__:
-        assert open_one({"kind": kind.__struct_config__.tag, "name": "a", "url": "http://a"}).config.name == "a"
+        section = SECTIONS[str(kind.__struct_config__.tag)]
+        assert open_one(section).config.name == section["name"]
 
 
 def test_the_client_follows_no_redirects() -> None:

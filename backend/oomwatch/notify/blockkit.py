@@ -4,7 +4,7 @@ Limits as of 2026: header 150 characters, section 3,000, 50 blocks; we keep the 
 they are sent, escaped, and the sum of the parts below leaves room for JSON to double every character.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
 from oomwatch import wire
@@ -25,6 +25,8 @@ REMEDIES_SHOWN = 3
 OVERRIDE_LIMIT = 110
 CONTEXT_LIMIT = 400
 LINK_LIMIT = 500
+SHORT_LIMIT = 1500
+LINE_LIMIT = 400
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -39,6 +41,12 @@ def blocks(message: Message, language: wire.Language) -> list[dict[str, object]]
 def body(message: Message, language: wire.Language) -> dict[str, object]:
     """Blocks for people, and `text` for notifications and screen readers."""
     return {"text": headline(message, FALLBACK_LIMIT), "blocks": blocks(message, language)}
+
+
+def short(lines: Sequence[str], language: wire.Language) -> dict[str, object]:
+    """A few lines without ornament: what follows a message, in its thread. The first is the fallback."""
+    kept = _listed(lines, language, SHORT_LIMIT, LINE_LIMIT)
+    return {"text": fit(lines[0], FALLBACK_LIMIT), "blocks": [_section("\n".join(kept))]}
 
 
 def headline(message: Message, limit: int) -> str:
@@ -71,17 +79,22 @@ def _story(message: Message) -> str:
 
 
 def _subjects(message: Message, language: wire.Language) -> str:
+    marked = [f"• {one}" for one in message.subjects]
+    return "\n".join(_listed(marked, language, SUBJECTS_LIMIT, SUBJECT_LIMIT))
+
+
+def _listed(lines: Sequence[str], language: wire.Language, limit: int, line_limit: int) -> list[str]:
     """As many as fit, and how many more there are."""
-    lines: list[str] = []
+    kept: list[str] = []
     length = 0
-    for one in message.subjects:
-        line = "• " + fit(one, SUBJECT_LIMIT)
+    for one in lines:
+        line = fit(one, line_limit)
         length += len(line) + 1
-        if length > SUBJECTS_LIMIT:
-            lines.append(say("notify.more", language, count=len(message.subjects) - len(lines)))
+        if length > limit:
+            kept.append(say("notify.more", language, count=len(lines) - len(kept)))
             break
-        lines.append(line)
-    return "\n".join(lines)
+        kept.append(line)
+    return kept
 
 
 def _steps(steps: tuple[Step, ...]) -> Iterator[str]:
@@ -98,8 +111,9 @@ def _context(message: Message, language: wire.Language) -> str:
     parts = [fit(part, CONTEXT_LIMIT // len(message.context)) for part in message.context]
     if message.since is not None:
         parts.append(say("notify.since", language, time=_date(message.since)))
-    if message.link is not None and len(escape(message.link)) <= LINK_LIMIT:
-        parts.append(f"<{escape(message.link)}|{say('notify.open', language)}>")
+    link = escape(message.link or "").replace("|", "%7C")  # a bar would end the address
+    if link and len(link) <= LINK_LIMIT:
+        parts.append(f"<{link}|{say('notify.open', language)}>")
     return " · ".join(parts) or "oomwatch"
 
 
@@ -107,6 +121,11 @@ def _date(at: float) -> str:
     """Slack's own markup: every reader sees it in their time zone."""
     fallback = datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
     return f"<!date^{int(at)}^{{date_short_pretty}} {{time_secs}}|{fallback}>"
+
+
+def plain(text: str, limit: int) -> str:
+    """For fields that Slack takes as they are: nothing to escape."""
+    return "".join(char for char in text if char.isprintable())[:limit]
 
 
 def escape(text: str) -> str:

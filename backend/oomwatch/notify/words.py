@@ -85,15 +85,15 @@ def where(notice: Notice, language: wire.Language) -> str:
     about = shown(notice)
     gpus = _distinct((one.labels.get("node"), one.labels["gpu"]) for one in about if "gpu" in one.labels)
     nodes = _distinct(one.labels["node"] for one in about if "node" in one.labels)
-    place = _nodes(nodes, language)
-    if gpus and place:
+    whole = _nodes(nodes, language)
+    if gpus and whole:
         what = say("notify.gpu", language, gpu=gpus[0][1]) if len(gpus) == 1 else _count("notify.gpus", gpus, language)
-        place = say("notify.of", language, part=what, whole=place)
+        whole = say("notify.of", language, part=what, whole=whole)
     run = notice.run
     if run is None:
-        return place
+        return whole
     run = say("notify.run", language, run=run)
-    return say("notify.in_run", language, where=place, run=run) if place else run
+    return say("notify.in_run", language, where=whole, run=run) if whole else run
 
 
 def _nodes(nodes: Sequence[str], language: wire.Language) -> str:
@@ -104,15 +104,20 @@ def _nodes(nodes: Sequence[str], language: wire.Language) -> str:
 
 def subject(transition: wire.Transition, language: wire.Language, *, named: bool = False) -> str:
     """One of several, in a line: "gpu-07 GPU 3: 93 %"; `named`: with the alert's name in front."""
-    labels = transition.labels
-    gpu = say("notify.gpu", language, gpu=labels["gpu"]) if "gpu" in labels else None
-    place = " ".join(part for part in (transition.alert if named else None, labels.get("node"), gpu) if part)
+    at = " ".join(part for part in (transition.alert if named else None, place(transition, language)) if part)
     if transition.state == "resolved":
         lasted = duration(transition.at - transition.started_at, language)
         said: str | None = say("notify.resolved_after", language, duration=lasted)
     else:
         said = None if transition.value is None else figure(transition.value, transition.unit, language)
-    return ": ".join(part for part in (place, said) if part)
+    return ": ".join(part for part in (at, said) if part)
+
+
+def place(transition: wire.Transition, language: wire.Language) -> str:
+    """ "gpu-07 GPU 3"; empty where it is about neither node nor GPU."""
+    labels = transition.labels
+    gpu = say("notify.gpu", language, gpu=labels["gpu"]) if "gpu" in labels else None
+    return " ".join(part for part in (labels.get("node"), gpu) if part)
 
 
 def acts_of(transition: wire.Transition, language: wire.Language) -> list[str]:

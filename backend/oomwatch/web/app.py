@@ -31,6 +31,7 @@ from oomwatch.store.store import Batch, Store
 from oomwatch.store.store import Entry as StoreEntry
 from oomwatch.trace import TraceWriter
 from oomwatch.web import api, health, systemd
+from oomwatch.web.curves import Curves
 from oomwatch.web.guard import Guard
 from oomwatch.web.herald import Herald
 from oomwatch.web.ingest import agent_endpoint
@@ -125,7 +126,8 @@ async def _start(
     hub = Hub()
     client = http.client()
     heartbeat = Heartbeat(client, clock=clock)
-    herald = Herald(store, write, client, external_url=settings.external_url, clock=clock)
+    curves = Curves(store, partial(run_in, readers), lambda transition: service.engine.rules.of(transition))
+    herald = Herald(store, write, client, external_url=settings.external_url, clock=clock, charts=curves.of)
     stack.push_async_callback(herald.stop)
     folder, desk = Folder(incidents_path(settings), settings.incidents_keep), Desk()
     desk.remember(reversed(await run_in(readers, folder.entries)))

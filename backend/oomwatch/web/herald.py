@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from oomwatch import wire
+from oomwatch.notify.channel import Charts
 from oomwatch.notify.channels import open_channels
 from oomwatch.notify.config import NotifyConfig
 from oomwatch.notify.courier import ChannelStatus
@@ -27,6 +28,7 @@ class Herald:
         external_url: str | None,
         clock: Callable[[], float],
         environ: Mapping[str, str] = os.environ,
+        charts: Charts | None = None,
     ) -> None:
         self._log = log
         self._write = write
@@ -34,6 +36,7 @@ class Herald:
         self._external_url = external_url
         self._clock = clock
         self._environ = environ
+        self._charts = charts
         self._config: NotifyConfig | None = None
         self._notifier: Notifier | None = None
         self._changing: asyncio.Task[Any] | None = None
@@ -42,7 +45,7 @@ class Herald:
     def prepare(self, config: NotifyConfig) -> Notifier:
         """The notifier for this configuration, not yet started. Raises SettingError."""
         frame = Frame(language=config.language, external_url=self._external_url)
-        channels = open_channels(config.channels, frame, self._client, self._environ)
+        channels = open_channels(config.channels, frame, self._client, self._environ, charts=self._charts)
         return Notifier(channels, config, self._log, self._write, clock=self._clock)
 
     def replace(self, config: NotifyConfig) -> None:

@@ -6,13 +6,15 @@ from typing import TypeAlias
 import httpx
 
 from oomwatch.notify.channel import Channel, Charts, Surroundings
+from oomwatch.notify.channels.slack_bot import SlackBotChannel
 from oomwatch.notify.channels.slack_webhook import SlackChannel
 from oomwatch.notify.channels.webhook import WebhookChannel
 from oomwatch.notify.words import Frame
 
 # fmt: off
 ChannelConfig: TypeAlias = (
-    SlackChannel
+    SlackBotChannel
+    | SlackChannel
     | WebhookChannel
 )
 # fmt: on
