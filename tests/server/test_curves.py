@@ -60,7 +60,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
     samples = [
         wire.Sample(seq=n + 1, at=START + n, gpus=(wire.GpuSample(gpu="3", used_bytes=n * 2**20),)) for n in range(90)
     ]
-    entries = (Entry(node="gpu-07", session="s", received_at=START, message=one) for one in (hello, *samples))
+    messages: list[wire.AgentMessage] = [hello, *samples]
+    entries = (Entry(node="gpu-07", session="s", received_at=START, message=one) for one in messages)
     opened.record(Batch(entries=tuple(entries)))
     yield opened
     opened.close()

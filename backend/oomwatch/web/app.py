@@ -126,7 +126,7 @@ async def _start(
     hub = Hub()
     client = http.client()
     heartbeat = Heartbeat(client, clock=clock)
-    curves = Curves(store, partial(run_in, readers), lambda transition: service.engine.rules.of(transition))
+    curves = Curves(store, functools.partial(run_in, readers), lambda one: service.engine.rules.of(one))  # noqa: PLW0108 - made below
     herald = Herald(store, write, client, external_url=settings.external_url, clock=clock, charts=curves.of)
     stack.push_async_callback(herald.stop)
     folder, desk = Folder(incidents_path(settings), settings.incidents_keep), Desk()

@@ -55,7 +55,7 @@ class Curves:
 
 def asked_of(transition: wire.Transition, rule: Rule | None) -> Asked | None:
     """What to draw for an alert: of a GPU its share in use, of a node the memory that its limit counts."""
-    labels = {name: transition.labels[name] for name in ("node", "gpu") if name in transition.labels}
+    labels: dict[str, str] = {name: transition.labels[name] for name in ("node", "gpu") if name in transition.labels}
     if "node" not in labels:
         return None
     if "gpu" in labels:
