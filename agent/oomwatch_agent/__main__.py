@@ -1,6 +1,7 @@
 """The agent as a program: read, send, sleep."""
 
 import asyncio
+import contextlib
 import functools
 import logging
 import os
@@ -24,6 +25,7 @@ from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.sampler import Sampler
 from oomwatch_agent.settings import AgentSettings, Invocation, load, permit
 from oomwatch_agent.uplink import Uplink
+from oomwatch_agent.worker import Glances
 
 if TYPE_CHECKING:
     from oomwatch_agent.acts.desk import Desk
@@ -32,6 +34,7 @@ FIRST_ANSWERS_SECONDS = 2.0
 GOODBYE_SECONDS = 3.0
 ANSWER_WITHIN_RATIO = 0.4  # of the interval: what a source may take before a sample goes without it
 ANSWER_WITHIN_LONGEST_SECONDS = 1.0
+GLANCES_AN_INTERVAL = 4  # at device memory alone, so that a steep rise is read, and told, at once
 
 logger = logging.getLogger("oomwatch_agent")
 
@@ -73,17 +76,25 @@ class Agent:
         self.settings = settings = decided(settings)
         answer_within = min(ANSWER_WITHIN_LONGEST_SECONDS, ANSWER_WITHIN_RATIO * settings.interval)
         self._asking = Asking(interval_seconds=settings.interval)
-        self.sampler = Sampler(sources(settings, self._asking), run=settings.run, answer_within_seconds=answer_within)
+        self.sampler = Sampler(
+            sources(settings, self._asking),
+            run=settings.run,
+            answer_within_seconds=answer_within,
+            glances=Glances(settings.interval / GLANCES_AN_INTERVAL, self._hurry),
+        )
         self._session = secrets.token_hex(8)
         self._outbox = Outbox()
         self._watched = Watched()
         self._acted: queue.SimpleQueue[wire.Event] = queue.SimpleQueue()
         self._desk: Desk | None = None
-        self._stopping = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._woken = asyncio.Event()  # something cannot wait for the next point of the grid
+        self._stopping = False
 
     async def run(self) -> None:
-        """Until SIGTERM or SIGINT: read, send, sleep to the next point of the grid."""
-        self._stop_on_signals()
+        """Until SIGTERM or SIGINT: read, send, sleep to the next point of the grid, or until something cannot wait."""
+        self._loop = asyncio.get_running_loop()
+        self._stop_on_signals(self._loop)
         pace = Pace(self.settings.node, self.settings.interval)
         # At once, and with time for the sources to open, so that the first hello has the facts.
         await self._read(slow=pace.take(time.time()), within_seconds=FIRST_ANSWERS_SECONDS)
@@ -92,8 +103,11 @@ class Agent:
         )
         talking = asyncio.create_task(uplink.run())
         try:
-            while await self._sleep(pace.seconds_to_next(time.time())):
-                await self._read(slow=pace.take(time.time()))
+            while not self._stopping:
+                if await self._slept(pace.seconds_to_next(time.time())):
+                    await self._read(slow=pace.take(time.time()))
+                elif not self._stopping:
+                    await self._read(slow=False)
                 uplink.wake()
             await self._end_acts()
             await self._say_goodbye(uplink)
@@ -144,13 +158,24 @@ class Agent:
             await asyncio.get_running_loop().run_in_executor(None, self._desk.close)
         self._add_acted(time.monotonic())
 
-    async def _sleep(self, seconds: float) -> bool:
-        """False when the agent is asked to stop."""
+    async def _slept(self, seconds: float) -> bool:
+        """Whether the time is over; False where something came first."""
+        self._woken.clear()  # what came during the last read was read
         try:
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            await asyncio.wait_for(self._woken.wait(), seconds)
         except asyncio.TimeoutError:
             return True
         return False
+
+    def _hurry(self) -> None:
+        """Called by the threads of sources."""
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                self._loop.call_soon_threadsafe(self._woken.set)
+
+    def _stop(self) -> None:
+        self._stopping = True
+        self._woken.set()
 
     async def _say_goodbye(self, uplink: Uplink) -> None:
         seq = self._outbox.add(wire.Bye(seq=0, at=time.time()), time.monotonic())
@@ -159,10 +184,9 @@ class Agent:
         else:
             logger.warning("stopped; the server had not stored the last %d messages", len(self._outbox))
 
-    def _stop_on_signals(self) -> None:
-        loop = asyncio.get_running_loop()
+    def _stop_on_signals(self, loop: asyncio.AbstractEventLoop) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stopping.set)
+            loop.add_signal_handler(number, self._stop)
 
 
 def _set_up_log(level: str) -> None:

@@ -12,7 +12,7 @@ from oomwatch_agent.cards import makers
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.settings import AgentSettings
-from oomwatch_agent.source import Reading, Source, SourceMissingError
+from oomwatch_agent.source import Glancing, Reading, Source, SourceMissingError
 
 logger = logging.getLogger(__name__)
 
@@ -160,6 +160,9 @@ class FirstThatWorks:
         if reading.facts is None:
             return reading
         return msgspec.structs.replace(reading, facts=self._with_missing(reading.facts))
+
+    def glance(self) -> bool:
+        return isinstance(self._chosen, Glancing) and self._chosen.glance()
 
     def close(self) -> None:
         self._chosen.close()

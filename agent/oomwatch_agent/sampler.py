@@ -20,7 +20,7 @@ from oomwatch_agent.source import Found, Reading, Source, SourceMissingError
 from oomwatch_agent.who.census import Census
 from oomwatch_agent.who.environ import Environments
 from oomwatch_agent.who.identify import Environment, Identifier
-from oomwatch_agent.worker import Answer, Worker
+from oomwatch_agent.worker import Answer, Glances, Worker
 
 MISSING_RETRY_SECONDS = 30.0
 FAILED_RETRY_FIRST_SECONDS = 1.0
@@ -86,13 +86,14 @@ class Sampler:
         answer_within_seconds: float = 0.4,
         clock: Callable[[], float] = time.monotonic,
         environment: Environment | None = None,
+        glances: Glances | None = None,
     ) -> None:
         self._run = run
         self._answer_within_seconds = answer_within_seconds
         self._clock = clock
         self._environment = environment or Environments()
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
-        self._slots = [_Slot(Worker(index, source, self._answers)) for index, source in enumerate(sources)]
+        self._slots = [_Slot(Worker(index, one, self._answers, glances)) for index, one in enumerate(sources)]
         self._census = Census(run)
         self._identifier = Identifier(self._census)
         self._deduplicator = Deduplicator()

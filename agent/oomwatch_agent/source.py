@@ -7,7 +7,7 @@ Whatever schema a source reads stops in its own file: only wire types come out.
 """
 
 import enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -84,4 +84,13 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Let go of handles. Must not raise, and is called even where open failed."""
+        ...
+
+
+@runtime_checkable
+class Glancing(Protocol):
+    """A source that can see at little cost, between two reads, that the next one should not wait for its time."""
+
+    def glance(self) -> bool:
+        """Whether something has changed since the last read that cannot wait. May raise: the next read tells of it."""
         ...

@@ -1,17 +1,19 @@
 """One thread for one source, so that a source that never answers costs its own reading and nothing else.
 
-A worker opens its source when it must, reads it when it is asked, and puts what came of it into the sampler's queue.
+A worker opens its source when it must, reads it when it is asked, and puts what came of it into the sampler's queue. In
+between it glances at what cannot wait, where the source can, and says so.
 Its thread is a daemon: one that is stuck inside the driver does not keep the agent from exiting.
 """
 
 import contextlib
 import queue
 import threading
+from collections.abc import Callable
 
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.source import Reading, Source, SourceMissingError
+from oomwatch_agent.source import Glancing, Reading, Source, SourceMissingError
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,13 +30,23 @@ class _Ask(msgspec.Struct, frozen=True):
     reopen: bool
 
 
+class Glances(msgspec.Struct, frozen=True):
+    """How often to glance, and whom to tell, from the worker's thread, that a read should not wait."""
+
+    every_seconds: float
+    hurry: Callable[[], None]
+
+
 class Worker:
     """Owns a source: nobody else may call it."""
 
-    def __init__(self, index: int, source: Source, answers: "queue.SimpleQueue[Answer]") -> None:
+    def __init__(
+        self, index: int, source: Source, answers: "queue.SimpleQueue[Answer]", glances: Glances | None = None
+    ) -> None:
         self._index = index
         self._source = source
         self._answers = answers
+        self._glances = glances
         self._asks: queue.SimpleQueue[_Ask | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=f"oomwatch {source.name}"[:60], daemon=True)
         self._thread.start()
@@ -56,7 +68,7 @@ class Worker:
 
     def _work(self) -> None:
         opened = tried = False
-        while (ask := self._asks.get()) is not None:
+        while (ask := self._next_ask(opened=opened)) is not None:
             facts = None
             try:
                 if ask.reopen or not opened:
@@ -75,3 +87,13 @@ class Worker:
             self._answers.put(answer)
         with contextlib.suppress(Exception):
             self._source.close()
+
+    def _next_ask(self, *, opened: bool) -> _Ask | None:
+        glances, source = self._glances, self._source
+        while opened and glances is not None and isinstance(source, Glancing):
+            with contextlib.suppress(queue.Empty):
+                return self._asks.get(timeout=glances.every_seconds)
+            with contextlib.suppress(Exception):  # whatever it is, the next read meets it too
+                if source.glance():
+                    glances.hurry()
+        return self._asks.get()

@@ -9,6 +9,7 @@ import pytest
 from oomwatch import wire
 from oomwatch_agent.sampler import Collected, Sampler
 from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
+from oomwatch_agent.worker import Glances
 
 GIB = 1024**3
 AT = 1_790_000_000.0
@@ -76,6 +77,23 @@ class FakeHost(FakeSource):
         self.reading = Reading(host=wire.HostSample(memory_used_bytes=40 * GIB))
 
 
+class GlancingSource(FakeSource):
+    """Sees what it is told to see between two reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = False
+        self.glances = 0
+        self.glance_error: Exception | None = None
+
+    def glance(self) -> bool:
+        self.glances += 1
+        self.threads.add(threading.get_ident())
+        if self.glance_error is not None:
+            raise self.glance_error
+        return self.seen
+
+
 Make = Callable[..., Sampler]
 
 
@@ -89,8 +107,20 @@ def make(clock: FakeClock) -> Iterator[Make]:
     """Samplers that are closed, and whose blocked sources are let go, at the end of the test."""
     made: list[tuple[Sampler, tuple[FakeSource, ...]]] = []
 
-    def make_one(*sources: FakeSource, run: str | None = None, within: float = DEADLINE_SECONDS) -> Sampler:
-        sampler = Sampler(sources, run=run, answer_within_seconds=within, clock=clock, environment=lambda _: None)
+    def make_one(
+        *sources: FakeSource,
+        run: str | None = None,
+        within: float = DEADLINE_SECONDS,
+        glances: Glances | None = None,
+    ) -> Sampler:
+        sampler = Sampler(
+            sources,
+            run=run,
+            answer_within_seconds=within,
+            clock=clock,
+            environment=lambda _: None,
+            glances=glances,
+        )
         made.append((sampler, sources))
         return sampler
 
@@ -123,6 +153,47 @@ def _detail(sampler: Sampler) -> str:
 
 def _statuses(collected: Collected) -> dict[str, str]:
     return {gpu.gpu: gpu.status for gpu in collected.sample.gpus}
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.002)
+
+
+# ------------------------------------------------------- between two readings
+
+
+def test_a_source_that_sees_what_cannot_wait_says_so(make: Make) -> None:
+    hurried = threading.Event()
+    source = GlancingSource()
+    sampler = make(source, FakeHost(), glances=Glances(0.005, hurried.set))
+    _collect(sampler)
+    _until(lambda: source.glances > 2)
+    assert not hurried.is_set()
+    source.seen = True
+    assert hurried.wait(DEADLINE_SECONDS)
+    assert len(source.threads) == 1
+
+
+def test_a_source_glances_only_once_it_is_open(make: Make) -> None:
+    source, host = GlancingSource(), FakeHost()
+    source.open_error = SourceMissingError("no driver")
+    sampler = make(source, host, glances=Glances(0.001, lambda: None))
+    for _ in range(20):
+        _collect(sampler)
+    assert source.glances == 0
+
+
+def test_a_glance_that_fails_costs_nothing(make: Make) -> None:
+    source = GlancingSource()
+    source.glance_error = OSError("the driver")
+    sampler = make(source, glances=Glances(0.001, lambda: None))
+    _collect(sampler)
+    _until(lambda: source.glances > 2)
+    assert _statuses(_collect(sampler)) == {"0": "ok", "1": "ok"}
+    assert _states(sampler) == {"nvml": "ok"}
 
 
 # ---------------------------------------------------------------- all is well

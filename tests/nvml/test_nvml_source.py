@@ -55,6 +55,40 @@ def losses(reading: Reading) -> list[wire.GpuLost]:
     return [found.body for found in reading.found if isinstance(found.body, wire.GpuLost)]
 
 
+# ------------------------------------------------------------ between two readings
+
+
+@pytest.mark.parametrize(("used_gib", "steep"), [(44.5, True), (43, False), (30, False)])
+def test_a_glance_sees_a_steep_rise_and_nothing_else(
+    gpus: ScriptedGpus, source: NvmlSource, used_gib: float, steep: bool
+) -> None:
+    gpus.set(1, used_bytes=40 * GIB)
+    source.open()
+    source.read(slow=False)
+    assert not source.glance()
+    gpus.set(1, used_bytes=int(used_gib * GIB))
+    assert source.glance() is steep
+    source.read(slow=False)
+    assert not source.glance()
+
+
+def test_a_glance_asks_for_memory_alone(gpus: ScriptedGpus, source: NvmlSource) -> None:
+    source.open()
+    source.read(slow=False)
+    gpus.count_calls()
+    source.glance()
+    assert {function for function, _ in gpus.calls()} == {"nvmlDeviceGetMemoryInfo_v2"}
+
+
+def test_a_glance_leaves_lost_and_hung_cards_to_the_next_reading(gpus: ScriptedGpus, source: NvmlSource) -> None:
+    source.open()
+    source.read(slow=False)
+    gpus.set(0, lost=True, used_bytes=70 * GIB)
+    gpus.set(1, hang=True, used_bytes=70 * GIB)
+    assert not source.glance()
+    assert statuses(source.read(slow=False)) == ["lost", "no_data"]
+
+
 # ------------------------------------------------------------ facts and readings
 
 

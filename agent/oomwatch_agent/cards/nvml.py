@@ -116,6 +116,11 @@ class NvmlSource:
             facts=facts if changed else None,
         )
 
+    def glance(self) -> bool:
+        """Whether a card has filled up steeply since the last read."""
+        steep = self._guard.ask(range(len(self._gpus)), lambda index: self._gpus[index].has_risen())
+        return any(steep.values())
+
     def close(self) -> None:
         """The library is left alone while a thread is stuck in it: shutting it down under one is a crash."""
         if not self._opened or self._guard.hung() or self._init_guard.hung():

@@ -28,6 +28,10 @@ _XID_EVENT = 8
 _MAX_MIG_INSTANCES = 7  # what today's cards can be cut into; used where the driver may not tell
 _MAX_EVENTS_A_READ = 100
 
+# Share of a card: where so much more is in use than at the last read, the next cannot wait. 4 GiB of 80: an engine that
+# wakes up, a very long batch. A trainer's memory makes such a step a few times in each training step.
+STEEP_RATIO = 0.05
+
 
 class NoAnswerError(Exception):
     """The driver has no answer to this. `for_ever`: it will have none later either."""
@@ -78,6 +82,7 @@ class _Unit(_Device):
         self.label = label
         self.mig = mig
         self.facts: wire.GpuFacts | None = None
+        self._used_bytes: int | None = None  # at the last read
 
     def look(self, handle: Untyped, driver_version: str | None, pci_bus_id: str | None) -> None:
         """Read the facts (again). They stay as they were while the driver does not tell them."""
@@ -110,6 +115,7 @@ class _Unit(_Device):
 
     def _sample(self, *, slow: bool) -> wire.GpuSample:
         memory = self._memory()
+        self._used_bytes = None if memory is None else memory.used
         if memory is None:
             return wire.GpuSample(gpu=self.label, status="no_data")
         rates = self.ask("nvmlDeviceGetUtilizationRates")
@@ -126,6 +132,13 @@ class _Unit(_Device):
             ecc_uncorrected_total=_plausible(ecc, wire.COUNT_MAX),
             processes=self._processes() if slow else None,
         )
+
+    def has_risen(self) -> bool:
+        """Whether much more of it is in use than at the last read."""
+        memory = self._memory()
+        if memory is None or self._used_bytes is None:
+            return False
+        return bool(memory.used - self._used_bytes >= STEEP_RATIO * memory.total)
 
     def _memory(self) -> Untyped:
         return self.ask_first_of(("nvmlDeviceGetMemoryInfo", _MEMORY_V2), ("nvmlDeviceGetMemoryInfo",))
@@ -167,6 +180,13 @@ class Gpu:
         if slow or not self.units:
             self.look()
         return [unit.sample(slow=slow) for unit in self.units]
+
+    def has_risen(self) -> bool:
+        """Whether much more is in use than at the last read. Of a lost GPU the next read tells."""
+        try:
+            return any(unit.has_risen() for unit in self.units)
+        except LostError:
+            return False
 
     def look(self) -> None:
         try:

@@ -1,0 +1,68 @@
+"""A real agent over the scripted library: a card that fills up steeply is told before its time."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tests.agent.fake_server import FakeServer, welcoming
+from tests.nvml.standin import GIB, ScriptedGpus
+
+from oomwatch import wire
+from oomwatch_agent.pace import offset_seconds
+
+INTERVAL_SECONDS = 2.0
+DEADLINE_SECONDS = 30.0
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _agent(server: FakeServer) -> list[str]:
+    fixed = ["--server", server.url, "--node", "n1", "--interval", str(INTERVAL_SECONDS)]
+    return [sys.executable, "-m", "oomwatch_agent", *fixed]
+
+
+def _samples(server: FakeServer) -> list[wire.Sample]:
+    return [message for message in server.heard if isinstance(message, wire.Sample)]
+
+
+def _off_the_grid_seconds(at: float) -> float:
+    """How far from the nearest moment at which this node reads anyway."""
+    passed = (at - offset_seconds("n1", INTERVAL_SECONDS)) % INTERVAL_SECONDS
+    return min(passed, INTERVAL_SECONDS - passed)
+
+
+async def _until_heard(server: FakeServer, used_bytes: int, after: int) -> wire.Sample:
+    """The first sample, of those after so many, in which GPU 1 is that full."""
+    deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS
+    while asyncio.get_running_loop().time() < deadline:
+        for sample in _samples(server)[after:]:
+            if any(gpu.gpu == "1" and gpu.used_bytes == used_bytes for gpu in sample.gpus):
+                return sample
+        await asyncio.sleep(0.01)
+    pytest.fail("no such sample came")
+
+
+@pytest.mark.parametrize(("to_gib", "early"), [(60, True), (41, False)])
+def test_a_steep_rise_is_told_before_its_time_and_a_small_one_at_it(
+    gpus: ScriptedGpus, to_gib: int, early: bool
+) -> None:
+    gpus.set(1, used_bytes=40 * GIB)
+
+    async def story() -> None:
+        server = FakeServer(welcoming())
+        await server.start()
+        environ = {**os.environ, **gpus.environment, "PYTHONPATH": f"{ROOT / 'backend'}:{ROOT / 'agent'}"}
+        agent = await asyncio.create_subprocess_exec(*_agent(server), env=environ, stderr=asyncio.subprocess.DEVNULL)
+        try:
+            await _until_heard(server, 40 * GIB, after=1)  # the first is taken at once, the second on the grid
+            heard = len(_samples(server))
+            gpus.set(1, used_bytes=to_gib * GIB)
+            told = await _until_heard(server, to_gib * GIB, after=heard)
+            assert (_off_the_grid_seconds(told.at) > INTERVAL_SECONDS / 8) is early
+        finally:
+            agent.kill()
+            await agent.wait()
+            await server.stop()
+
+    asyncio.run(story())
