@@ -30,7 +30,7 @@ READERS = {
 }
 OUTER = {"oomwatch.hub", "oomwatch.metrics", "oomwatch.notify", "oomwatch.store"}
 INSIDE = SHARED | READERS | {"oomwatch.core"}
-WIRED = INSIDE | OUTER | {"oomwatch.incident", "oomwatch.service", "oomwatch_frontend"}
+WIRED = INSIDE | OUTER | {"oomwatch.export", "oomwatch.incident", "oomwatch.service", "oomwatch_frontend"}
 MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch": set(),  # the version, and nothing else
     "oomwatch.wire": {"oomwatch.units"},
@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(OUTER, INSIDE | {"oomwatch.service"}),
     "oomwatch.notify": INSIDE - {"oomwatch.rulefile"},
     "oomwatch.incident": INSIDE | {"oomwatch.service", "oomwatch.store"},
+    "oomwatch.export": INSIDE | {"oomwatch.notify"},
     "oomwatch.web": WIRED,
     "oomwatch.up": INSIDE,  # it starts the programs, and is none
     # Logs of runs that are over are read by the agent's own parsers, which are pure.

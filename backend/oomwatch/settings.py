@@ -13,6 +13,7 @@ from oomwatch.units import Duration
 
 DEFAULT_PORT = 8642
 FLUSH_SECONDS_MAX = 60.0  # agents keep 10 minutes: an acknowledgement must not be a large part of that
+SENDING_SECONDS_MIN, SENDING_SECONDS_MAX = 1.0, 300.0  # what is older, Prometheus shows no more
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 Compat = Literal["dcgm"]
@@ -62,6 +63,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             metavar="EXPORTER",
         ),
     ] = ()
+    remote_write_url: Annotated[
+        str | None,
+        option("store that the metrics are sent to, by Prometheus' remote write", metavar="URL", secret=True),
+    ] = None
+    remote_write_token: Annotated[
+        str | None, option("bearer token that this store asks for", metavar="TOKEN", secret=True)
+    ] = None
+    remote_write_interval: Annotated[Duration, option("how often they are sent there", metavar="TIME")] = Duration(15)
+    otlp_endpoint: Annotated[
+        str | None, option("OpenTelemetry collector that the metrics are sent to, over HTTP", metavar="URL")
+    ] = None
+    otlp_interval: Annotated[Duration, option("how often they are sent there", metavar="TIME")] = Duration(15)
     log_level: Annotated[LogLevel, option("debug, info, warning or error", metavar="LEVEL")] = "info"
 
 
@@ -99,10 +112,27 @@ def check(settings: Settings) -> None:
         raise SettingError(f"flush_interval: must be more than 0s and at most {FLUSH_SECONDS_MAX:g}s")
     if settings.incidents_keep < 1:
         raise SettingError("incidents_keep: must be at least 1")
-    if settings.external_url is not None:
-        parts = urlsplit(settings.external_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise SettingError(f'external_url: "{settings.external_url}" is no http:// or https:// address')
+    if settings.external_url is not None and not _is_http(settings.external_url):
+        raise SettingError(f'external_url: "{settings.external_url}" is no http:// or https:// address')
+    _check_sending(settings)
+
+
+def _check_sending(settings: Settings) -> None:
+    if settings.remote_write_url is not None and not _is_http(settings.remote_write_url):
+        raise SettingError("remote_write_url: is no http:// or https:// address (not shown: it may be secret)")
+    if settings.otlp_endpoint is not None and not _is_http(settings.otlp_endpoint):
+        raise SettingError(f'otlp_endpoint: "{settings.otlp_endpoint}" is no http:// or https:// address')
+    for name in ("remote_write_interval", "otlp_interval"):
+        if not SENDING_SECONDS_MIN <= getattr(settings, name) <= SENDING_SECONDS_MAX:
+            raise SettingError(f"{name}: must be from {SENDING_SECONDS_MIN:g}s to {SENDING_SECONDS_MAX:g}s")
+
+
+def _is_http(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # "http://[": no IPv6 address
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def database_url(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-from prometheus_client.core import Metric
-
-from oomwatch.metrics.family import OF_NODE, Family, Room, View
+from oomwatch.metrics.family import OF_NODE, Family, Reading, Room, View
 from oomwatch.service.views import state_of
 
 UP = Family("oomwatch_agent_up", "gauge",
@@ -16,7 +14,7 @@ MESSAGES = Family("oomwatch_agent_messages", "counter",
 CONNECTED = Family("oomwatch_agents_connected", "gauge", "Agents whose connection is open.")
 
 
-def _collect(view: View) -> Iterator[Metric]:
+def _read(view: View) -> Iterator[Reading]:
     heard = [((node.name,), state_of(node, view.now) == "live") for node in view.nodes if not node.stopped]
     sessions = list(view.service.roster)
     yield UP.of((key, float(is_live)) for key, is_live in heard)
@@ -25,4 +23,4 @@ def _collect(view: View) -> Iterator[Metric]:
     yield CONNECTED.one(sum(session.peer is not None for session in sessions))
 
 
-ROOM = Room((UP, SKEW, MESSAGES, CONNECTED), _collect)
+ROOM = Room((UP, SKEW, MESSAGES, CONNECTED), _read)

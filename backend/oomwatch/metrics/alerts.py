@@ -4,10 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from prometheus_client.core import Metric
-
 from oomwatch.core.lifecycle import Episode
-from oomwatch.metrics.family import Family, Room, Rows, View
+from oomwatch.metrics.family import Family, Reading, Room, Rows, View
 
 LISTED_MAX = 4096  # open alerts; the oldest are listed, the rest is counted: one bad rule must not flood Prometheus
 STATES = ("pending", "firing")
@@ -27,7 +25,7 @@ UNLISTED = Family("oomwatch_alerts_unlisted", "gauge",
                   f"Alerts that fire beyond the {LISTED_MAX} that are listed one by one.")  # fmt: skip
 
 
-def _collect(view: View) -> Iterator[Metric]:
+def _read(view: View) -> Iterator[Reading]:
     episodes = view.service.engine.episodes()
     firing = [episode for episode in episodes if episode.fired_at is not None]
     rules = [(rule.alert, rule.severity) for rule in view.service.engine.rules.in_use()]
@@ -56,4 +54,4 @@ def _each(firing: list[Episode]) -> Rows:
     yield from ((labels, 1.0) for labels in islice(dict.fromkeys(subjects), LISTED_MAX))
 
 
-ROOM = Room((FIRING, ALERTS, EACH, MUTED, ACKNOWLEDGED, UNLISTED), _collect)
+ROOM = Room((FIRING, ALERTS, EACH, MUTED, ACKNOWLEDGED, UNLISTED), _read)

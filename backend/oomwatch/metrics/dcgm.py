@@ -6,11 +6,9 @@ utilization in percent here, for these are the exporter's names and units. Its c
 
 from collections.abc import Iterator
 
-from prometheus_client.core import Metric
-
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.noderecord import NodeRecord
-from oomwatch.metrics.family import Family, Room, View
+from oomwatch.metrics.family import Family, Reading, Room, View
 from oomwatch.metrics.gpus import answers
 
 MIB = 2**20
@@ -23,7 +21,7 @@ POWER = Family("DCGM_FI_DEV_POWER_USAGE", "gauge", "Power draw (in W).", _LABELS
 UTILIZATION = Family("DCGM_FI_DEV_GPU_UTIL", "gauge", "GPU utilization (in %).", _LABELS, _PER)
 
 
-def _collect(view: View) -> Iterator[Metric]:
+def _read(view: View) -> Iterator[Reading]:
     fresh = [
         (_labels(gpu, node), gpu, gpu.sample)
         for node in view.nodes
@@ -53,4 +51,4 @@ def _mib(size_bytes: int | None) -> float | None:
     return None if size_bytes is None else size_bytes // MIB
 
 
-ROOM = Room((USED, FREE, RESERVED, TEMPERATURE, POWER, UTILIZATION), _collect)
+ROOM = Room((USED, FREE, RESERVED, TEMPERATURE, POWER, UTILIZATION), _read)

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-from prometheus_client.core import Metric
-
-from oomwatch.metrics.family import Family, Room, View
+from oomwatch.metrics.family import Family, Reading, Room, View
 from oomwatch.service.views import ENGINES_SHOWN_SECONDS
 
 _LABELS, _PER = ("node", "engine", "address", "run"), ("engine",)
@@ -18,7 +16,7 @@ PREEMPTIONS = Family("oomwatch_engine_preemptions", "counter",
                      _LABELS, _PER)  # fmt: skip
 
 
-def _collect(view: View) -> Iterator[Metric]:
+def _read(view: View) -> Iterator[Reading]:
     heard = [
         ((node.name, engine.engine, engine.address, engine.run or ""), engine)
         for node in view.nodes
@@ -31,4 +29,4 @@ def _collect(view: View) -> Iterator[Metric]:
     yield PREEMPTIONS.of((key, engine.preemptions_total) for key, engine in heard)
 
 
-ROOM = Room((KV_CACHE, RUNNING, WAITING, PREEMPTIONS), _collect)
+ROOM = Room((KV_CACHE, RUNNING, WAITING, PREEMPTIONS), _read)

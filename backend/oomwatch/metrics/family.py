@@ -37,11 +37,15 @@ LARGE_FLEET: Mapping[str, int] = {
     "mute kind": len(get_args(wire.MuteKind)),
     "outcome": 4,
     "queue": 3,
+    "sender": 2,  # remote write, OTLP
+    "export outcome": 3,
     "alert listed": 4096,
     "bucket": len(BOUNDS_SECONDS),
 }
 
 Kind: TypeAlias = Literal["gauge", "counter", "info", "histogram"]
+# What was read of a family: to be made into what the client library takes, which is dear, in any thread.
+Reading: TypeAlias = Callable[[], Metric]
 Rows: TypeAlias = Iterable[tuple[Sequence[str], float | None]]
 
 
@@ -67,30 +71,44 @@ class Family(NamedTuple):
         of_each = numbers["bucket"] + 3 if self.kind == "histogram" else 1  # the last bucket, the sum and the count
         return of_each * prod(numbers[thing] for thing in self.per)
 
-    def of(self, rows: Rows) -> Metric:
+    def of(self, rows: Rows) -> Reading:
         """The family with these values; what is None is left out."""
-        made = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
-        family = made(self.name, self.about, labels=self.labels)
-        for labels, value in rows:
-            if value is not None:
-                family.add_metric(labels, value)
-        return family
+        known = [(labels, value) for labels, value in rows if value is not None]
 
-    def one(self, value: float | None) -> Metric:
+        def make() -> Metric:
+            made = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
+            family = made(self.name, self.about, labels=self.labels)
+            for labels, value in known:
+                family.add_metric(labels, value)
+            return family
+
+        return make
+
+    def one(self, value: float | None) -> Reading:
         """A family without labels."""
         return self.of([((), value)])
 
-    def info(self, told: Iterable[dict[str, str]]) -> Metric:
+    def info(self, told: Iterable[dict[str, str]]) -> Reading:
         """Each with the value 1; what it is stands in the labels."""
-        family = InfoMetricFamily(self.name, self.about)
-        for labels in told:
-            family.add_metric((), labels)
-        return family
+        known = list(told)
 
-    def measured(self, histogram: Histogram) -> Metric:
-        family = HistogramMetricFamily(self.name, self.about)
-        family.add_metric((), histogram.buckets(), histogram.sum)
-        return family
+        def make() -> Metric:
+            family = InfoMetricFamily(self.name, self.about)
+            for labels in known:
+                family.add_metric((), labels)
+            return family
+
+        return make
+
+    def measured(self, histogram: Histogram) -> Reading:
+        buckets, total = histogram.buckets(), histogram.sum
+
+        def make() -> Metric:
+            family = HistogramMetricFamily(self.name, self.about)
+            family.add_metric((), buckets, total)
+            return family
+
+        return make
 
 
 class ChannelCounts(Protocol):
@@ -117,12 +135,26 @@ class Watchers(Protocol):
     def longest_queue(self) -> int: ...
 
 
+class SenderCounts(Protocol):
+    """What is told of a sender of these metrics to another store. Totals are of samples."""
+
+    name: str
+    sent_total: int
+    refused_total: int
+    dropped_total: int
+    problem: str | None
+
+    @property
+    def waiting(self) -> int: ...
+
+
 class View(NamedTuple):
     """What the rooms read, at one moment."""
 
     service: Service
     channels: Sequence[ChannelCounts]
     watchers: Watchers
+    senders: Sequence[SenderCounts]
     now: float
     nodes: Sequence[NodeRecord]
     runs: Sequence[RunRecord]
@@ -133,4 +165,4 @@ class Room(NamedTuple):
     """Families that belong together, and how they are read."""
 
     families: tuple[Family, ...]
-    collect: Callable[[View], Iterator[Metric]]
+    read: Callable[[View], Iterator[Reading]]

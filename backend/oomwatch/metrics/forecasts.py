@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-from prometheus_client.core import Metric
-
 from oomwatch.core.foretold import Foretells, Foretold
 from oomwatch.core.subject import Subject
-from oomwatch.metrics.family import Family, Room, View
+from oomwatch.metrics.family import Family, Reading, Room, View
 
 _LABELS, _PER = ("node", "gpu", "place"), ("forecast",)
 SECONDS = Family("oomwatch_forecast_full_seconds", "gauge",
@@ -16,7 +14,7 @@ STEPS = Family("oomwatch_forecast_full_steps", "gauge",
                "Training steps until it is full; absent where no steps are told.", _LABELS, _PER)  # fmt: skip
 
 
-def _collect(view: View) -> Iterator[Metric]:
+def _read(view: View) -> Iterator[Reading]:
     soonest = _soonest(view)
     yield SECONDS.of(((subject.name, subject.gpu, what), one.seconds) for (subject, what), one in soonest.items())
     yield STEPS.of(((subject.name, subject.gpu, what), one.steps) for (subject, what), one in soonest.items())
@@ -41,4 +39,4 @@ def _time(told: Foretold) -> float:
     return told.seconds if told.seconds is not None else told.steps or 0.0
 
 
-ROOM = Room((SECONDS, STEPS), _collect)
+ROOM = Room((SECONDS, STEPS), _read)

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-from prometheus_client.core import Metric
-
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.noderecord import NodeRecord
-from oomwatch.metrics.family import OF_GPU, Family, Room, View
+from oomwatch.metrics.family import OF_GPU, Family, Reading, Room, View
 
 USED = Family("oomwatch_gpu_memory_used_bytes", "gauge", "Device memory in use.", OF_GPU, ("gpu",))
 USABLE = Family("oomwatch_gpu_memory_usable_bytes", "gauge",
@@ -23,7 +21,7 @@ def answers(gpu: GpuRecord, node: NodeRecord, now: float) -> bool:
     return gpu.sample is not None and gpu.status == "ok" and now - gpu.at <= node.stale_after_seconds
 
 
-def _collect(view: View) -> Iterator[Metric]:
+def _read(view: View) -> Iterator[Reading]:
     gpus = [(node, gpu) for node in view.nodes for gpu in node.gpus.values()]
     fresh = [
         ((node.name, gpu.facts.gpu), gpu.sample)
@@ -42,4 +40,4 @@ def _collect(view: View) -> Iterator[Metric]:
     )  # fmt: skip
 
 
-ROOM = Room((USED, USABLE, UTILIZATION, POWER, TEMPERATURE, INFO), _collect)
+ROOM = Room((USED, USABLE, UTILIZATION, POWER, TEMPERATURE, INFO), _read)

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-from prometheus_client.core import Metric
-
 from oomwatch.core.hostmemory import tightest
 from oomwatch.core.noderecord import NodeRecord
-from oomwatch.metrics.family import OF_NODE, Family, Room, View
+from oomwatch.metrics.family import OF_NODE, Family, Reading, Room, View
 
 USED = Family("oomwatch_host_memory_used_bytes", "gauge",
               "Host memory in use, of the machine or of the container, whichever is nearer to its limit.",
@@ -14,7 +12,7 @@ USED = Family("oomwatch_host_memory_used_bytes", "gauge",
 LIMIT = Family("oomwatch_host_memory_limit_bytes", "gauge", "The limit that belongs to it.", OF_NODE, ("node",))
 
 
-def _collect(view: View) -> Iterator[Metric]:
+def _read(view: View) -> Iterator[Reading]:
     fresh = [((node.name,), *use) for node in view.nodes if (use := _tightest(node, view.now))]
     yield USED.of((key, used) for key, used, _ in fresh)
     yield LIMIT.of((key, limit) for key, _, limit in fresh)
@@ -29,4 +27,4 @@ def _tightest(node: NodeRecord, now: float) -> tuple[int, int] | None:
     return (use.used_bytes, use.limit_bytes) if use else None
 
 
-ROOM = Room((USED, LIMIT), _collect)
+ROOM = Room((USED, LIMIT), _read)

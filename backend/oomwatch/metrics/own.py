@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 
-from prometheus_client.core import Metric
-
 from oomwatch import __version__
-from oomwatch.metrics.family import Family, Room, Rows, View
+from oomwatch.metrics.family import Family, Reading, Room, Rows, View
 
 LAG = Family("oomwatch_ingest_lag_seconds", "histogram",
              "From the moment of a reading, on the server's clock, to the end of its judgement.")  # fmt: skip
@@ -37,7 +35,7 @@ STORE = Family("oomwatch_store_failed", "gauge", "1 while the database cannot be
 BUILD = Family("oomwatch_build", "info", "The server's version.", ("version",))
 
 
-def _collect(view: View) -> Iterator[Metric]:
+def _read(view: View) -> Iterator[Reading]:
     service = view.service
     yield LAG.measured(service.reception.lag)
     yield JUDGING.measured(service.judging)
@@ -75,5 +73,5 @@ def _outcomes(view: View) -> Rows:
 ROOM = Room(
     (LAG, JUDGING, WRITING, BEAT, UNKNOWN, MALFORMED, REFUSED, QUEUES, BROWSERS, FAILURES, SENT, WAITING, HEARTBEAT,
      RELOAD, STORE, BUILD),
-    _collect,
+    _read,
 )  # fmt: skip

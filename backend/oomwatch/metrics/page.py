@@ -9,8 +9,8 @@ from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.registry import Collector
 
-from oomwatch.metrics import agents, alerts, dcgm, engines, forecasts, gpus, hosts, own, runs, signals, torch
-from oomwatch.metrics.family import ChannelCounts, Family, Room, View, Watchers
+from oomwatch.metrics import agents, alerts, dcgm, engines, forecasts, gpus, hosts, own, runs, senders, signals, torch
+from oomwatch.metrics.family import ChannelCounts, Family, Room, SenderCounts, View, Watchers
 from oomwatch.service.service import Service
 
 ROOMS: tuple[Room, ...] = (
@@ -24,6 +24,7 @@ ROOMS: tuple[Room, ...] = (
     alerts.ROOM,
     agents.ROOM,
     own.ROOM,
+    senders.ROOM,
 )
 COMPATIBLE: Mapping[str, Room] = {"dcgm": dcgm.ROOM}  # with the names of others, where the settings ask for them
 GZIP_LEVEL = 1  # a seventh of the page's size; more costs more than it spares on the way to a Prometheus nearby
@@ -45,7 +46,7 @@ class Page(NamedTuple):
 
 
 class Metrics:
-    """Reads the service. `collect` belongs into its thread, `encode` may be in any."""
+    """Reads the service. `read` belongs into the service's own thread; what it gives, and `encode`, may be in any."""
 
     def __init__(
         self,
@@ -61,22 +62,28 @@ class Metrics:
         self._watchers = watchers
         self._rooms = rooms
         self._heartbeat_at = heartbeat_at
+        self.senders: list[SenderCounts] = []  # each is added by who makes it
         self._process = ProcessCollector(registry=None)
 
     def collect(self) -> list[Metric]:
         """Every family, as of now."""
+        return self.read()()
+
+    def read(self) -> Callable[[], list[Metric]]:
+        """The same in two steps, of which the first alone needs the service."""
         fleet = self._service.engine.fleet
         view = View(
             service=self._service,
             channels=list(self._channels()),
             watchers=self._watchers,
+            senders=self.senders,
             now=self._service.clock(),
             nodes=list(fleet.nodes.values()),
             runs=list(fleet.runs.values()),
             heartbeat_at=self._heartbeat_at(),
         )
-        told = [metric for room in self._rooms for metric in room.collect(view)]
-        return told + list(self._process.collect())
+        told = [reading for room in self._rooms for reading in room.read(view)]
+        return lambda: [*(reading() for reading in told), *self._process.collect()]
 
 
 def encode(told: Sequence[Metric], accept: str = "", accept_encoding: str = "") -> Page:

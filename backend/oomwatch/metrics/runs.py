@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-from prometheus_client.core import Metric
-
 from oomwatch import wire
 from oomwatch.core.signals.of_run import last_step
-from oomwatch.metrics.family import OF_RUN, Family, Room, Rows, View
+from oomwatch.metrics.family import OF_RUN, Family, Reading, Room, Rows, View
 
 STEP = Family("oomwatch_step", "gauge", "Number of the last training step.", OF_RUN, ("run",))
 STEP_SECONDS = Family("oomwatch_step_seconds", "gauge", "Duration of the last training step.", OF_RUN, ("run",))
@@ -24,7 +22,7 @@ OF_NODES = Family("oomwatch_node_run", "gauge", "1: the run that works on the no
                   ("node", "run"), ("node",))  # fmt: skip
 
 
-def _collect(view: View) -> Iterator[Metric]:
+def _read(view: View) -> Iterator[Reading]:
     lasts = [((run.name,), last_step(run, lambda _: 0.0)) for run in view.runs]
     steps = [(key, last.step) for key, last in lasts if last is not None]
     yield STEP.of((key, step.step) for key, step in steps)
@@ -44,4 +42,4 @@ def _phases(view: View) -> Rows:
             yield from (((run.name, phase), float(phase == current)) for phase in wire.PHASES)
 
 
-ROOM = Room((STEP, STEP_SECONDS, ROLLOUT, CYCLES, PHASE, OF_GPUS, OF_NODES), _collect)
+ROOM = Room((STEP, STEP_SECONDS, ROLLOUT, CYCLES, PHASE, OF_GPUS, OF_NODES), _read)

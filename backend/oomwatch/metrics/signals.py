@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 
-from prometheus_client.core import Metric
-
 from oomwatch.core.signals import SIGNALS
 from oomwatch.core.subject import Subject
 from oomwatch.metrics import gpus, runs
-from oomwatch.metrics.family import Family, Room, Rows, View
+from oomwatch.metrics.family import Family, Reading, Room, Rows, View
 from oomwatch.metrics.names import labels_of, metric_of
 
 _ELSEWHERE = {family.name for family in (*gpus.ROOM.families, *runs.ROOM.families)}
@@ -19,7 +17,7 @@ FAMILIES = {
 }  # fmt: skip
 
 
-def _collect(view: View) -> Iterator[Metric]:
+def _read(view: View) -> Iterator[Reading]:
     fleet = view.service.engine.fleet
     subjects = {scope: list(fleet.subjects(scope)) for scope in ("gpu", "node", "run")}
     for name, family in FAMILIES.items():
@@ -28,18 +26,18 @@ def _collect(view: View) -> Iterator[Metric]:
 
 
 def _values(view: View, name: str, subjects: list[Subject]) -> Rows:
-    fleet, read = view.service.engine.fleet, SIGNALS[name].read
+    fleet, read, labels = view.service.engine.fleet, SIGNALS[name].read, labels_of(name)
     for subject in subjects:
         value = read(fleet, subject, view.now)
         if value is not None:
-            yield tuple(_label(subject, label) for label in labels_of(name)), value
+            yield _labelled(subject, labels), value
 
 
-def _label(subject: Subject, label: str) -> str:
+def _labelled(subject: Subject, labels: tuple[str, ...]) -> tuple[str, ...]:
     """Empty where it has none, which to Prometheus is the same as without the label."""
-    if label == "gpu":
-        return subject.gpu
-    return subject.name if (label == "run") == (subject.scope == "run") else ""
+    is_run = subject.scope == "run"
+    of_all = {"node": "" if is_run else subject.name, "gpu": subject.gpu, "run": subject.name if is_run else ""}
+    return tuple(of_all[label] for label in labels)
 
 
-ROOM = Room(tuple(FAMILIES.values()), _collect)
+ROOM = Room(tuple(FAMILIES.values()), _read)

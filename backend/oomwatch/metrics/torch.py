@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from prometheus_client.core import Metric
-
 from oomwatch import wire
 from oomwatch.core.allocator import TOGETHER_PID, UNKNOWN, Allocator, plus
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.window import WINDOW_SECONDS_MAX
-from oomwatch.metrics.family import Family, Room, View
+from oomwatch.metrics.family import Family, Reading, Room, View
 
 _LABELS, _PER = ("node", "gpu", "run", "role"), ("gpu", "role")  # without a probe there is no role
 RESERVED = Family("oomwatch_torch_reserved_bytes", "gauge",
@@ -19,7 +17,7 @@ RETRIES = Family("oomwatch_torch_alloc_retries", "counter",
                  "Times that torch's allocator flushed its cache to survive.", _LABELS, _PER)  # fmt: skip
 
 
-def _collect(view: View) -> Iterator[Metric]:
+def _read(view: View) -> Iterator[Reading]:
     fresh = dict(_probed(view.nodes, view.now))
     probed = {key[:2] for key in fresh}
     for (node, gpu, run), point in view.service.picture.torch_latest.items():
@@ -44,4 +42,4 @@ def _probed(nodes: Iterable[NodeRecord], now: float) -> Iterator[tuple[tuple[str
         yield from sums.items()
 
 
-ROOM = Room((RESERVED, ALLOCATED, RETRIES), _collect)
+ROOM = Room((RESERVED, ALLOCATED, RETRIES), _read)

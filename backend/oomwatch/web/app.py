@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from starlette.routing import Mount, Route, WebSocketRoute
 
 from oomwatch import __version__, wire
+from oomwatch.export.chosen import chosen
 from oomwatch.hub import Hub
 from oomwatch.incident.clerk import Clerk
 from oomwatch.incident.desk import Desk
@@ -102,6 +103,9 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
         limit_seconds = systemd.watchdog_seconds()
         if limit_seconds is not None:
             work["systemd"] = systemd.keep_telling(lambda: ailing(parts), limit_seconds)
+        senders = chosen(settings, parts.metrics.read, parts.service.defects.count, parts.service.started_at)
+        parts.metrics.senders += senders
+        work |= {sender.name: sender.run() for sender in senders}
         await stack.enter_async_context(in_background(work, parts))
         stack.enter_context(_reload_on_hangup(watch))
         logger.info("watching by %d rules of %s", len(rules.rules.rules), path)

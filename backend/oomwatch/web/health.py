@@ -38,6 +38,7 @@ async def _lost(parts: Parts) -> str | None:
 async def metrics(request: Request) -> Response:
     """/metrics: read here, so that it is of one moment, and written by a thread, so that no alert waits for it."""
     parts, headers = parts_of(request), request.headers
-    told = parts.metrics.collect()
-    page = await parts.read(encode, told, headers.get("accept", ""), headers.get("accept-encoding", ""))
+    made = parts.metrics.read()
+    asked = headers.get("accept", ""), headers.get("accept-encoding", "")
+    page = await parts.read(lambda: encode(made(), *asked))
     return Response(page.content, headers=page.headers)

@@ -1,0 +1,40 @@
+"""The senders that the settings ask for."""
+
+import socket
+
+from oomwatch import __version__
+from oomwatch.export.otlp import Otlp
+from oomwatch.export.remote_write import RemoteWrite, remote_client
+from oomwatch.export.sending import OwnUp, Read
+from oomwatch.settings import Settings, address_of
+
+
+def chosen(settings: Settings, read: Read, own_up: OwnUp, started_at: float) -> list[RemoteWrite | Otlp]:
+    """Made, and not yet run. Raises SettingError where an extra is missing."""
+    instance = f"{socket.gethostname()}:{address_of(settings).port}"
+    found: list[RemoteWrite | Otlp] = []
+    if settings.remote_write_url is not None:
+        found.append(
+            RemoteWrite(
+                remote_client(settings.remote_write_token),
+                settings.remote_write_url,
+                read,
+                own_up,
+                labels={"job": "oomwatch", "instance": instance},
+                interval_seconds=settings.remote_write_interval,
+            )
+        )
+    if settings.otlp_endpoint is not None:
+        found.append(
+            Otlp(
+                settings.otlp_endpoint,
+                read,
+                own_up,
+                resource={
+                    "service.name": "oomwatch", "service.version": __version__, "service.instance.id": instance
+                },
+                interval_seconds=settings.otlp_interval,
+                started_at=started_at,
+            )
+        )  # fmt: skip
+    return found

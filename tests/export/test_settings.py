@@ -1,0 +1,52 @@
+"""What the settings of the senders may be, and what is said where an extra is not installed."""
+
+import sys
+
+import msgspec
+import pytest
+
+from oomwatch.export.chosen import chosen
+from oomwatch.options import SettingError
+from oomwatch.settings import Settings, check
+
+
+def nothing() -> None:
+    """No defect is counted here."""
+
+
+def settings(**changes: object) -> Settings:
+    return msgspec.structs.replace(Settings(), **changes)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"remote_write_url": "prometheus:9090"}, "remote_write_url: is no http"),
+        ({"remote_write_url": "http://["}, "remote_write_url: is no http"),
+        ({"otlp_endpoint": "collector:4317"}, 'otlp_endpoint: "collector:4317" is no http'),
+        ({"remote_write_interval": 0.1}, "remote_write_interval: must be from 1s"),
+        ({"otlp_interval": 3600.0}, "otlp_interval: must be from 1s to 300s"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_name(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(SettingError, match=said):
+        check(settings(**wrong))
+
+
+def test_nothing_is_sent_anywhere_unless_a_setting_says_so() -> None:
+    assert chosen(Settings(), lambda: list, nothing, 0.0) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "setting", "extra"),
+    [
+        ("cramjam", {"remote_write_url": "http://store/write"}, r"oomwatch\[remote-write\]"),
+        ("opentelemetry.exporter.otlp.proto.http.metric_exporter", {"otlp_endpoint": "http://c"}, r"oomwatch\[otlp\]"),
+    ],
+)
+def test_an_extra_that_is_not_installed_is_named(
+    module: str, setting: dict[str, object], extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(SettingError, match=extra):
+        chosen(settings(**setting), lambda: list, nothing, 0.0)
