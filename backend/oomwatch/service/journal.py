@@ -140,6 +140,11 @@ class Journal:
             return
         self._wake.clear()
 
+    async def tell_now(self) -> None:
+        """Store and tell what was announced by now: whoever asks next finds it."""
+        async with self._writing:
+            await self._store_news()
+
     async def flush(self) -> None:
         """Write all there is."""
         async with self._writing:

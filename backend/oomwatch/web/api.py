@@ -16,9 +16,10 @@ from oomwatch import wire
 from oomwatch.service import runviews
 from oomwatch.service.sessions import StillConnectedError
 from oomwatch.store.store import StoreError
-from oomwatch.web import incidents, scores
+from oomwatch.web import care, incidents, scores, silences
 from oomwatch.web.answers import answer, refusal
-from oomwatch.web.describe import described, refusals, returns
+from oomwatch.web.bodies import BadBodyError, bad_body
+from oomwatch.web.describe import Language, described, refusals, returns
 from oomwatch.web.parts import Parts, parts_of
 from oomwatch.web.rows import Agent, AlertRow, AlertStory, History, agents, alert_row
 
@@ -27,7 +28,6 @@ STEPS_MAX = 10_000
 TIME_MAX = 1e12  # as in wire.UnixSeconds
 
 Seconds = Annotated[float, Query(ge=0, le=TIME_MAX, allow_inf_nan=False)]
-Language = Annotated[wire.Language, Query(description="language of the texts")]
 State = Literal["pending", "firing", "resolved"]
 router = APIRouter(prefix="/api/v1")
 
@@ -211,13 +211,16 @@ class HeadAsGet:
 
 def install(app: FastAPI) -> None:
     """Add the routes, their description, and their errors in one form."""
+    app.include_router(care.router)  # before /alerts/{alert_id}
     app.include_router(router)
+    app.include_router(silences.router)
     app.include_router(scores.router)
     app.include_router(incidents.router)
     app.add_middleware(HeadAsGet)
     app.add_exception_handler(RequestValidationError, _bad_query)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(StoreError, _store_error)
+    app.add_exception_handler(BadBodyError, bad_body)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
 
 

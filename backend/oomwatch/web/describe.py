@@ -1,27 +1,30 @@
 """OpenAPI's description of the answers, from the types that msgspec encodes."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import FastAPI
+from fastapi import FastAPI, Query
 from fastapi.openapi.utils import get_openapi
 
 from oomwatch import wire
 from oomwatch.incident.report import Entry, Incident
 from oomwatch.scorecard import Scorecard
-from oomwatch.web.rows import Agent, AlertRow, AlertStory, History
+from oomwatch.web.rows import Acknowledged, Agent, AlertRow, AlertStory, History, Preview, SilenceRow
+
+Language = Annotated[wire.Language, Query(description="language of the texts")]
 
 # Every type that an answer holds.
 KINDS = (
     *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan),
     *(AlertRow, AlertStory, History, Agent, Scorecard, Entry, Incident),
+    *(Acknowledged, SilenceRow, Preview),
 )
 
 
-def returns(kind: object, *errors: int) -> dict[int | str, dict[str, Any]]:
+def returns(kind: object, *errors: int, status: int = 200) -> dict[int | str, dict[str, Any]]:
     """What a route answers with."""
     (schema,), _ = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
-    return {200: {"content": {"application/json": {"schema": schema}}}} | refusals(*errors)
+    return {status: {"content": {"application/json": {"schema": schema}}}} | refusals(*errors)
 
 
 def refusals(*errors: int) -> dict[int | str, dict[str, Any]]:

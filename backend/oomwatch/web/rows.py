@@ -1,8 +1,11 @@
 """The types that only the REST interface has: what a script wants to read without knowing the wire."""
 
+from typing import Literal, TypeAlias
+
 import msgspec
 
 from oomwatch import wire
+from oomwatch.core.mute.matcher import text_of
 from oomwatch.service.service import Service
 
 
@@ -41,6 +44,46 @@ class AlertStory(msgspec.Struct, frozen=True, kw_only=True):
 
     alert: AlertRow
     transitions: tuple[wire.Transition, ...]
+
+
+class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
+    """The ids of the alerts that somebody takes care of now."""
+
+    alerts: tuple[str, ...]
+
+
+SilenceState: TypeAlias = Literal["active", "upcoming", "ended"]
+
+
+class SilenceRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A silence; `match` are its matchers as people write them."""
+
+    id: str
+    state: SilenceState
+    match: tuple[str, ...]
+    matchers: tuple[wire.Matcher, ...]
+    starts_at: float
+    ends_at: float
+    created_by: str
+    created_at: float
+    note: str | None
+
+
+class Hidden(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the alerts that fired in some time, those that a silence would have hidden."""
+
+    fired: int
+    hidden: int
+    hidden_critical: int
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """What a silence would hide. `warnings` are sentences for whoever is about to make it."""
+
+    alerts: tuple[AlertRow, ...]  # that fire now
+    last_24h: Hidden
+    last_7d: Hidden
+    warnings: tuple[str, ...]
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +144,21 @@ def alert_row(alert: wire.Alert, language: wire.Language) -> AlertRow:
         acts=alert.acts,
         muted=alert.muted,
         acknowledged=alert.acknowledged,
+    )
+
+
+def silence_row(silence: wire.Silence, now: float) -> SilenceRow:
+    state: SilenceState = "ended" if silence.ends_at <= now else "upcoming" if silence.starts_at > now else "active"
+    return SilenceRow(
+        id=silence.id,
+        state=state,
+        match=tuple([text_of(matcher) for matcher in silence.matchers]),
+        matchers=silence.matchers,
+        starts_at=silence.starts_at,
+        ends_at=silence.ends_at,
+        created_by=silence.created_by,
+        created_at=silence.created_at,
+        note=silence.note,
     )
 
 

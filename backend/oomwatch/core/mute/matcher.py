@@ -6,7 +6,7 @@ people were told it. A label that an alert lacks counts as empty; a regular expr
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from typing import Protocol, cast
 
 from oomwatch import wire
 from oomwatch.core.mute.regex import regex
@@ -19,7 +19,20 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", '"': '"', "\\": "\\"}
 
 
-def labels_of(alert: wire.Transition | wire.Alert) -> dict[str, str]:
+class Labelled(Protocol):
+    """A transition, an alert, or as much of one as matchers see."""
+
+    @property
+    def alert(self) -> str: ...
+
+    @property
+    def severity(self) -> wire.Severity: ...
+
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+
+
+def labels_of(alert: Labelled) -> dict[str, str]:
     """What matchers see of an alert."""
     return {**alert.labels, "alert": alert.alert, "severity": alert.severity}
 

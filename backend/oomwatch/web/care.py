@@ -1,0 +1,72 @@
+"""/api/v1/alerts/.../acknowledge: somebody takes care of an alert, or does no more."""
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from oomwatch.service.attention import NotFiringError
+from oomwatch.service.silences import matchers_of, name_of, note_of
+from oomwatch.web.answers import answer, refusal
+from oomwatch.web.bodies import BadBodyError, body_of, takes
+from oomwatch.web.describe import Language, returns
+from oomwatch.web.parts import Parts, parts_of
+from oomwatch.web.rows import Acknowledged, AlertRow, alert_row
+
+router = APIRouter(prefix="/api/v1")
+
+
+class CareOf(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who takes care, and what they want to say about it."""
+
+    by: str
+    note: str | None = None
+
+
+class CareOfMatching(CareOf, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same of every alert that fires and meets all of these matchers."""
+
+    match: tuple[str, ...]
+
+
+@router.post("/alerts/acknowledge", responses=returns(Acknowledged, 400, 413), openapi_extra=takes(CareOfMatching))
+async def acknowledge_matching(request: Request) -> Response:
+    """Take care of every alert that fires and meets all of these matchers."""
+    parts, told = parts_of(request), await body_of(request, CareOfMatching)
+    try:
+        by, note, matchers = name_of(told.by, "by"), note_of(told.note), matchers_of(told.match)
+    except ValueError as error:
+        raise BadBodyError(400, str(error)) from error
+    found = parts.service.attention.matching(matchers)
+    parts.service.attention.acknowledge(found, by=by, note=note)
+    await parts.journal.tell_now()
+    return answer(Acknowledged(alerts=tuple(found)))
+
+
+@router.post(
+    "/alerts/{alert_id}/acknowledge", responses=returns(AlertRow, 400, 404, 409, 413), openapi_extra=takes(CareOf)
+)
+async def acknowledge(request: Request, alert_id: str, lang: Language = "en") -> Response:
+    """Take care of an alert: it is neither repeated nor passed on to others any more, but its changes are told."""
+    told = await body_of(request, CareOf)
+    try:
+        by, note = name_of(told.by, "by"), note_of(told.note)
+    except ValueError as error:
+        raise BadBodyError(400, str(error)) from error
+    return await _acknowledged(parts_of(request), alert_id, by, note, lang)
+
+
+@router.delete("/alerts/{alert_id}/acknowledge", responses=returns(AlertRow, 404, 409))
+async def unacknowledge(request: Request, alert_id: str, lang: Language = "en") -> Response:
+    """Nobody takes care of an alert any more."""
+    return await _acknowledged(parts_of(request), alert_id, None, None, lang)
+
+
+async def _acknowledged(parts: Parts, alert_id: str, by: str | None, note: str | None, lang: Language) -> Response:
+    try:
+        parts.service.attention.acknowledge([alert_id], by=by, note=note)
+    except NotFiringError as error:
+        is_known = parts.service.board.find(alert_id) or await parts.read(parts.store.alert, alert_id)
+        return refusal(409, str(error)) if is_known else refusal(404, f'there is no alert "{alert_id}"')
+    await parts.journal.tell_now()
+    found = parts.service.board.find(alert_id)
+    return answer(alert_row(found, lang)) if found else refusal(404, f'there is no alert "{alert_id}" any more')
