@@ -33,6 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rules: Annotated[
         Path | None, option("rule file; without it ./alerts.yaml, else the one that is shipped", metavar="FILE")
     ] = None
+    rules_editable: Annotated[bool, option("let whoever may read change the rule file over the API")] = False
     token: Annotated[str | None, option("token that agents must send", metavar="TOKEN", secret=True)] = None
     reader_token: Annotated[
         str | None, option("token that browsers, scripts and Prometheus must send", metavar="TOKEN", secret=True)

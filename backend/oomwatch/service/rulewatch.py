@@ -26,12 +26,14 @@ class RuleWatch:
         count_failure: Callable[[], None],
         *,
         seen: Stamp,
+        in_force: RuleFile | None = None,
     ) -> None:
         self._path = path
         self._apply = apply
         self._report = report
         self._count_failure = count_failure
         self._seen = seen
+        self._in_force = in_force
         self._asked = asyncio.Event()
 
     def reload_soon(self) -> None:
@@ -70,8 +72,27 @@ class RuleWatch:
             logger.exception("reading %s failed by a defect of oomwatch; the file is watched on", self._path)
             self._refuse(f"{self._path}: reading it failed by a defect of oomwatch ({error!r}); see the server's log")
         else:
-            self._report(None)
-            logger.info("%s: %d rules in force", self._path, len(rules.rules.rules))
+            self._took(rules)
+
+    async def take(self, rules: RuleFile, write: Callable[[], None]) -> None:
+        """Put rules in force at once that `write` puts into the file, in a thread.
+
+        Raises ValueError for what cannot be used, and what `write` raises; then the rules are those of before.
+        """
+        before = self._in_force
+        self._apply(rules)
+        try:
+            await asyncio.to_thread(write)
+        except BaseException:
+            if before is not None:
+                self._apply(before)
+            raise
+        self._took(rules)  # the file is looked at again all the same: somebody else may have changed it since
+
+    def _took(self, rules: RuleFile) -> None:
+        self._in_force = rules
+        self._report(None)
+        logger.info("%s: %d rules in force", self._path, len(rules.rules.rules))
 
     def _refuse(self, problem: str) -> None:
         logger.error("the rules in force stay as they are, since the file has mistakes:\n%s", problem)

@@ -79,3 +79,4 @@ class Tryout(Struct, frozen=True, kw_only=True):
     defects: tuple[str, ...] = ()  # of rules, one sentence each
     count: int = 0  # alerts of the tried rules that were judged
     in_force_count: int | None = None
+    note: str | None = None  # why there was nothing to compare with, where that was not asked for

@@ -16,12 +16,13 @@ from oomwatch import wire
 from oomwatch.service import runviews
 from oomwatch.service.sessions import StillConnectedError
 from oomwatch.store.store import StoreError
-from oomwatch.web import care, incidents, scores, silences
+from oomwatch.web import care, incidents, rules, scores, silences
 from oomwatch.web.answers import answer, refusal
 from oomwatch.web.bodies import BadBodyError, bad_body
 from oomwatch.web.describe import Language, described, refusals, returns
 from oomwatch.web.parts import Parts, parts_of
 from oomwatch.web.rows import Agent, AlertRow, AlertStory, History, agents, alert_row
+from oomwatch.web.ruledesk import RefusedError
 
 ALERTS_MAX = 1000
 STEPS_MAX = 10_000
@@ -90,7 +91,7 @@ async def alert_story(request: Request, alert_id: str, lang: Language = "en") ->
 
 
 @router.get("/rules", responses=returns(wire.RulesChanged))
-async def rules(request: Request) -> Response:
+async def rules_in_force(request: Request) -> Response:
     """The rules in force, and what is wrong with their file where they are not the file's."""
     service = parts_of(request).service
     return answer(wire.RulesChanged(server=service.server_info(), rules=service.rules()))
@@ -216,11 +217,13 @@ def install(app: FastAPI) -> None:
     app.include_router(silences.router)
     app.include_router(scores.router)
     app.include_router(incidents.router)
+    app.include_router(rules.router)
     app.add_middleware(HeadAsGet)
     app.add_exception_handler(RequestValidationError, _bad_query)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(StoreError, _store_error)
     app.add_exception_handler(BadBodyError, bad_body)
+    app.add_exception_handler(RefusedError, rules.refused)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
 
 

@@ -40,7 +40,10 @@ from oomwatch.web.live import live_endpoint
 from oomwatch.web.parts import Parts, run_in
 from oomwatch.web.pool import WatchedPool
 from oomwatch.web.restart import restore
+from oomwatch.web.ruledesk import RuleDesk
+from oomwatch.web.ruleparts import RuleParts
 from oomwatch.web.static import PageFiles, page, plotly
+from oomwatch.web.tryouts import Tryouts
 from oomwatch.web.upkeep import keep_pasts, keep_up
 from oomwatch.web.wellbeing import ailing, silencing
 from oomwatch_frontend import STATIC
@@ -91,7 +94,8 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
     async with contextlib.AsyncExitStack() as stack:
         parts = await _start(settings, rules, clock, stack)
         stack.push_async_callback(keep_pasts, parts)
-        watch = _rule_watch(parts, path, seen)
+        watch = _rule_watch(parts, path, seen, rules)
+        parts = parts._replace(rules=_rule_parts(parts, path, watch))
         work = {
             "journal": parts.journal.run(),
             "beat": _beat(parts.service),
@@ -195,7 +199,12 @@ class _Archive:
         )
 
 
-def _rule_watch(parts: Parts, path: Path, seen: Stamp) -> RuleWatch:
+def _rule_parts(parts: Parts, path: Path, watch: RuleWatch) -> RuleParts:
+    desk = RuleDesk(path, parts.settings, watch, lambda: parts.service.rules_error)
+    return RuleParts(desk, Tryouts(database_url(parts.settings), path))
+
+
+def _rule_watch(parts: Parts, path: Path, seen: Stamp, in_force: RuleFile) -> RuleWatch:
     def apply(rules: RuleFile) -> None:
         target = _target(rules)  # first what may refuse
         parts.herald.replace(rules.notify)
@@ -203,7 +212,7 @@ def _rule_watch(parts: Parts, path: Path, seen: Stamp) -> RuleWatch:
         parts.service.replace_rules(rules.rules)
         parts.service.attention.replace_windows(rules.notify.windows())
 
-    return RuleWatch(path, apply, parts.service.report_rules, parts.service.defects.count, seen=seen)
+    return RuleWatch(path, apply, parts.service.report_rules, parts.service.defects.count, seen=seen, in_force=in_force)
 
 
 def _target(rules: RuleFile) -> Target | None:

@@ -8,8 +8,11 @@ from fastapi.openapi.utils import get_openapi
 
 from oomwatch import wire
 from oomwatch.incident.report import Entry, Incident
+from oomwatch.ruleedit.rows import RuleRow
 from oomwatch.scorecard import Scorecard
+from oomwatch.tryout.result import Tryout
 from oomwatch.web.rows import Acknowledged, Agent, AlertRow, AlertStory, History, Preview, SilenceRow
+from oomwatch.web.ruledesk import RuleFileShown, RulesTaken
 
 Language = Annotated[wire.Language, Query(description="language of the texts")]
 
@@ -18,6 +21,7 @@ KINDS = (
     *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan),
     *(AlertRow, AlertStory, History, Agent, Scorecard, Entry, Incident),
     *(Acknowledged, SilenceRow, Preview),
+    *(RuleRow, RuleFileShown, RulesTaken, Tryout),
 )
 
 

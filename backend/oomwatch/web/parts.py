@@ -19,6 +19,7 @@ from oomwatch.settings import Settings
 from oomwatch.store.store import Store
 from oomwatch.web.herald import Herald
 from oomwatch.web.pool import WatchedPool
+from oomwatch.web.ruleparts import RuleParts
 
 T = TypeVar("T")
 
@@ -40,6 +41,7 @@ class Parts(NamedTuple):
     incidents: Folder
     desk: Desk
     dead_tasks: list[str]  # names of those that ended by a defect
+    rules: RuleParts | None = None  # of a server that runs it is there
 
     async def read(self, fn: Callable[..., T], *args: object, **kwargs: object) -> T:
         """Run a read of the store beside the writer, so that a long one delays no alert."""
