@@ -1,9 +1,10 @@
 """Which rules are judged on which news, and what a defect of one of them costs."""
 
 from msgspec import Struct
-from tests.core.story import CARD_BYTES, Story, rules_of
+from tests.core.story import CARD_BYTES, Story, rules_of, shipped
 
 from oomwatch import wire
+from oomwatch.core.engine import Engine
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.rule import Override, Rule, RuleSet
 from oomwatch.core.subject import Channel, News, Scope, Subject
@@ -93,3 +94,18 @@ def test_a_rule_with_a_defect_takes_no_other_along_and_is_reported() -> None:
     (on_hello, on_sample) = story.engine.defects
     assert (on_sample.rule, on_sample.subject) == ("listener/info", Subject("gpu", "n", "0"))
     assert isinstance(on_hello.error, ZeroDivisionError)
+
+
+def test_what_each_rule_costs_is_counted_by_a_stopwatch_that_is_lent() -> None:
+    ticks = iter(range(1000))
+    rules = shipped("gpu_memory_high")
+    story = Story(rules)
+    story.engine = Engine(rules, stopwatch=lambda: float(next(ticks)))
+    story.hello("n")
+    greeted = story.engine.spent.seconds["gpu_memory_high/warning"]
+    story.used(40.0)
+    assert story.engine.spent.seconds == {"gpu_memory_high/warning": greeted + 1}
+
+
+def test_without_a_stopwatch_nothing_is_counted() -> None:
+    assert Story(shipped("gpu_memory_high")).used(79.0).engine.spent.seconds == {}

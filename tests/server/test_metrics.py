@@ -364,3 +364,12 @@ def test_the_families_of_dcgm_are_there_where_they_are_asked_for_alone() -> None
         f"DCGM_FI_DEV_POWER_USAGE{{{labels}}}": 300,
         f"DCGM_FI_DEV_GPU_UTIL{{{labels}}}": 25,
     }
+
+
+def test_the_time_of_each_rule_is_told() -> None:
+    house = House()
+    session, _ = house.connect()
+    assert values(house)['oomwatch_rule_seconds_total{alert="full",severity="warning"}'] >= 0
+    before = house.service.engine.spent.seconds.get("full/warning", 0.0)
+    house.service.reception.take(session, sample(1, 79))
+    assert values(house)['oomwatch_rule_seconds_total{alert="full",severity="warning"}'] > before

@@ -31,6 +31,7 @@ from oomwatch.core.lifecycle import Episode, Key, Lifecycle
 from oomwatch.core.outcome import Outcomes
 from oomwatch.core.past import Past
 from oomwatch.core.rule import Rule, RuleSet, key_of
+from oomwatch.core.spent import Spent
 from oomwatch.core.subject import News, Subject, subject_of
 
 DEFECTS_KEPT = 1000  # for a caller that never asks for them
@@ -39,10 +40,13 @@ DEFECTS_KEPT = 1000  # for a caller that never asks for them
 class Engine:
     """Owns the fleet and the episodes. Nothing else changes either."""
 
-    def __init__(self, rules: RuleSet, *, diagnose: Diagnose = diagnose) -> None:
+    def __init__(
+        self, rules: RuleSet, *, diagnose: Diagnose = diagnose, stopwatch: Callable[[], float] | None = None
+    ) -> None:
         self.fleet = Fleet()
         self._intake = Intake(self.fleet)
         self._diagnose = diagnose
+        self.spent = Spent(stopwatch)
         self.defects: deque[Defect] = deque(maxlen=DEFECTS_KEPT)  # whoever has seen to them clears them
         self._lifecycle = Lifecycle()
         self._outcomes = Outcomes(self.fleet)
@@ -52,7 +56,7 @@ class Engine:
     def _take_rules(self, rules: RuleSet) -> None:
         self.rules = rules
         self._rule_of = {rule.key: rule for rule in rules.rules}
-        self._judge = Judge(rules, self.fleet, self._lifecycle, self._diagnose, self.defects)
+        self._judge = Judge(rules, self.fleet, self._lifecycle, self._diagnose, self.defects, self.spent)
         self._unseen = set(self.fleet.nodes)  # by these rules: they are yet to judge any reading of them
 
     # ------------------------------------------------------------ input

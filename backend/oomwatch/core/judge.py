@@ -14,6 +14,7 @@ from oomwatch.core.diagnosis import Diagnose, is_clearer
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.lifecycle import Episode, Key, Lifecycle
 from oomwatch.core.rule import Rule, RuleSet
+from oomwatch.core.spent import Spent
 from oomwatch.core.subject import News, Scope, Subject
 from oomwatch.core.verdict import UNKNOWN, Verdict
 
@@ -42,13 +43,20 @@ class Judge:
     """Judges subjects of a fleet by the rules in force."""
 
     def __init__(
-        self, rules: RuleSet, fleet: Fleet, lifecycle: Lifecycle, diagnose: Diagnose, defects: deque[Defect]
+        self,
+        rules: RuleSet,
+        fleet: Fleet,
+        lifecycle: Lifecycle,
+        diagnose: Diagnose,
+        defects: deque[Defect],
+        spent: Spent,
     ) -> None:
         self._rules = rules
         self._fleet = fleet
         self._lifecycle = lifecycle
         self._diagnose = diagnose
         self._defects = defects
+        self._judge_one = spent.around(self._judge_safely)
         self._by_scope = {scope: [rule for rule in rules.in_use() if scope in rule.scopes] for scope in SCOPES}
         self._hearing = {
             news: {scope: [rule for rule in self._by_scope[scope] if rules.hears(rule, news)] for scope in SCOPES}
@@ -66,7 +74,7 @@ class Judge:
         if open_here:
             heard = {rule.key for rule in rules}
             rules = [rule for rule in self._by_scope[subject.scope] if rule.key in heard or rule.key in open_here]
-        judged = [self._judge_safely(rule, subject, open_here.get(rule.key), now) for rule in rules]
+        judged = [self._judge_one(rule, subject, open_here.get(rule.key), now) for rule in rules]
         if "steps" in news:
             self._look_again(subject, now)
         return [transition for transition in judged if transition is not None]

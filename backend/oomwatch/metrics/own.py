@@ -9,6 +9,8 @@ LAG = Family("oomwatch_ingest_lag_seconds", "histogram",
              "From the moment of a reading, on the server's clock, to the end of its judgement.")  # fmt: skip
 JUDGING = Family("oomwatch_rule_evaluation_seconds", "histogram",
                  "Time to judge what one message, or one second, can change.")  # fmt: skip
+RULES = Family("oomwatch_rule_seconds", "counter", "Time that judging by a rule has taken, over all subjects.",
+               ("alert", "severity"), ("rule",))  # fmt: skip
 WRITING = Family("oomwatch_store_write_seconds", "histogram", "Time of one write to the database.")
 BEAT = Family("oomwatch_beat_age_seconds", "gauge",
               "Time since the rules were last judged by the clock; more than a few seconds is a stall.")  # fmt: skip
@@ -39,6 +41,8 @@ def _read(view: View) -> Iterator[Reading]:
     service = view.service
     yield LAG.measured(service.reception.lag)
     yield JUDGING.measured(service.judging)
+    spent = service.engine.spent.seconds
+    yield RULES.of(((one.alert, one.severity), spent.get(one.key, 0.0)) for one in service.engine.rules.in_use())
     yield WRITING.measured(service.journal.writing)
     yield BEAT.one(service.seconds_since_beat())
     yield UNKNOWN.one(service.reception.unknown_total)
@@ -71,7 +75,7 @@ def _outcomes(view: View) -> Rows:
 
 
 ROOM = Room(
-    (LAG, JUDGING, WRITING, BEAT, UNKNOWN, MALFORMED, REFUSED, QUEUES, BROWSERS, FAILURES, SENT, WAITING, HEARTBEAT,
-     RELOAD, STORE, BUILD),
+    (LAG, JUDGING, RULES, WRITING, BEAT, UNKNOWN, MALFORMED, REFUSED, QUEUES, BROWSERS, FAILURES, SENT, WAITING,
+     HEARTBEAT, RELOAD, STORE, BUILD),
     _read,
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """The engine under a recorder: what it is given is written down first, so that a trace tells exactly what it knew."""
 
+import time
 from collections.abc import Sequence
 
 from oomwatch import wire
@@ -14,7 +15,7 @@ class RecordedEngine:
     """The calls of core.engine.Engine, which are explained there. A change of rules alone is not recorded."""
 
     def __init__(self, rules: RuleSet, recorder: Recorder | None) -> None:
-        self.engine = Engine(rules)
+        self.engine = Engine(rules, stopwatch=time.perf_counter)
         self.recorder = recorder
 
     def observe(self, message: wire.AgentMessage, node: str, now: float) -> list[wire.Transition]:

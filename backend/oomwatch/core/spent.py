@@ -1,0 +1,36 @@
+"""What each rule costs, by a stopwatch that whoever runs the engine lends: the core itself has no clock.
+
+Nothing is judged otherwise for it. Without a stopwatch nothing is counted.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from oomwatch import wire
+from oomwatch.core.lifecycle import Episode
+from oomwatch.core.rule import Rule
+from oomwatch.core.subject import Subject
+
+JudgeOne: TypeAlias = Callable[[Rule, Subject, Episode | None, float], wire.Transition | None]
+
+
+class Spent:
+    """`seconds`: since the start, by Rule.key."""
+
+    def __init__(self, stopwatch: Callable[[], float] | None = None) -> None:
+        self.seconds: dict[str, float] = {}
+        self._stopwatch = stopwatch
+
+    def around(self, judge: JudgeOne) -> JudgeOne:
+        """The same judgement, and its time is counted."""
+        stopwatch, seconds = self._stopwatch, self.seconds
+        if stopwatch is None:
+            return judge
+
+        def timed(rule: Rule, subject: Subject, episode: Episode | None, now: float) -> wire.Transition | None:
+            began = stopwatch()
+            transition = judge(rule, subject, episode, now)
+            seconds[rule.key] = seconds.get(rule.key, 0.0) + stopwatch() - began
+            return transition
+
+        return timed
