@@ -14,6 +14,7 @@ from tests.server.house import hello, sample
 from tests.server.receiver import Answer, Received, Receiver, receiving
 from tests.server.running_server import DEADLINE_SECONDS, AgentClient, serving, settings_in, until
 
+from oomwatch.export.batches import Queue
 from oomwatch.export.remote_write import RemoteWrite, remote_client
 from oomwatch.export.sending import Read
 
@@ -126,6 +127,16 @@ def test_a_store_that_is_not_there_is_told_of_and_nothing_breaks() -> None:
     writing.until(lambda: writing.sender.problem is not None)
     assert "does not answer" in str(writing.sender.problem)
     assert writing.defects == 0
+
+
+def test_what_finds_no_room_while_the_store_is_down_is_dropped_and_counted() -> None:
+    with receiving() as receiver:
+        receiver.always(Answer(503))
+        writing = Writing(receiver)
+        writing.sender._queue = Queue(batches_max=2)
+        writing.until(lambda: writing.sender.dropped_total >= 3)
+    assert writing.sender.waiting == 2
+    assert writing.sender.sent_total == 0
 
 
 def test_a_defect_while_reading_costs_one_round_and_is_counted() -> None:

@@ -48,6 +48,9 @@ rules:
     when: {kind: threshold, metric: gpu_used_bytes, below: 1GiB}
     for: 1m30s
     summary: 'it is {value}, {{ not a template }} [and {run}] (of {usable_bytes})'
+  - alert: '{{ odd }}'
+    when: {kind: forecast}
+    summary: '{value}'
   - alert: mixed
     when: {kind: threshold, metric: torch_reserved_ratio, above: 90%}
     summary: "{value} in {run}"

@@ -4,6 +4,7 @@ Headers, certificates and compression are set as for any other program: OTEL_EXP
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -80,6 +81,7 @@ def _exporter(endpoint: str) -> "sdk.MetricExporter":
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # noqa: PLC0415
     except ImportError as error:
         raise SettingError('otlp_endpoint: this needs OpenTelemetry: pip install "oomwatch[otlp]"') from error
+    logging.getLogger("opentelemetry.exporter").setLevel(logging.ERROR)  # at WARNING it tells of every single attempt
     return OTLPMetricExporter(endpoint=endpoint)
 
 

@@ -26,7 +26,7 @@ def annotations(rule: Rule, queries: Collection[Query], labels: Collection[str])
     known = {label: f"{{{{ $labels.{label} }}}}" for label in LABELS if label in labels}
     known |= _figures(rule, queries)
     summary = _filled(text.summary, known) if text else None
-    told = {"summary": summary or f"{rule.alert}{_whereabouts(labels)}"}
+    told = {"summary": summary or f"{_plain(rule.alert)}{_whereabouts(labels)}"}
     description = _filled(text.description, known) if text and text.description else None
     return told | ({"description": description} if description else {})
 
@@ -52,6 +52,11 @@ def _whereabouts(labels: Collection[str]) -> str:
     )
 
 
+def _plain(text: str) -> str:
+    """What a person wrote is no template."""
+    return text.replace("{{", "{ {")
+
+
 def _filled(sentence: str, known: dict[str, str]) -> str | None:
     """None where a number is needed that Prometheus does not have."""
 
@@ -64,7 +69,7 @@ def _filled(sentence: str, known: dict[str, str]) -> str | None:
         condition = asked[0] if len(asked) == 1 else f"and {' '.join(asked)}"
         return f"\0if {condition}\1{clause}\0end\1" if asked else clause
 
-    sentence = " ".join(_CLAUSE.sub(keep, sentence.replace("{{", "{ {")).split())
+    sentence = " ".join(_CLAUSE.sub(keep, _plain(sentence)).split())
     if any(name not in known for name in PLACEHOLDER.findall(sentence)):
         return None
     filled = PLACEHOLDER.sub(lambda match: known[match[1]], sentence)
