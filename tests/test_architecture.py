@@ -74,7 +74,7 @@ PURE = {
     "heapq", "itertools", "json", "math", "operator", "re", "statistics", "string", "struct", "textwrap", "types",
     "typing",
 }  # fmt: skip
-PURE_PACKAGES = {"msgspec"}
+PURE_PACKAGES = {"msgspec", "re2"}
 PURE_IN = {"oomwatch.core.mute.times": {"datetime"}}  # calendars; that it asks no clock the test below sees to
 
 

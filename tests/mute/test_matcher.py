@@ -3,8 +3,6 @@
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 
 from oomwatch import wire
 from oomwatch.core.mute.matcher import (
@@ -16,7 +14,7 @@ from oomwatch.core.mute.matcher import (
     parse_matcher,
     text_of,
 )
-from oomwatch.core.mute.regex import PATTERN_CHARS_MAX, STATES_MAX, Regex
+from oomwatch.core.mute.regex import PATTERN_CHARS_MAX
 
 LABELS = {"alert": "gpu_memory_high", "severity": "critical", "node": "gpu-07", "gpu": "3"}
 
@@ -51,7 +49,7 @@ def test_a_matcher_is_read_as_people_write_it(text: str, expected: wire.Matcher)
         ("nod=x", 'no label "nod"'),
         ('node="x', "quotation marks"),
         ('node="x"y"', "quotation marks"),
-        ('node=~"(a"', "never closed"),
+        ('node=~"(a"', "missing )"),
         ("node=" + "x" * TEXT_CHARS_MAX, "longer than"),
     ],
 )
@@ -105,51 +103,20 @@ def test_matchers_that_leave_nothing_out_are_noticed(text: str, is_everything: b
 
 # ---------------------------------------------------------------- regular expressions
 
-_LITERALS = some.sampled_from(
-    ["a", "b", "-", "0", r"\.", r"\d", r"\w", r"\S", ".", "[ab]", "[^a]", r"[a-c0\d]", "[]a]"]
-)
-_PATTERNS = some.recursive(
-    _LITERALS,
-    lambda inner: some.one_of(
-        some.lists(inner, min_size=1, max_size=4).map("".join),
-        some.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})"),
-        some.tuples(inner, some.sampled_from(["*", "+", "?", "{2}", "{1,3}", "{0,2}", "{1,}", "*?"])).map(
-            lambda two: f"({two[0]}){two[1]}"
-        ),
-    ),
-    max_leaves=6,
-)
-
-
-@given(pattern=_PATTERNS, text=some.text("ab-0c.\n", max_size=8), ignore_case=some.booleans())
-def test_regular_expressions_mean_what_they_mean_in_python(pattern: str, text: str, ignore_case: bool) -> None:
-    told = ("(?i)" if ignore_case else "") + pattern
-    subject = text.upper() if ignore_case else text
-    expected = re.compile(told, re.DOTALL | re.ASCII).fullmatch(subject) is not None
-    assert Regex(told).matches(subject) is expected
-
 
 @pytest.mark.parametrize(
     ("pattern", "sentence"),
     [
-        ("(a", "never closed"),
-        ("a)", "too many"),
-        ("[a", "never closed"),
-        ("*a", "nothing before"),
-        ("a**", "cannot be repeated"),
-        ("a{2", "begins a repetition"),
-        ("a{3,2}", "ends before it begins"),
-        ("[b-a]", "ends before it begins"),
-        (r"(a)\1", "not understood"),
-        (r"\bword", "not understood"),
-        ("(?=a)", "only (...) and (?:...)"),
-        ("(?P<x>a)", "only (...) and (?:...)"),
-        ("a^b", "very ends"),
-        ("a\\", "lone"),
-        ("(" * 21 + "a" + ")" * 21, "nested"),
+        ("(a", "missing )"),
+        ("a)", "unexpected )"),
+        ("[a", "missing ]"),
+        ("*a", "no argument for repetition operator"),
+        ("a{3,2}", "invalid repetition size"),
+        (r"(a)\1", "invalid escape sequence"),
+        ("(?=a)", "invalid perl operator"),
+        ("a\\", "trailing \\"),
         ("a" * (PATTERN_CHARS_MAX + 1), "longer than"),
-        (f"(a{{{STATES_MAX // 2}}}){{{STATES_MAX // 2}}}", "repetitions"),
-        ("(((a{9}){9}){9}){9}", "repetitions"),
+        (r"((\pL{30}){30})", "too large"),
     ],
 )
 def test_a_pattern_that_is_not_understood_says_why(pattern: str, sentence: str) -> None:
@@ -157,21 +124,7 @@ def test_a_pattern_that_is_not_understood_says_why(pattern: str, sentence: str) 
         check(wire.Matcher(label="node", op="=~", value=pattern))
 
 
-@pytest.mark.parametrize(
-    "pattern", ["(a+)+b", "(a|a)*b", "(a|aa)+b", "(.*a){20}b", "a?" * 60 + "a" * 60, ".*" * 40 + "b"]
-)
-def test_a_pattern_made_to_take_years_takes_a_step_a_character(pattern: str) -> None:
-    """The work is counted and not timed: for each character at most one look at each state."""
-    looks = 0
-
-    class Counted(Regex):
-        def _step(self, states: tuple[int, ...], char: str) -> tuple[int, ...]:
-            nonlocal looks
-            looks += len(states)
-            return super()._step(states, char)
-
-    text = "a" * wire.NAME_CHARS_MAX
-    counted = Counted(pattern)
-    counted.matches(text)
-    assert looks <= len(text) * STATES_MAX
-    assert counted.matches("a" * 60 + "b") or pattern.startswith("a?")
+@pytest.mark.parametrize("pattern", ["(a+)+b", "(a|a)*b", "(a|aa)+b", ".*" * 40 + "b", "a?" * 60 + "a" * 60])
+def test_a_pattern_made_to_take_years_is_answered(pattern: str) -> None:
+    """With Python's own expressions this test would not end."""
+    assert not matches([wire.Matcher(label="node", op="=~", value=pattern)], {"node": "a" * 59 + "c"})

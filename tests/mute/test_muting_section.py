@@ -87,7 +87,7 @@ def test_maintenance_is_read_as_written(start: str, end: str) -> None:
         ('{name: a, from: "22:00", to: "07:00", time_zone: UTC, days: [monday]}', "monday", "expected one of mon"),
         ('{name: a, from: "22:00", to: "07:00", time_zone: UTC, days: []}', "{", "days is empty"),
         ('{name: a, from: "22:00", to: "07:00", time_zone: UTC, match: [nod=x]}', "nod=", 'no label "nod"'),
-        ('{name: a, from: "22:00", to: "07:00", time_zone: UTC, match: [\'node=~"("\']}', "'n", "never closed"),
+        ('{name: a, from: "22:00", to: "07:00", time_zone: UTC, match: [\'node=~"("\']}', "'n", "missing )"),
         ('{name: a, from: "22:00", to: "07:00", form: "22:00", time_zone: UTC}', "form", "did you mean from?"),
     ],
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, cast
 
 from oomwatch import wire
-from oomwatch.core.mute.regex import regex
+from oomwatch.core.mute.regex import check_pattern, matches_whole
 
 TEXT_CHARS_MAX = 1000
 LABELS = ("alert", "severity", "node", "gpu", "run")
@@ -47,7 +47,7 @@ def holds(matcher: wire.Matcher, labels: Mapping[str, str]) -> bool:
     value = labels.get(matcher.label, "")
     if matcher.op in ("=", "!="):
         return (value == matcher.value) == (matcher.op == "=")
-    return regex(matcher.value).matches(value) == (matcher.op == "=~")
+    return matches_whole(matcher.value, value) == (matcher.op == "=~")
 
 
 def parse_matcher(text: str) -> wire.Matcher:
@@ -73,7 +73,7 @@ def check(matcher: wire.Matcher) -> None:
     if matcher.op in ("=", "!="):
         return
     try:
-        regex(matcher.value)
+        check_pattern(matcher.value)
     except ValueError as error:
         raise ValueError(f'"{matcher.value}" is no regular expression: {error}') from error
 
