@@ -58,6 +58,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.incident": INSIDE | {"oomwatch.incident"},
     "oomwatch.commands.client": INSIDE,
+    "oomwatch.commands.alerts": INSIDE | {"oomwatch.commands", "oomwatch.commands.client"},
+    "oomwatch.commands.silence": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.commands.client"},
     "oomwatch.commands.rules": INSIDE | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.ruleedit"},
     "oomwatch.commands.rules_try": INSIDE
     | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.store", "oomwatch.tryout"},

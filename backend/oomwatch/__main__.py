@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomwatch import __version__
-from oomwatch.commands import flags, report_flags, rule_flags
+from oomwatch.commands import flags, people_flags, report_flags, rule_flags
 from oomwatch.commands.client_flags import add_client_flags
 from oomwatch.options import Resolved, SettingError, add_options, resolve
 from oomwatch.settings import Settings
@@ -91,12 +91,38 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("file", type=Path, nargs="?", help="rule file; without it the one that the server would use")
     _add_trying(commands)
     _add_rules(commands)
+    _add_people(commands)
     test = _command(commands, "test-notify", "send a test message to the channels", _TEST_NOTIFY, _test_notify)
     test.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
     test.add_argument("channel", nargs="?", help="name of the channel; without it all")
     _add_reports(commands)
     _command(commands, "version", "print the version", "Prints the version.", _version)
     return parser
+
+
+def _add_people(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The commands by which people say what they take care of, and what they know of."""
+    told = _command(commands, "alerts", "list alerts, and take care of them", people_flags.ALERTS, _later("alerts"))
+    people_flags.add_alerts_flags(told)
+    alerts = told.add_subparsers(title="what else to do", metavar="[show|ack|unack]")
+    for name, summary, text, add_flags in (
+        ("show", "tell everything of one", people_flags.SHOW, people_flags.add_show_flags),
+        ("ack", "take care of one, or of all that match", people_flags.ACK, people_flags.add_ack_flags),
+        ("unack", "take an acknowledgement back", people_flags.UNACK, people_flags.add_show_flags),
+    ):
+        add_flags(_command(alerts, name, summary, text, _later("alerts", f"run_{name}")))
+    group = commands.add_parser(
+        "silence", help="have alerts sent to nobody for a time", description=people_flags.SILENCE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    silences = group.add_subparsers(title="what to do", required=True, metavar="WHAT")
+    for name, summary, text, add_flags in (
+        ("add", "make a silence", people_flags.ADD, people_flags.add_silence_flags),
+        ("list", "list them", people_flags.LIST, people_flags.add_list_flags),
+        ("end", "end one", people_flags.END, people_flags.add_end_flags),
+        ("preview", "say what one would hide", people_flags.PREVIEW, people_flags.add_preview_flags),
+    ):
+        add_flags(_command(silences, name, summary, text, _later("silence", f"run_{name}")))
 
 
 def _add_reports(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
