@@ -1,5 +1,7 @@
 """Charts are drawn from named series, whose peaks, gaps and units are those of what was recorded."""
 
+import contextlib
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import msgspec
 import pytest
 
 from oomwatch import wire
+from oomwatch.store import columns
 from oomwatch.store.history import SERIES
 from oomwatch.store.store import Batch, Entry, Store
 
@@ -271,3 +274,32 @@ def test_a_bad_range_is_refused_whatever_the_pace_of_the_agent(store: Store) -> 
 def test_an_unknown_node_has_an_empty_history(store: Store) -> None:
     found = store.series("gpu_used_bytes", {"node": "nowhere", "gpu": "0"}, NOON, NOON + 60, 5)
     assert (found.times, found.min, found.max, found.mean, found.step_seconds) == ((), (), (), (), 5.0)
+
+
+def test_the_disk_that_ray_spills_to_is_kept_beside_the_engines_and_without_them(store: Store) -> None:
+    engine = wire.EngineSample(engine="vllm", address="a:1", kv_used_ratio=0.5)
+    with_disk = wire.HostSample(memory_used_bytes=2**30, disk_used_bytes=2**41)
+    record(
+        store,
+        wire.Sample(seq=1, at=NOON, host=wire.HostSample(memory_used_bytes=2**30), engines=(engine,)),
+        wire.Sample(seq=2, at=NOON + 1, host=with_disk),
+        wire.Sample(seq=3, at=NOON + 2, host=with_disk, engines=(engine,)),
+    )
+    hosts = [sample.host for _, sample in store.recent_samples(NOON)]
+    assert [host.disk_used_bytes for host in hosts if host is not None] == [None, 2**41, 2**41]
+    found = store.series("host_disk_used_bytes", {"node": "n1"}, NOON, NOON + 2, 1)
+    assert found.max[-1] == 2**41
+
+
+def test_what_was_stored_before_disks_were_kept_is_read_on(store: Store, tmp_path: Path) -> None:
+    engine = wire.EngineSample(engine="vllm", address="a:1", kv_used_ratio=0.5)
+    record(store, wire.Sample(seq=1, at=NOON, host=wire.HostSample(memory_used_bytes=2**30), engines=(engine,)))
+    with contextlib.closing(sqlite3.connect(tmp_path / "oomwatch.db")) as file, file:
+        (start_ms, blob) = file.execute("SELECT start_ms, blob FROM chunks").fetchone()
+        whole = columns.unpack(start_ms, blob)
+        older = columns.pack(columns.Columns(whole.at_ms, whole.values[: -len(columns.DISK_FIELDS)]))
+        file.execute("UPDATE chunks SET blob = ?", (older,))
+    (sample,) = (sample for _, sample in store.recent_samples(NOON))
+    assert sample.host == wire.HostSample(memory_used_bytes=2**30)
+    (whole_sample,) = (sample for _, sample in store.samples_in_order(NOON, NOON + 1, {"n1"}))
+    assert [one.kv_used_ratio for one in whole_sample.engines] == [0.5]

@@ -337,7 +337,8 @@ def test_nobody_who_waits_ends_the_process_at_once(tmp_path: Path, path: Path) -
 
     async def ask() -> Tryout:
         tryouts = Tryouts(f"sqlite:///{tmp_path / 'none.db'}", path)
-        return await tryouts.attempt(FILE, Question(), gone)
+        with tryouts.turn():
+            return await tryouts.attempt(FILE, Question(), gone)
 
     with pytest.raises(ClientGoneError):
         asyncio.run(ask())

@@ -15,7 +15,7 @@ from oomwatch import wire
 from oomwatch.core import allocator
 from oomwatch.store import columns
 from oomwatch.store.columns import Columns, Field, Reading
-from oomwatch.store.engines import NO_ENGINES, joined
+from oomwatch.store.engines import NOTHING, beside_host
 from oomwatch.store.rows import pieces, put
 from oomwatch.store.schema import chunks, loose_hours, subjects
 
@@ -58,8 +58,9 @@ def write(connection: Connection, samples: Iterable[tuple[str, wire.Sample]]) ->
             readings[node, HOST, hour_ms].append((at_ms, sample.host))
         for label, sums in allocator.by_gpu(sample.torch).items():
             beside[node, label, hour_ms][at_ms] = sums
-        if sample.engines:
-            beside[node, HOST, hour_ms][at_ms] = joined(sample.engines)
+        told = beside_host(sample.engines, sample.host)
+        if told != NOTHING:
+            beside[node, HOST, hour_ms][at_ms] = told
     if readings:
         ids = _subject_ids(connection, dict.fromkeys((node, gpu) for node, gpu, _ in readings))
         new = [_chunk(ids[place[:2]], place[1], rows, beside.get(place)) for place, rows in readings.items()]
@@ -164,16 +165,18 @@ def fields_of(gpu: str) -> tuple[Field, ...]:
 
 def all_fields_of(gpu: str) -> tuple[Field, ...]:
     """The columns that a GPU, or the host, may have."""
-    return fields_of(gpu) + (columns.ENGINE_FIELDS if gpu == HOST else columns.TORCH_FIELDS)
+    return fields_of(gpu) + _fields_beside(gpu)
+
+
+def _fields_beside(gpu: str) -> tuple[Field, ...]:
+    return columns.ENGINE_FIELDS + columns.DISK_FIELDS if gpu == HOST else columns.TORCH_FIELDS
 
 
 def _chunk(subject: int, gpu: str, rows: Sequence[tuple[int, Reading]], beside: Mapping[int, object] | None) -> _Chunk:
     packed = columns.from_readings(fields_of(gpu), rows)
     if beside:
-        fields, nothing = (
-            (columns.ENGINE_FIELDS, NO_ENGINES) if gpu == HOST else (columns.TORCH_FIELDS, allocator.UNKNOWN)
-        )
-        packed = columns.widened(packed, fields, [beside.get(at_ms, nothing) for at_ms in packed.at_ms])
+        nothing = NOTHING if gpu == HOST else allocator.UNKNOWN
+        packed = columns.widened(packed, _fields_beside(gpu), [beside.get(at_ms, nothing) for at_ms in packed.at_ms])
     return _packed(subject, packed)
 
 
@@ -299,7 +302,9 @@ def _probed(gpu: str, part: Columns) -> Iterator[tuple[int, str, wire.TorchSampl
 
 def _labelled(gpu: str, part: Columns) -> Iterator[tuple[int, str, Reading]]:
     if gpu == HOST:
-        for at_ms, host in columns.to_readings(columns.HOST_FIELDS, part, wire.HostSample):
+        own, disk = len(columns.HOST_FIELDS), len(columns.HOST_FIELDS + columns.ENGINE_FIELDS)
+        of_host = Columns(part.at_ms, part.values[:own] + part.values[disk:])
+        for at_ms, host in columns.to_readings(columns.HOST_FIELDS + columns.DISK_FIELDS, of_host, wire.HostSample):
             yield at_ms, HOST, host
     else:
         for at_ms, reading in columns.to_readings(columns.GPU_FIELDS, part, partial(wire.GpuSample, gpu=gpu)):

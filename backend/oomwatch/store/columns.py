@@ -77,6 +77,8 @@ ENGINE_FIELDS = (
     Field("requests_waiting", whole=True),
     Field("preemptions_total", whole=True),
 )
+# Behind those: of the host, where Ray runs.
+DISK_FIELDS = (Field("disk_used_bytes", whole=True),)
 
 Reading = wire.GpuSample | wire.HostSample
 R = TypeVar("R", wire.GpuSample, wire.HostSample, wire.TorchSample, wire.EngineSample)

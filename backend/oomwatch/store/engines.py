@@ -1,4 +1,4 @@
-"""PURE: the rollout engines of one node as one row of its history."""
+"""PURE: what few hosts have, as one row of the history: the rollout engines of a node together, and Ray's disk."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -6,23 +6,25 @@ from typing import NamedTuple
 from oomwatch import wire
 
 
-class Engines(NamedTuple):
-    """The fullest KV cache, and sums of the counts. None: no engine told it."""
+class BesideHost(NamedTuple):
+    """The fullest KV cache, sums of the counts, and what is used of the disk. None: not told."""
 
     kv_used_ratio: float | None = None
     requests_waiting: int | None = None
     preemptions_total: int | None = None
+    disk_used_bytes: int | None = None
 
 
-NO_ENGINES = Engines()
+NOTHING = BesideHost()
 
 
-def joined(engines: Iterable[wire.EngineSample]) -> Engines:
+def beside_host(engines: Iterable[wire.EngineSample], host: wire.HostSample | None) -> BesideHost:
     engines = list(engines)
-    return Engines(
+    return BesideHost(
         max((one.kv_used_ratio for one in engines if one.kv_used_ratio is not None), default=None),
         _sum(one.requests_waiting for one in engines),
         _sum(one.preemptions_total for one in engines),
+        host.disk_used_bytes if host is not None else None,
     )
 
 

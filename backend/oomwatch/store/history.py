@@ -165,6 +165,7 @@ SERIES: dict[str, _Kind] = {
     "host_cgroup_used_bytes": _Reading("bytes", "cgroup_used_bytes", of_gpu=False),
     "host_swap_used_bytes": _Reading("bytes", "swap_used_bytes", of_gpu=False),
     "host_shm_used_bytes": _Reading("bytes", "shm_used_bytes", of_gpu=False),
+    "host_disk_used_bytes": _Reading("bytes", "disk_used_bytes", of_gpu=False),
     "host_memory_pressure_some_ratio": _Reading("ratio", "memory_pressure_some_ratio", of_gpu=False),
     "host_memory_pressure_full_ratio": _Reading("ratio", "memory_pressure_full_ratio", of_gpu=False),
     "step_seconds": _step("seconds", "step_seconds"),

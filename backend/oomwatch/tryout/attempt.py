@@ -14,7 +14,7 @@ from oomwatch.trace import Line
 from oomwatch.tryout.compare import compared, firings
 from oomwatch.tryout.recording import WARM_SECONDS, Chosen, choose, lines_of
 from oomwatch.tryout.result import Firing, Tried, Tryout
-from oomwatch.tryout.together import alike, left_out, together, unseen
+from oomwatch.tryout.together import alike, left_out, together
 
 ALERTS_MAX = 200  # told one by one, of the new and of the gone
 # The speed is measured on these pieces of the time, spread over it, before the whole is begun.
@@ -137,7 +137,6 @@ def _result(
         rules=told.rules,
         same=tuple(sorted(alike(tried, in_force))) if in_force is not None else (),
         left_out=tuple(left_out(tried.rules)),
-        unseen=tuple(unseen(tried.rules)),
         new=_latest(told.new),
         gone=_latest(told.gone),
         defects=tuple(defects),

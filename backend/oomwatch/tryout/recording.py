@@ -1,7 +1,7 @@
 """The database's last hours as the trace that an engine would have been given, of all nodes in the order of time.
 
-What the database does not keep is missing here: processes, the disk that Ray spills to, each rollout engine for itself
-(they are joined into one), what was known of a node before its last hello, and how runs went that were over before.
+What the database does not keep is missing here: processes, each rollout engine for itself (they are joined into one),
+what was known of a node before its last hello, and how runs went that were over before.
 """
 
 import heapq

@@ -73,7 +73,6 @@ class Tryout(Struct, frozen=True, kw_only=True):
     rules: tuple[RuleTried, ...]
     same: tuple[str, ...] = ()  # "alert/severity" of rules that judge alike in both files: not judged, unless asked for
     left_out: tuple[str, ...] = ()  # of rules that watch nothing but silence: not judged
-    unseen: tuple[str, ...] = ()  # of rules that also watch a disk, of which the database keeps nothing
     new: tuple[Firing, ...] = ()
     gone: tuple[Firing, ...] = ()
     defects: tuple[str, ...] = ()  # of rules, one sentence each

@@ -21,8 +21,6 @@ def table(found: Tryout) -> list[str]:
         lines.append(f"{_counted(len(found.same), 'rule')} the same in both files" + _unjudged(found))
     if found.left_out:
         lines.append(f"not tried, since nobody's silence is recorded: {', '.join(found.left_out)}")
-    if found.unseen:
-        lines.append(f"blind to the disk that Ray spills to, which is not recorded: {', '.join(found.unseen)}")
     lines += [f"defect: {one}" for one in found.defects]
     return [*lines, *_alerts("new", found.new), *_alerts("gone", found.gone)]
 

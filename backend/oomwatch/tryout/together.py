@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from oomwatch.backtest.drive import without_silence
-from oomwatch.core.conditions import Condition
 from oomwatch.core.rule import Override, Rule, RuleSet
 
 MARK = "\x1f"  # a control character, which the name of an alert cannot hold
@@ -71,12 +70,3 @@ def left_out(rules: Iterable[Rule]) -> list[str]:
     rules = tuple(rules)
     kept = {rule.key for rule in without_silence(RuleSet(rules=rules)).rules}
     return [rule.key for rule in rules if rule.key not in kept]
-
-
-def unseen(rules: Iterable[Rule]) -> list[str]:
-    """Keys of the rules that also watch the disk that Ray spills to, of which the database keeps nothing."""
-    return [rule.key for rule in rules if any(_watches_spill_disk(condition) for condition in rule.when)]
-
-
-def _watches_spill_disk(condition: Condition) -> bool:
-    return getattr(condition, "metric", "") == "host_disk_ratio" or "spill_disk" in getattr(condition, "of", ())

@@ -107,9 +107,10 @@ async def _switched(request: Request, switch: Switch) -> Response:
 
 async def _tried(request: Request, content: bytes, question: Question) -> Response:
     parts = rule_parts(request)
-    text = await parts.desk.whole(content)
     try:
-        return answer(await parts.tryouts.attempt(text, question, request.is_disconnected))
+        with parts.tryouts.turn():
+            text = await parts.desk.whole(content)
+            return answer(await parts.tryouts.attempt(text, question, request.is_disconnected))
     except ClientGoneError:
         return Response(status_code=499)  # as nginx says it; nobody reads it
 

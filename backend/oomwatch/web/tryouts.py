@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
@@ -50,19 +50,27 @@ class Tryouts:
         self._rules = rules
         self.is_busy = False
 
-    async def attempt(self, text: str, question: Question, is_gone: Callable[[], Awaitable[bool]]) -> Tryout:
-        """Try this text of a rule file. Raises RefusedError; ClientGoneError where nobody waits for the answer."""
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Whoever has it may call `attempt`. Raises RefusedError while another has it, and where nothing can be tried.
+
+        To read a large text takes a while too, and so is part of it.
+        """
         if self._database_url in ("sqlite://", "sqlite:///:memory:"):
             raise RefusedError(409, "the database is in memory, where another process cannot read it")
         if self.is_busy:
             raise RefusedError(409, "another change is being tried at this moment; ask again when that is done")
         self.is_busy = True
         try:
-            note = await asyncio.to_thread(self._cannot_compare)
-            question = msgspec.structs.replace(question, alone=question.alone or note is not None)
-            found = await self._run(text, question, is_gone)
+            yield
         finally:
             self.is_busy = False
+
+    async def attempt(self, text: str, question: Question, is_gone: Callable[[], Awaitable[bool]]) -> Tryout:
+        """Try this text of a rule file. Raises RefusedError; ClientGoneError where nobody waits for the answer."""
+        note = await asyncio.to_thread(self._cannot_compare)
+        question = msgspec.structs.replace(question, alone=question.alone or note is not None)
+        found = await self._run(text, question, is_gone)
         return msgspec.structs.replace(found, note=note)
 
     def _cannot_compare(self) -> str | None:
