@@ -240,7 +240,7 @@ def test_the_alert_and_the_webhook_name_the_report(store: Store, tmp_path: Path)
     assert fired.facts["incident"] == incident
     assert any(alert.facts.get("incident") == incident for alert in accident.house.service.open_alerts())
     told = webhook.body(notice([fired]), "ops", Frame(external_url="https://watch.example/"))
-    annotations = told["alerts"][0]["annotations"]  # type: ignore[index]
+    annotations = msgspec.to_builtins(told)["alerts"][0]["annotations"]
     assert annotations["incident"] == incident
     assert annotations["incident_url"] == f"https://watch.example/api/v1/incidents/{incident}.html"
 

@@ -3,7 +3,7 @@
 A kind is one file in channels/ with a struct and a class, and one name in channels/__init__.py.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, NamedTuple, Protocol, TypeAlias
 
 import httpx
@@ -89,6 +89,34 @@ class ChannelSection(Section, frozen=True, kw_only=True, tag_field="kind"):
         raise NotImplementedError(f"a channel of kind {self.kind} cannot be opened")
 
 
+class Item(NamedTuple):
+    """One alert for a receiver that keeps its own account of what fires."""
+
+    alert: wire.Alert | None  # None: the Watchdog, which always fires
+    ends_at: float  # in the past: it is over; in the future: until then it fires, unless told again
+
+
+class Feed(Protocol):
+    """One channel of one or more receivers that each have to be told everything, again and again."""
+
+    @property
+    def config(self) -> ChannelSection: ...
+
+    @property
+    def addresses(self) -> Sequence[Secret]:
+        """Of the receivers."""
+        ...
+
+    @property
+    def has_watchdog(self) -> bool:
+        """Whether receivers are told of an alert that always fires, so that they can tell when we fall silent."""
+        ...
+
+    async def post(self, address: Secret, items: Sequence[Item], now: float) -> Outcome:
+        """One request. What the receiver or the network does is an outcome and never raises."""
+        ...
+
+
 class AddressedSection(ChannelSection, frozen=True, kw_only=True):
     """A channel with one address, which may be secret."""
 
@@ -105,6 +133,14 @@ class AddressedSection(ChannelSection, frozen=True, kw_only=True):
         url = find_secret(self.url, self.url_env, self.url_file, environ=environ, place=self.place)
         http.check_url(url, self.place)
         return url
+
+
+class FedSection(AddressedSection, frozen=True, kw_only=True):
+    """A channel that is sent no messages: its receivers are kept up to date of what fires (feed.py)."""
+
+    def open_feed(self, around: Surroundings) -> Feed:
+        """Ready to be fed. Raises SettingError where an address or a secret cannot be found or used."""
+        raise NotImplementedError(f"a channel of kind {self.kind} cannot be opened")
 
 
 def given(*values: object) -> int:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from oomwatch import options, wire
 from oomwatch.catalogue import say
 from oomwatch.notify import http
-from oomwatch.notify.channel import ChannelSection, Surroundings
+from oomwatch.notify.channel import ChannelSection, FedSection, Feed, Item, Surroundings
 from oomwatch.notify.notice import Notice
-from oomwatch.notify.outcome import Failed, Outcome
+from oomwatch.notify.outcome import Delivered, Failed, Outcome
 from oomwatch.notify.words import Frame
+
+TEST_SECONDS = 60.0  # how long a test alert fires where alerts have to end
 
 
 async def send_test(
@@ -25,14 +27,33 @@ async def send_test(
     frame = Frame(language=language, external_url=external_url)
     async with http.client() as client:
         client.allow_private_addresses(allow_private_addresses)
+        around = Surroundings(frame, client, environ)
         try:
-            opened = channel.open(Surroundings(frame, client, environ))
+            if isinstance(channel, FedSection):
+                return await _feed(channel.open_feed(around), time.time())
+            return await channel.open(around).send(_message(time.time()))
         except options.SettingError as error:
             return Failed(str(error))
-        return await opened.send(_message(time.time()))
 
 
-def _message(now: float) -> Notice:
+async def _feed(feed: Feed, now: float) -> Outcome:
+    """The test as an alert that ends in a minute; what the first receiver says that does not take it."""
+    test = _transition(now)
+    alert = wire.Alert(
+        id=test.id,
+        alert=test.alert,
+        severity=test.severity,
+        state="firing",
+        labels=test.labels,
+        started_at=now,
+        fired_at=now,
+        texts=test.texts,
+    )
+    outcomes = [await feed.post(address, [Item(alert, now + TEST_SECONDS)], now) for address in feed.addresses]
+    return next((one for one in outcomes if not isinstance(one, Delivered)), Delivered())
+
+
+def _transition(now: float) -> wire.Transition:
     texts: dict[str, wire.AlertText] = {
         language: wire.AlertText(
             summary=say("notify.test_summary", language),
@@ -41,7 +62,7 @@ def _message(now: float) -> Notice:
         )
         for language in wire.LANGUAGES
     }
-    test = wire.Transition(
+    return wire.Transition(
         id="test",
         alert="oomwatch_test",
         severity="info",
@@ -51,6 +72,10 @@ def _message(now: float) -> Notice:
         labels={},
         texts=texts,
     )
+
+
+def _message(now: float) -> Notice:
+    test = _transition(now)
     return Notice(
         id=f"test_{int(now * 1000)}",
         kind="firing",

@@ -33,6 +33,7 @@ from oomwatch.store.store import Entry as StoreEntry
 from oomwatch.trace import TraceWriter
 from oomwatch.web import api, health, systemd
 from oomwatch.web.curves import Curves
+from oomwatch.web.feeds import Feeds, Tellers
 from oomwatch.web.guard import Guard
 from oomwatch.web.herald import Herald
 from oomwatch.web.ingest import agent_endpoint
@@ -93,6 +94,7 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
     rules = read_rules(path)
     async with contextlib.AsyncExitStack() as stack:
         parts = await _start(settings, rules, clock, stack)
+        parts.feeds.attach(lambda: not silencing(parts))
         stack.push_async_callback(keep_pasts, parts)
         watch = _rule_watch(parts, path, seen, rules)
         parts = parts._replace(rules=_rule_parts(parts, path, watch))
@@ -139,7 +141,9 @@ async def _start(
     stack.push_async_callback(herald.stop)
     folder, desk = Folder(incidents_path(settings), settings.incidents_keep), Desk()
     desk.remember(reversed(await run_in(readers, folder.entries)))
-    service = Service(rules.rules, hub, herald, recorder=recorder, incidents=desk, clock=clock)
+    feeds = Feeds(client, external_url=settings.external_url, clock=clock)
+    stack.push_async_callback(feeds.stop)
+    service = Service(rules.rules, hub, Tellers(herald, feeds), recorder=recorder, incidents=desk, clock=clock)
     journal = Journal(_Archive(store), write, service.tell, flush_seconds=float(settings.flush_interval))
     service.attach(journal)
     stack.push_async_callback(journal.flush)
@@ -147,7 +151,10 @@ async def _start(
     restore(service, store)
     desk.resume(service.board.all(), folder.ids(), service.started_at)
     heartbeat.replace(_target(rules))
+    feeds.watch(service.board.all)
+    prepared = feeds.prepare(rules.notify)
     herald.replace(rules.notify)
+    feeds.replace(prepared)
     await herald.ready()
     metrics = Metrics(
         service,
@@ -163,6 +170,7 @@ async def _start(
         journal,
         hub,
         herald,
+        feeds,
         heartbeat,
         metrics,
         write,
@@ -206,8 +214,9 @@ def _rule_parts(parts: Parts, path: Path, watch: RuleWatch) -> RuleParts:
 
 def _rule_watch(parts: Parts, path: Path, seen: Stamp, in_force: RuleFile) -> RuleWatch:
     def apply(rules: RuleFile) -> None:
-        target = _target(rules)  # first what may refuse
+        target, feeds = _target(rules), parts.feeds.prepare(rules.notify)  # first what may refuse
         parts.herald.replace(rules.notify)
+        parts.feeds.replace(feeds)
         parts.heartbeat.replace(target)
         parts.service.replace_rules(rules.rules)
         parts.service.attention.replace_windows(rules.notify.windows())

@@ -17,6 +17,7 @@ from oomwatch.service.journal import Call, Journal
 from oomwatch.service.service import Service
 from oomwatch.settings import Settings
 from oomwatch.store.store import Store
+from oomwatch.web.feeds import Feeds
 from oomwatch.web.herald import Herald
 from oomwatch.web.pool import WatchedPool
 from oomwatch.web.ruleparts import RuleParts
@@ -33,6 +34,7 @@ class Parts(NamedTuple):
     journal: Journal
     hub: Hub
     herald: Herald
+    feeds: Feeds
     heartbeat: Heartbeat
     metrics: Metrics
     write: Call

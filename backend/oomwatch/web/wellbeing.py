@@ -41,6 +41,7 @@ def _ended(parts: Parts) -> Iterator[str]:
     for name in parts.dead_tasks:
         yield f"the task {name} has ended by a defect; {RESTART}"
     yield from parts.herald.problems()
+    yield from parts.feeds.problems()
 
 
 def _hanging(parts: Parts) -> Iterator[str]:

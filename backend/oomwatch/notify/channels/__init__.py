@@ -5,7 +5,8 @@ from typing import TypeAlias
 
 import httpx
 
-from oomwatch.notify.channel import Channel, Charts, Surroundings
+from oomwatch.notify.channel import Channel, Charts, FedSection, Feed, Surroundings
+from oomwatch.notify.channels.alertmanager import AlertmanagerChannel
 from oomwatch.notify.channels.slack_bot import SlackBotChannel
 from oomwatch.notify.channels.slack_webhook import SlackChannel
 from oomwatch.notify.channels.webhook import WebhookChannel
@@ -13,7 +14,8 @@ from oomwatch.notify.words import Frame
 
 # fmt: off
 ChannelConfig: TypeAlias = (
-    SlackBotChannel
+    AlertmanagerChannel
+    | SlackBotChannel
     | SlackChannel
     | WebhookChannel
 )
@@ -28,6 +30,11 @@ def open_channels(
     *,
     charts: Charts | None = None,
 ) -> list[Channel]:
-    """All of them, ready to send. Raises SettingError where an address or a secret cannot be found or used."""
+    """All that are sent messages, ready. Raises SettingError where an address or a secret cannot be found or used."""
     around = Surroundings(frame, client, environ, charts)
-    return [channel.open(around) for channel in channels]
+    return [channel.open(around) for channel in channels if not isinstance(channel, FedSection)]
+
+
+def open_feeds(channels: tuple[ChannelConfig, ...], around: Surroundings) -> list[Feed]:
+    """Those that are fed and sent no messages. Raises SettingError as open_channels does."""
+    return [channel.open_feed(around) for channel in channels if isinstance(channel, FedSection)]

@@ -1,6 +1,6 @@
 """Alertmanager's webhook, version "4": whatever receives Alertmanager's messages receives ours.
 
-Labels are the identity of an alert and never change while it lives; figures and words are annotations.
+Labels, annotations and times are those of amalert.py.
 """
 
 import base64
@@ -8,16 +8,14 @@ import hashlib
 import hmac
 import time
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timezone
 
 import httpx
 import msgspec
 
 from oomwatch import options, wire
-from oomwatch.catalogue import say
-from oomwatch.notify import http, words
+from oomwatch.notify import http
+from oomwatch.notify.amalert import annotations, labels, rfc3339
 from oomwatch.notify.channel import AddressedSection, Surroundings, given
-from oomwatch.notify.grouping import severity_of
 from oomwatch.notify.message import compose
 from oomwatch.notify.notice import Notice
 from oomwatch.notify.outcome import Outcome
@@ -90,14 +88,14 @@ class JsonWebhook:
 
 def body(notice: Notice, receiver: str, frame: Frame) -> dict[str, object]:
     alerts = [_alert(one, frame) for one in notice.news] or [_channel_alert(notice, frame)]
-    labels = _group_labels(notice)
+    grouped = _group_labels(notice)
     return {
         "version": "4",
-        "groupKey": "{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in labels.items()) + "}",
+        "groupKey": "{}:{" + ", ".join(f"{name}={_quoted(value)}" for name, value in grouped.items()) + "}",
         "truncatedAlerts": 0,
         "status": notice.state,
         "receiver": receiver,
-        "groupLabels": labels,
+        "groupLabels": grouped,
         "commonLabels": _common([one.labels for one in alerts]),
         "commonAnnotations": _common([one.annotations for one in alerts]),
         "externalURL": frame.external_url or "",
@@ -118,8 +116,8 @@ class _Alert(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def _alert(transition: wire.Transition, frame: Frame) -> _Alert:
     return _Alert(
         status="resolved" if transition.state == "resolved" else "firing",
-        labels=_labels(transition),
-        annotations=_annotations(transition, frame),
+        labels=labels(transition),
+        annotations=annotations(transition, frame),
         starts_at=rfc3339(transition.started_at),
         ends_at=rfc3339(transition.at) if transition.state == "resolved" else NOT_ENDED,
         generator_url=frame.link(transition.id) or "",
@@ -151,36 +149,6 @@ def _group_labels(notice: Notice) -> dict[str, str]:
     return {"alertname" if name == "alert" else name: value for name, value in notice.labels.items()}
 
 
-def _labels(transition: wire.Transition) -> dict[str, str]:
-    return {**transition.labels, "alertname": transition.alert, "severity": severity_of(transition)}
-
-
-def _annotations(transition: wire.Transition, frame: Frame) -> dict[str, str]:
-    """The words, then the figures behind them by the names that alerts.yaml uses."""
-    text = words.text_of(transition, frame.language)
-    demo = transition.simulated
-    remedies = words.remedies(transition, frame.language)
-    values: dict[str, object] = {
-        **transition.facts,
-        "summary": say("notify.title_demo", frame.language, title=text.summary) if demo else text.summary,
-        "description": text.description or None,
-        "advice": "\n".join(text.advice) or None,
-        "cause": words.cause(transition, frame.language),
-        "remedies": "\n".join(what for what, _ in remedies) or None,
-        "overrides": "\n".join(line for _, line in remedies if line) or None,
-        "acts": "\n".join(words.acts_of(transition, frame.language)) or None,
-        "value": transition.value,
-        "limit": transition.limit,
-        "unit": transition.unit,
-        "reason": transition.reason,
-        "outcome": transition.outcome and words.verdict(transition.outcome, frame.language),
-        "acknowledged_by": transition.acknowledged and transition.acknowledged.by,
-        "simulated": "true" if demo else None,
-        "incident_url": frame.incident_link(transition.facts.get("incident")),
-    }
-    return {name: str(value) for name, value in values.items() if value is not None}
-
-
 def _common(maps: list[dict[str, str]]) -> dict[str, str]:
     """What all of them say alike."""
     return {name: value for name, value in maps[0].items() if all(one.get(name) == value for one in maps)}
@@ -188,10 +156,6 @@ def _common(maps: list[dict[str, str]]) -> dict[str, str]:
 
 def _quoted(text: str) -> str:
     return msgspec.json.encode(text).decode()
-
-
-def rfc3339(at: float) -> str:
-    return datetime.fromtimestamp(at, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 # ---------------------------------------------------------------- Standard Webhooks
