@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+BENCH_PAGES = ("performance.md", "warnings-bench.md")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -29,7 +30,8 @@ def test_every_make_target_that_the_documents_name_exists() -> None:
     assert named - targets == set()
 
 
-def test_every_benchmark_stands_on_the_page_of_figures() -> None:
-    page = (ROOT / "docs/reference/performance.md").read_text(encoding="utf-8")
+def test_every_benchmark_stands_on_a_page_of_figures() -> None:
+    pages = [(ROOT / "docs/reference" / name).read_text(encoding="utf-8") for name in BENCH_PAGES]
     programs = {path.stem for path in (ROOT / "bench").glob("[a-z]*.py")}
-    assert programs == set(re.findall(r"python -m bench\.([a-z_]+)", page))
+    programs |= {path.parent.name for path in (ROOT / "bench").glob("*/__main__.py")}
+    assert programs == {name for page in pages for name in re.findall(r"python -m bench\.([a-z_]+)", page)}

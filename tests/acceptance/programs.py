@@ -1,7 +1,6 @@
 """The real programs as processes on loopback, for tests that use oomwatch the way people do."""
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from tests.server.running_server import ENVIRON
 
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_SECONDS = 60.0
@@ -42,7 +42,7 @@ class Program:
     def __init__(self, name: str, arguments: list[str], folder: Path, environ: Mapping[str, str] | None = None) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
-        quiet = {name: value for name, value in os.environ.items() if not name.startswith("OOMWATCH_")}
+        quiet = {name: value for name, value in ENVIRON.items() if not name.startswith("OOMWATCH_")}
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, *arguments],

@@ -23,12 +23,15 @@ EACH_QUERY = pytest.mark.parametrize("asked", queries(), ids=str)
 # leak, run out of memory within the minute, and are started again.
 SIMULATED = ("--simulate", "leak", "--simulate-gpus", "4", "--simulate-speed", "8", "--interval", "0.25")
 NODES = ("node-a", "node-b")
-# The shipped rules, the first one at once, and a channel that works beside one that does not.
+# The shipped rules, the first one at once; a channel that works beside one that does not; and a run that is muted.
 MORE_RULES = """
 overrides:
   - {{alert: gpu_memory_high, match: {{}}, set: {{for: 0s}}}}
 notify:
   group_interval: 1s
+  heartbeat: {{url: "{works}/alive", method: POST}}
+  maintenance:
+    - {{name: forever, from: "2020-01-01T00:00:00Z", to: "2120-01-01T00:00:00Z", match: ['run="run of node-b"']}}
   channels:
     - {{kind: webhook, name: works, url: "{works}"}}
     - {{kind: webhook, name: fails, url: "http://127.0.0.1:{nobody}/"}}

@@ -43,13 +43,27 @@ BOARD = Board(
             about="Defects of the server itself, in the time shown; each is in its log.",
             steps=GOOD_AT_ZERO,
         ),
-        value("Server", NONE, Query("oomwatch_build_info", "{{version}}"), about="The server's version."),
+        value(
+            "Heartbeat",
+            "s",
+            Query("time() - max(oomwatch_heartbeat_last_success_timestamp_seconds)"),
+            about="Time since the service that watches over oomwatch itself was last reached.",
+            steps=((None, "green"), (180, "red")),
+            nothing="Not set up",
+        ),
         "Alerts and notifications",
         curves(
             "Alerts by state",
             NONE,
             Query("sum by (state) (max by (alert, severity, state) (oomwatch_alerts))", "{{state}}"),
             about="Open alerts of all rules.",
+        ),
+        curves(
+            "Alerts that nobody is sent",
+            NONE,
+            Query("sum by (kind) (max by (alert, severity, kind) (oomwatch_alerts_muted))", "{{kind}}"),
+            Query("sum(max by (alert, severity) (oomwatch_alerts_acknowledged)) or vector(0)", "acknowledged"),
+            about="Open alerts by what mutes them, and those that somebody takes care of.",
         ),
         curves(
             "By outcome",
@@ -71,13 +85,11 @@ BOARD = Board(
             NONE,
             Query("max by (channel) (oomwatch_notifications_waiting)", "{{channel}}"),
             about="Changes of alerts that a channel is yet to be told.",
-            width=12,
         ),
         spread(
             "From reading to judgement",
             "oomwatch_ingest_lag_seconds",
             about="From the moment of a reading to the end of its judgement by the rules.",
-            width=12,
         ),
         "Agents",
         states(
