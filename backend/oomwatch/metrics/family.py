@@ -158,6 +158,7 @@ class View(NamedTuple):
     now: float
     nodes: Sequence[NodeRecord]
     runs: Sequence[RunRecord]
+    problems: Sequence[str]  # why an alert might not be told
     heartbeat_at: float | None  # when the dead man's switch was last reached
 
 

@@ -29,6 +29,7 @@ SENT = Family("oomwatch_notifications", "counter",
               ("channel", "outcome"), ("channel", "outcome"))  # fmt: skip
 WAITING = Family("oomwatch_notifications_waiting", "gauge",
                  "Changes of alerts that a channel is yet to be told.", ("channel",), ("channel",))  # fmt: skip
+PROBLEMS = Family("oomwatch_problems", "gauge", "Reasons why an alert might not be told; /readyz names them.")
 HEARTBEAT = Family("oomwatch_heartbeat_last_success_timestamp_seconds", "gauge",
                    "When the dead man's switch elsewhere was last reached.")  # fmt: skip
 RELOAD = Family("oomwatch_rules_reload_failed", "gauge",
@@ -53,6 +54,7 @@ def _read(view: View) -> Iterator[Reading]:
     yield FAILURES.one(service.defects.total)
     yield SENT.of(_outcomes(view))
     yield WAITING.of(((channel.name,), channel.queue_length) for channel in view.channels)
+    yield PROBLEMS.one(len(view.problems))
     yield HEARTBEAT.one(view.heartbeat_at)
     yield RELOAD.one(float(service.rules_error is not None))
     yield STORE.one(float(service.journal.problem is not None))
@@ -76,6 +78,6 @@ def _outcomes(view: View) -> Rows:
 
 ROOM = Room(
     (LAG, JUDGING, RULES, WRITING, BEAT, UNKNOWN, MALFORMED, REFUSED, QUEUES, BROWSERS, FAILURES, SENT, WAITING,
-     HEARTBEAT, RELOAD, STORE, BUILD),
+     PROBLEMS, HEARTBEAT, RELOAD, STORE, BUILD),
     _read,
 )  # fmt: skip

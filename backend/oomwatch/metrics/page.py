@@ -56,6 +56,7 @@ class Metrics:
         rooms: Sequence[Room] = ROOMS,
         *,
         heartbeat_at: Callable[[], float | None] = lambda: None,
+        problems: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._service = service
         self._channels = channels
@@ -63,6 +64,7 @@ class Metrics:
         self._rooms = rooms
         self._heartbeat_at = heartbeat_at
         self.senders: list[SenderCounts] = []  # each is added by who makes it
+        self._problems = problems
         self._process = ProcessCollector(registry=None)
 
     def collect(self) -> list[Metric]:
@@ -81,6 +83,7 @@ class Metrics:
             nodes=list(fleet.nodes.values()),
             runs=list(fleet.runs.values()),
             heartbeat_at=self._heartbeat_at(),
+            problems=self._problems(),
         )
         told = [reading for room in self._rooms for reading in room.read(view)]
         return lambda: [*(reading() for reading in told), *self._process.collect()]

@@ -113,11 +113,13 @@ def _itself(alert: str, expr: str, severity: str, summary: str, holds: str | Non
 
 
 _ITSELF = [
-    _itself("OomwatchWatchdog", "count(oomwatch_build_info) > 0", "none",
-            "Always fires while Prometheus sees an oomwatch: that it arrives somewhere shows that alerts get through.",
+    _itself("OomwatchWatchdog", "count(oomwatch_problems == 0) > 0", "none",
+            "Always fires while Prometheus sees an oomwatch that works: that it arrives shows that alerts get through.",
             None),
     _itself("OomwatchDown", "absent(oomwatch_build_info)", "critical",
             "Prometheus sees no oomwatch: nobody is warned of memory that runs out."),
+    _itself("OomwatchFails", "oomwatch_problems > 0", "critical",
+            "oomwatch might not tell of an alert; its /readyz says why.", "1m"),
     _itself("OomwatchStalled", "oomwatch_beat_age_seconds > 10", "critical",
             "oomwatch last judged its rules {{ $value | humanizeDuration }} ago.", "1m"),
     _itself("OomwatchCannotStore", "oomwatch_store_failed == 1", "warning",

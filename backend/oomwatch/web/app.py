@@ -162,8 +162,9 @@ async def _start(
         hub,
         rooms_with(settings.compat),
         heartbeat_at=lambda: heartbeat.last_success_at,
+        problems=lambda: silencing(parts),
     )
-    return Parts(
+    parts = Parts(
         settings,
         store,
         service,
@@ -180,6 +181,7 @@ async def _start(
         desk,
         dead_tasks=[],
     )
+    return parts
 
 
 class _Archive:
