@@ -8,7 +8,7 @@ import pytest
 from tests.server.running_server import settings_in
 
 from oomwatch.store.store import StoreError
-from oomwatch.web.app import in_background, running
+from oomwatch.web.app import end, in_background, running
 from oomwatch.web.parts import Parts
 from oomwatch.web.upkeep import helpings
 from oomwatch.web.wellbeing import silencing
@@ -40,6 +40,27 @@ def test_a_task_that_dies_by_a_defect_shows(tmp_path: Path, caplog: pytest.LogCa
 
     in_a_server(tmp_path, story)
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_task_that_swallows_its_cancellation_once_still_ends() -> None:
+    """As `asyncio.wait_for` may before Python 3.12; a server that stops must not wait for it for ever."""
+    swallowed: list[str] = []
+
+    async def stubborn() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            swallowed.append("once")
+        await asyncio.Event().wait()
+
+    async def story() -> None:
+        task = asyncio.create_task(stubborn())
+        await asyncio.sleep(0)
+        await asyncio.wait_for(end([task]), 5)
+        assert task.cancelled()
+
+    asyncio.run(story())
+    assert swallowed == ["once"]
 
 
 def test_a_defect_in_the_housekeeping_is_counted_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

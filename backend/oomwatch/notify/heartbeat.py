@@ -100,11 +100,11 @@ class Heartbeat:
             await self._rest()
 
     async def _rest(self) -> None:
-        timeout = self._look_seconds if self._target is not None else None
+        waiting = asyncio.ensure_future(self._changed.wait())
         try:
-            await asyncio.wait_for(self._changed.wait(), timeout)
-        except asyncio.TimeoutError:
-            return
+            await asyncio.wait([waiting], timeout=self._look_seconds if self._target is not None else None)
+        finally:
+            waiting.cancel()
 
     async def _look(self, target: Target, problems: Sequence[str], now: float) -> None:
         if problems:

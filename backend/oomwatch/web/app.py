@@ -53,6 +53,8 @@ T = TypeVar("T")
 
 READ_THREADS = 2  # a chart over a week must not stand in the way of a short question
 
+CANCEL_SECONDS = 1.0
+
 logger = logging.getLogger(__name__)
 
 
@@ -258,8 +260,17 @@ async def in_background(work: Mapping[str, Coroutine[Any, Any, None]], parts: Pa
     finally:
         for task in tasks:
             task.remove_done_callback(tell)
+        await end(tasks)
+
+
+async def end(tasks: Sequence["asyncio.Task[None]"]) -> None:
+    """Cancel them until they are over: before Python 3.12 `wait_for` may swallow it in the moment in which it ends."""
+    left = set(tasks)
+    while left:
+        for task in left:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        _, left = await asyncio.wait(left, timeout=CANCEL_SECONDS)
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _tell_of_death(task: "asyncio.Task[None]", parts: Parts) -> None:
