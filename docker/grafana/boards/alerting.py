@@ -128,6 +128,12 @@ BOARD = Board(
             about="What waits: for the database, and for the slowest browser.",
         ),
         curves(
+            "Time for each rule",
+            "percentunit",
+            Query("topk(10, sum by (alert) (rate(oomwatch_rule_seconds_total[$__rate_interval])))", "{{alert}}"),
+            about="Share of a core that judging by a rule takes; the ten dearest.",
+        ),
+        curves(
             "Messages that could not be used",
             "mps",
             Query("sum(rate(oomwatch_messages_malformed_total[$__rate_interval]))", "malformed"),

@@ -21,8 +21,7 @@ _USABLE = 'max by (node, gpu) (oomwatch_gpu_memory_usable_bytes{node=~"$node"})'
 _HOST_USED = 'max by (node) (oomwatch_host_memory_used_bytes{node=~"$node"})'
 _FULL_IN = 'min by (node, gpu, place) (oomwatch_forecast_full_seconds{node=~"$node"})'
 _HOST_LIMIT = 'max by (node) (oomwatch_host_memory_limit_bytes{node=~"$node"})'
-# Which run is on which GPU: where torch's allocator tells of one.
-_RUN_OF_GPU = 'group by (node, gpu, run) (oomwatch_torch_reserved_bytes{run!=""})'
+_RUN_OF_GPU = "group by (node, gpu, run) (oomwatch_gpu_run)"
 _TO_GPU = Link("Show this GPU", "oomwatch-gpu", ("node", "gpu"))
 _TO_RUN = Link("Show this run", "oomwatch-run", ("run",))
 
@@ -89,8 +88,7 @@ BOARD = Board(
             "Least headroom of a run's GPUs",
             "bytes",
             Query(f"min by (run) (({_USABLE} - {_USED}) * on (node, gpu) group_right () {_RUN_OF_GPU})", "{{run}}"),
-            about="Usable device memory that is not in use, on the fullest GPU of each run that torch's allocator "
-            "tells of.",
+            about="Usable device memory that is not in use, on the fullest GPU of each run.",
             link=_TO_RUN,
         ),
         curves(

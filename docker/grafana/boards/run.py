@@ -4,9 +4,8 @@ from boards.board import Board, Variable
 from boards.panel import FULLNESS, NONE, Link, Query, curves, states, value
 
 _OF_RUN = '{run="$run"}'
-# A card or host is the run's own where torch's allocator tells of the run on it.
-_ITS_GPUS = f"and on (node, gpu) oomwatch_torch_reserved_bytes{_OF_RUN}"
-_ITS_NODES = f"and on (node) oomwatch_torch_reserved_bytes{_OF_RUN}"
+_ITS_GPUS = f"and on (node, gpu) oomwatch_gpu_run{_OF_RUN}"
+_ITS_NODES = f"and on (node) oomwatch_gpu_run{_OF_RUN}"
 _USED = f"max by (node, gpu) (oomwatch_gpu_memory_used_bytes {_ITS_GPUS})"
 _USABLE = "max by (node, gpu) (oomwatch_gpu_memory_usable_bytes)"
 _HOST_USED = f"max by (node) (oomwatch_host_memory_used_bytes {_ITS_NODES})"
@@ -147,7 +146,6 @@ BOARD = Board(
             Query(f"{_HOST_USED} / {_HOST_LIMIT}", "{{node}}"),
             about="Share of the limit of the machine or its container, on the nodes of this run.",
             bounds=(0, 1),
-            width=12,
         ),
         curves(
             "Host memory",
@@ -156,7 +154,15 @@ BOARD = Board(
             Query(f"{_HOST_LIMIT} {_ITS_NODES}", "{{node}} limit"),
             about="In use, and, dashed, the limit of the machine or its container.",
             dashed=".*limit",
-            width=12,
+        ),
+        curves(
+            "Shared memory and spill disk",
+            "percentunit",
+            Query(f"max by (node) (oomwatch_host_shm_ratio {_ITS_NODES})", "{{node}} /dev/shm"),
+            Query(f"max by (node) (oomwatch_host_disk_ratio {_ITS_NODES})", "{{node}} spill disk"),
+            about="Use of /dev/shm, and, dashed, of the file system that Ray spills to.",
+            bounds=(0, 1),
+            dashed=".*disk",
         ),
     ],
 )
