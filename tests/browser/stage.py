@@ -24,7 +24,8 @@ from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.base import RequestResponseEndpoint
 from starlette.websockets import WebSocketDisconnect
-from tests.browser import scenes
+from tests.browser import on_call, scenes
+from tests.browser.desk import Desk
 
 from oomwatch import wire
 from oomwatch_frontend import STATIC
@@ -38,6 +39,7 @@ class Stage:
 
     def __init__(self, snapshot: wire.Snapshot) -> None:
         self.snapshot = snapshot
+        self.desk = Desk(self)
         self.has_history = True
         self.takes_browsers = True
         self.connections_total = 0
@@ -94,6 +96,7 @@ class Stage:
         app.add_api_route("/api/v1/history", self._history)
         app.add_api_route("/api/v1/phases", self._phases)
         app.add_api_route("/api/v1/nodes/{name}", self._node)
+        self.desk.install(app)
         app.add_api_websocket_route("/ws/live", self._live)
         app.mount("/static", StaticFiles(directory=STATIC))
         return app
@@ -159,6 +162,7 @@ SCENES: dict[str, Callable[[float], wire.Snapshot]] = {
     "healthy": scenes.healthy,
     "troubled": scenes.troubled,
     "demo": lambda at: scenes.simulated(scenes.healthy(at)),
+    "on-call": on_call.fleet,
     "1024": lambda at: scenes.crowded(at, 128),
     "10000": lambda at: scenes.crowded(at, 1250),
 }

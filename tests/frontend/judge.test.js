@@ -180,17 +180,25 @@ test("while a rule is critical of something, its warning of the same is not show
   assert.deepEqual(ids, ["c", "e"]);
   const over = { ...critical, state: /** @type {const} */ ("resolved"), ended_at: AT };
   assert.deepEqual(
-    listed([warning, over], {}).map(({ id }) => id),
+    [listed([warning, over], {}).open, listed([warning, over], {}).ended].map(([group]) => group.alerts[0].id),
     ["w", "c"],
   );
 });
 
-test("of a run's GPUs in the same trouble one alert is opened", () => {
-  const of = (/** @type {string} */ gpu) =>
-    alert({ id: gpu, state: "firing", severity: "warning", labels: { node: "a", gpu, run: "r" } });
+test("what a rule says of a run in two severities is unfolded once, and not where somebody takes care of it", () => {
+  const of = (/** @type {string} */ gpu, /** @type {object} */ changes) =>
+    alert({ id: gpu, state: "firing", severity: "warning", labels: { node: "a", gpu, run: "r" }, ...changes });
   const other = alert({ id: "o", alert: "host_memory_high", state: "firing", severity: "warning", labels: { node: "a" } });
+  const taken = { ...other, id: "t", alert: "disk_full", acknowledged: { by: "wei", at: AT, note: null } };
+  const { open } = listed([of("0", {}), of("1", { severity: "critical" }), other, of("2", {}), taken], {});
   assert.deepEqual(
-    firstOfEach([of("0"), of("1"), other, of("2")]).map(({ id }) => id),
-    ["0", "o"],
+    firstOfEach(open).map((group) => group.alerts[0].id),
+    ["1", "o"],
   );
+});
+
+test("a muted alert marks what it is about as worth an eye, and no more", () => {
+  const muted = [{ kind: /** @type {const} */ ("silence"), by: "s", until: null, note: null }];
+  const index = indexAlerts([alert({ state: "firing", severity: "critical", labels: { node: "a", gpu: "1" }, muted })]);
+  assert.deepEqual([...index.gpus], [["a/1", "watch"]]);
 });

@@ -14,7 +14,7 @@ export const pageFile = (path) => readFileSync(new URL(path, FRONTEND), "utf8");
 
 /** Every script of the page, by its path in the page's folder. @returns {Map<string, string>} */
 export function scripts() {
-  const folders = ["js/", "js/views/"];
+  const folders = ["js/", "js/elements/", "js/views/"];
   const paths = folders.flatMap((folder) =>
     readdirSync(new URL(folder, FRONTEND))
       .filter((name) => name.endsWith(".js"))

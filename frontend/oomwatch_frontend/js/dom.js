@@ -46,6 +46,39 @@ export function fill(element, ...children) {
 }
 
 /**
+ * As `fill`, and whoever works by keyboard stays where they are: the focus goes to what has the same `data-focus`, else to
+ * the first thing that can be pressed.
+ * @param {Element} element @param {...Child} children
+ */
+export function refill(element, ...children) {
+  const held = document.activeElement;
+  const inside = held !== element && element.contains(held);
+  fill(element, ...children);
+  if (held === null || !inside) return;
+  const name = held.getAttribute("data-focus");
+  const same = name === null ? null : element.querySelector(`[data-focus="${CSS.escape(name)}"]`);
+  const next = same ?? element.querySelector("button, a, summary");
+  if (next instanceof HTMLElement) next.focus();
+}
+
+/** A part of an element that is drawn anew only when what it shows has changed: what was unfolded in it stays so. */
+export class Part {
+  /** @param {keyof HTMLElementTagNameMap} tag @param {Attributes} [attributes] */
+  constructor(tag, attributes = {}) {
+    this.element = h(tag, attributes);
+    this.drawn = "";
+  }
+
+  /** @param {unknown} state all that the children depend on @param {() => Child[]} children */
+  draw(state, children) {
+    const key = JSON.stringify(state);
+    if (key === this.drawn) return;
+    this.drawn = key;
+    refill(this.element, ...children());
+  }
+}
+
+/**
  * Makes the children of a container match the items, keeping the elements of items that stay: focus, hover and text
  * selection survive an update.
  * @template T

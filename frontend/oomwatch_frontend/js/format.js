@@ -105,6 +105,19 @@ export function moment(words, unixSeconds) {
 }
 
 /**
+ * When something will be: the time of day, with the date where that is not today.
+ * @param {Words} words @param {number} unixSeconds @param {number} [now] Unix seconds
+ * @returns {string} "14:30", "30 Nov, 09:00"
+ */
+export function clockTime(words, unixSeconds, now = Date.now() / 1000) {
+  const at = new Date(unixSeconds * 1000);
+  const today = at.toDateString() === new Date(now * 1000).toDateString();
+  /** @type {Intl.DateTimeFormatOptions} */
+  const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  return at.toLocaleString(words.locale, today ? time : { day: "numeric", month: "short", ...time });
+}
+
+/**
  * A number of an alert in its unit ("ratio", "bytes", "seconds", "per_minute", "count").
  * @param {Words} words @param {number | null} value @param {string | null} unit @returns {string}
  */

@@ -1,10 +1,12 @@
 // The one sentence that says how things stand. Pure: the same for the page, the tab's title and the icon.
 
 import { age } from "./format.js";
-import { gpuData, gpuRatio, levelOf, memoryLimits, nodeData, openAlerts } from "./judge.js";
+import { openGroups, titleOf, unacknowledged } from "./groups.js";
+import { gpuData, gpuRatio, levelOf, memoryLimits, nodeData } from "./judge.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./i18n.js").Words} Words */
+/** @typedef {import("./groups.js").Group} Group */
 /** @typedef {import("./judge.js").Level | "stale" | "lost"} Mark */
 /** @typedef {{ mark: Mark, sentence: string, alert: string | null }} Headline */
 
@@ -13,7 +15,14 @@ const say = (mark, sentence, alert = null) => ({ mark, sentence, alert });
 
 /** @param {Store} store @param {Words} words @returns {Headline} */
 export function headline(store, words) {
-  return ofConnection(store, words) ?? ofAlerts(store, words) ?? ofData(store, words) ?? ofMemory(store, words);
+  const groups = openGroups(store.alerts.values());
+  return (
+    ofConnection(store, words) ??
+    ofAlerts(groups, words) ??
+    ofData(store, words) ??
+    ofMuted(groups, words) ??
+    ofMemory(store, words)
+  );
 }
 
 /** @param {Store} store @param {Words} words */
@@ -25,17 +34,40 @@ function ofConnection(store, words) {
   return say("stale", words.t("state.reconnecting", { age: age(words, old) }));
 }
 
-/** @param {Store} store @param {Words} words */
-function ofAlerts(store, words) {
-  const open = openAlerts(store.alerts.values());
-  const worst = open[0];
-  if (worst === undefined) return null;
-  const { summary } = words.pick(worst.texts);
-  const firing = open.filter((alert) => alert.state === "firing").length;
-  if (firing === 0) return say("watch", words.count("state.pending", open.length, { summary }), worst.id);
-  if (firing === 1) return say(levelOf(worst), summary, worst.id);
-  return say(levelOf(worst), words.t("state.alerts", { n: firing, summary }), worst.id);
+/** What nobody takes care of yet comes first, then what somebody does, then what may become one. @param {Group[]} groups @param {Words} words */
+function ofAlerts(groups, words) {
+  const open = groups.filter((group) => group.standing === "open");
+  const firing = open.filter(isFiring);
+  const unseen = firing.filter((group) => unacknowledged(group).length > 0);
+  const [worst] = unseen.length > 0 ? unseen : firing;
+  if (worst === undefined) return ofPending(open, words);
+  const summary = titleOf(words, worst);
+  const [{ id, acknowledged }] = worst.alerts;
+  const level = levelOf(worst.alerts[0]);
+  if (unseen.length > 1) return say(level, words.t("state.alerts", { n: unseen.length, summary }), id);
+  if (unseen.length === 1) return say(level, summary, id);
+  return say(level, words.t("state.acknowledged", { by: acknowledged?.by ?? "", summary }), id);
 }
+
+/** @param {Group[]} open none of which fires @param {Words} words */
+function ofPending(open, words) {
+  if (open.length === 0) return null;
+  return say("watch", words.count("state.pending", open.length, { summary: titleOf(words, open[0]) }), open[0].alerts[0].id);
+}
+
+/** Nobody is sent word of these, so nothing may be called well over them. @param {Group[]} groups @param {Words} words */
+function ofMuted(groups, words) {
+  const muted = groups.filter((group) => group.standing === "muted" && isFiring(group));
+  if (muted.length === 0) return null;
+  return say("watch", words.count("state.muted", muted.length, { summary: titleOf(words, muted[0]) }), muted[0].alerts[0].id);
+}
+
+/** @param {Group} group */
+const isFiring = (group) => group.alerts.some((alert) => alert.state === "firing");
+
+/** How many there are that nobody takes care of yet. @param {Iterable<import("./wire.js").Alert>} alerts */
+export const openCount = (alerts) =>
+  openGroups(alerts).filter((group) => group.standing === "open" && unacknowledged(group).length > 0).length;
 
 /** Nodes and GPUs that say nothing are worth a word even where no rule watches them. @param {Store} store @param {Words} words */
 function ofData(store, words) {

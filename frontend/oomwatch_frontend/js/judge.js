@@ -49,7 +49,8 @@ export function openAlerts(alerts) {
 /** @typedef {{ gpus: Map<string, Level>, nodes: Map<string, Level>, runs: Map<string, Level> }} AlertIndex */
 
 /**
- * The worst level of each GPU, node and run. An alert marks the most exact thing that it names.
+ * The worst level of each GPU, node and run. An alert marks the most exact thing that it names. One that is muted is
+ * worth an eye, and no more.
  * @param {Iterable<Alert>} alerts @returns {AlertIndex}
  */
 export function indexAlerts(alerts) {
@@ -58,7 +59,7 @@ export function indexAlerts(alerts) {
   /** @param {Map<string, Level>} into @param {string} key @param {Level} level */
   const raise = (into, key, level) => into.set(key, worse(level, into.get(key) ?? "ok"));
   for (const alert of alerts) {
-    const level = levelOf(alert);
+    const level = alert.muted.length > 0 && alert.state !== "resolved" ? "watch" : levelOf(alert);
     if (level === "ok") continue;
     const { node, gpu, run } = alert.labels;
     if (node !== undefined && gpu !== undefined) raise(index.gpus, gpuKey(node, gpu), level);

@@ -8,11 +8,13 @@ import { LiveSocket } from "./socket.js";
 import { Store } from "./store.js";
 import { ThemeSwitch } from "./theme.js";
 import { alertsView } from "./views/alerts.js";
+import { channelsView } from "./views/channels.js";
 import { fleetView } from "./views/fleet.js";
 import { gpuView } from "./views/gpu.js";
 import { nodeView } from "./views/node.js";
 import { runView } from "./views/run.js";
 import { runsView } from "./views/runs.js";
+import { silencesView } from "./views/silences.js";
 
 /** @typedef {import("./store.js").Topic} Topic */
 /** @typedef {import("./router.js").Route} Route */
@@ -21,7 +23,16 @@ import { runsView } from "./views/runs.js";
 /** @typedef {(root: HTMLElement, app: App, route: Route) => View} MakeView */
 
 /** @type {Record<string, MakeView>} */
-const VIEWS = { fleet: fleetView, gpu: gpuView, node: nodeView, runs: runsView, run: runView, alerts: alertsView };
+const VIEWS = {
+  fleet: fleetView,
+  gpu: gpuView,
+  node: nodeView,
+  runs: runsView,
+  run: runView,
+  alerts: alertsView,
+  silences: silencesView,
+  channels: channelsView,
+};
 
 const store = new Store();
 const theme = new ThemeSwitch();
@@ -94,6 +105,8 @@ addEventListener("hashchange", () => {
   showView();
   scrollTo(0, 0);
 });
+// What was just unfolded is drawn only now, and its ages are blank until they are told.
+document.addEventListener("toggle", () => requestAnimationFrame(() => refreshAges(document, words, store.now())), true);
 addEventListener("online", () => socket.connect());
 theme.addEventListener("change", showView);
 showView();

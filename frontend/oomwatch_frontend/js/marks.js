@@ -17,6 +17,20 @@ export const SHAPES = {
 /** As plain text, for the tab's title. @type {Record<Mark, string>} */
 export const GLYPHS = { ok: "", watch: "○ ", warning: "▲ ", critical: "⬣ ", stale: "◌ ", lost: "✕ " };
 
+/** What people did about an alert: somebody takes care, and a bell that is struck out. */
+const SIGNS = {
+  acknowledged: "M8 2.2a2.6 2.6 0 1 0 .01 0ZM2.8 14c.4-3 2.5-4.6 5.2-4.6s4.8 1.6 5.2 4.6",
+  muted: "M4.2 11V7.2a3.8 3.8 0 0 1 6.3-2.9M11.8 7.8V11M3 11.2h7.6M6.8 13.8h2.4M2.4 2.4l11.2 11.2",
+};
+
+/** @param {keyof typeof SIGNS} sign @param {string} [label] without one it is decoration @returns {SVGElement} */
+export function signIcon(sign, label) {
+  /** @type {import("./dom.js").Attributes} */
+  const named = label === undefined ? { "aria-hidden": "true" } : { role: "img", "aria-label": label };
+  const path = svg("path", { d: SIGNS[sign], class: "stroked" });
+  return svg("svg", { viewBox: "0 0 16 16", class: "mark sign", ...named }, path);
+}
+
 /**
  * A mark as an element. With a label it is an image to a screen reader, without one it is decoration.
  * @param {Mark} mark @param {string} [label] @returns {SVGElement}

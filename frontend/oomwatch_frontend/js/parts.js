@@ -2,8 +2,9 @@
 
 import { h, since } from "./dom.js";
 import { percent } from "./format.js";
-import { levelOf, openAlerts } from "./judge.js";
-import { markIcon } from "./marks.js";
+import { isAcknowledged, openGroups, titleOf } from "./groups.js";
+import { levelOf } from "./judge.js";
+import { markIcon, signIcon } from "./marks.js";
 import { PHASES, lookOf } from "./phases.js";
 import { link } from "./router.js";
 
@@ -62,21 +63,36 @@ export function places(words, labels) {
   return h("span", { class: "places" }, ...parts);
 }
 
-/** The open alerts that concern something, one line each, leading to the alert. @param {Words} words @param {Alert[]} alerts */
+/** Where an alert is, as plain text. @param {Words} words @param {Record<string, string>} labels @returns {string} "gpu-02 · GPU 3" */
+export function placeName(words, { node, gpu, run }) {
+  const card = gpu === undefined ? null : words.t("name.gpu", { gpu });
+  return [node ?? run ?? null, card].filter((part) => part !== null).join(" · ");
+}
+
+/** The open alerts that concern something, one line for each group, leading to its worst. @param {Words} words @param {Alert[]} alerts */
 export function alertLines(words, alerts) {
-  const open = openAlerts(alerts);
-  if (open.length === 0) return nothing(words.t("alerts.none_here"));
-  const lines = open.map((alert) => {
-    const level = levelOf(alert);
-    const text = words.pick(alert.texts).summary;
+  const groups = openGroups(alerts);
+  if (groups.length === 0) return nothing(words.t("alerts.none_here"));
+  const lines = groups.map((group) => {
+    const [worst] = group.alerts;
+    const level = levelOf(worst);
     return h(
       "li",
-      {},
+      { class: group.standing === "muted" ? "calm" : null },
       markIcon(level, words.t(`mark.${level}`)),
-      h("a", { href: link("alerts", [], { id: alert.id }) }, text),
+      h("a", { href: link("alerts", [], { id: worst.id }) }, titleOf(words, group)),
+      groupSign(words, group),
     );
   });
   return h("ul", { class: "alert-lines" }, ...lines);
+}
+
+/** What people did about all of a group. @param {Words} words @param {import("./groups.js").Group} group */
+export function groupSign(words, group) {
+  if (group.standing === "muted") return signIcon("muted", words.t("mute.tag"));
+  const { acknowledged } = group.alerts[0];
+  if (acknowledged === null || !isAcknowledged(group)) return null;
+  return signIcon("acknowledged", words.t("ack.tag", { by: acknowledged.by }));
 }
 
 /** Names of runs, each leading there. @param {string[]} runs */

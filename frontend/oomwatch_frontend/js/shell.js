@@ -1,8 +1,8 @@
 // The frame of every view: top bar, the one sentence, notices, and the tab's title and icon.
 
 import { fill, h, setText, svg } from "./dom.js";
-import { headline } from "./headline.js";
-import { isDemo, openAlerts } from "./judge.js";
+import { headline, openCount } from "./headline.js";
+import { isDemo } from "./judge.js";
 import { GLYPHS, iconUrl, markIcon } from "./marks.js";
 import { link } from "./router.js";
 
@@ -18,7 +18,7 @@ import { link } from "./router.js";
  */
 
 /** Which tab of the bar a view belongs to. @type {Record<string, string>} */
-const SECTION = { gpu: "fleet", node: "fleet", fleet: "fleet", run: "runs", runs: "runs", alerts: "alerts" };
+const SECTION = { gpu: "fleet", node: "fleet", fleet: "fleet", run: "runs", runs: "runs", alerts: "alerts", silences: "alerts", channels: "alerts" };
 
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -32,7 +32,7 @@ export class Shell {
 
   /** @param {Store} store @param {Words} words @param {Route} route @param {import("./theme.js").Theme} theme */
   draw(store, words, route, theme) {
-    const open = openAlerts(store.alerts.values()).filter((alert) => alert.state === "firing").length;
+    const open = openCount(store.alerts.values());
     const { language } = words;
     this.#when("lang", [language], () => this.#drawLanguage(words));
     this.#when("nav", [language, route.view, open], () => this.#drawNav(words, route, open));
@@ -43,7 +43,8 @@ export class Shell {
     );
     this.#drawHeadline(store, words);
     const { rules_error: rulesError = null } = store.server ?? {};
-    this.#when("notices", [language, rulesError, store.malformedFrames, store.unknownFrames], () =>
+    const failed = store.channels.filter((channel) => channel.health === "failed");
+    this.#when("notices", [language, rulesError, failed, store.malformedFrames, store.unknownFrames], () =>
       this.#drawNotices(store, words, rulesError),
     );
   }
@@ -126,6 +127,9 @@ export class Shell {
     /** @type {HTMLElement[]} */
     const notices = [];
     if (rulesError !== null) notices.push(notice(words.t("notice.rules"), rulesError));
+    for (const { name, health, last_error } of store.channels) {
+      if (health === "failed") notices.push(notice(words.t("notice.channel", { channel: name }), last_error ?? "", link("channels")));
+    }
     if (store.malformedFrames > 0) {
       notices.push(notice(words.count("notice.malformed", store.malformedFrames), store.malformedReason ?? ""));
     }
@@ -154,8 +158,9 @@ function themeIcon() {
   );
 }
 
-/** @param {string} what @param {string} detail */
-function notice(what, detail) {
+/** @param {string} what @param {string} detail @param {string} [href] where more is told */
+function notice(what, detail, href) {
   const rest = detail === "" ? null : h("pre", {}, detail);
-  return h("div", { class: "notice", role: "alert" }, markIcon("warning"), h("span", {}, what), rest);
+  const said = href === undefined ? h("span", {}, what) : h("a", { href }, what);
+  return h("div", { class: "notice", role: "alert" }, markIcon("warning"), said, rest);
 }

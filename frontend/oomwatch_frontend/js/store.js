@@ -9,11 +9,13 @@ import { WireError, decode } from "./wire.js";
 /** @typedef {import("./wire.js").Run} Run */
 /** @typedef {import("./wire.js").Alert} Alert */
 /** @typedef {import("./wire.js").Rule} Rule */
+/** @typedef {import("./wire.js").Silence} Silence */
+/** @typedef {import("./wire.js").ChannelState} ChannelState */
 /** @typedef {import("./wire.js").NodeTick} NodeTick */
 /** @typedef {import("./wire.js").TorchPoint} TorchPoint */
 /** @typedef {import("./wire.js").LiveMessage} LiveMessage */
 /** @typedef {import("./wire.js").GpuStatus} GpuStatus */
-/** @typedef {"connection" | "tick" | "nodes" | "runs" | "alerts" | "torch" | "rules" | "clock"} Topic */
+/** @typedef {"connection" | "tick" | "nodes" | "runs" | "alerts" | "torch" | "rules" | "silences" | "channels" | "clock"} Topic */
 
 /**
  * @typedef {object} GpuView one GPU with its latest reading
@@ -67,6 +69,10 @@ export class Store extends EventTarget {
     this.alerts = new Map();
     /** @type {Rule[]} */
     this.rules = [];
+    /** In force or yet to come, by their end. @type {Silence[]} */
+    this.silences = [];
+    /** In the order of alerts.yaml. @type {ChannelState[]} */
+    this.channels = [];
     /** @type {TorchPoint | null} the reading that came last; charts append it */
     this.torch = null;
     /** Names of the nodes in the last tick. @type {string[]} */
@@ -156,6 +162,12 @@ export class Store extends EventTarget {
         this.server = message.server;
         this.rules = message.rules;
         return this.#changed("rules");
+      case "silences":
+        this.silences = message.silences;
+        return this.#changed("silences");
+      case "channels":
+        this.channels = message.channels;
+        return this.#changed("channels");
       case "forgotten":
         return this.#forget(message);
     }
@@ -168,11 +180,13 @@ export class Store extends EventTarget {
     this.connection = { phase: "live", retryAtMs: null, failed: false };
     this.server = snapshot.server;
     this.rules = snapshot.rules;
+    this.silences = snapshot.silences;
+    this.channels = snapshot.channels;
     this.nodes = new Map();
     for (const node of snapshot.nodes) this.#putNode(node);
     this.runs = new Map(snapshot.runs.map((run) => [run.run, run]));
     this.alerts = new Map(snapshot.alerts.map((alert) => [alert.id, alert]));
-    this.#changed("connection", "nodes", "runs", "alerts", "rules", "tick");
+    this.#changed("connection", "nodes", "runs", "alerts", "rules", "silences", "channels", "tick");
   }
 
   /** @param {import("./wire.js").Tick} tick */

@@ -484,6 +484,35 @@ export const readNode = node;
 /** An answer of /api/v1/phases. @type {Reader<PhaseSpan[]>} @throws {WireError} */
 export const readPhases = list(phaseSpan);
 
+/** An answer of POST /api/v1/silences. @type {Reader<Silence>} @throws {WireError} */
+export const readSilence = silence;
+
+const preview = struct({
+  alerts: list(struct({ id: text, severity, summary: text })),
+  last_24h: struct({ fired: number, hidden: number }),
+  warnings: list(text),
+});
+/** @typedef {ReturnType<typeof preview>} Preview what a silence would hide */
+
+/** An answer of POST /api/v1/silences/preview. @type {Reader<Preview>} @throws {WireError} */
+export const readPreview = preview;
+
+const delivery = struct({
+  channel: text,
+  kind: text,
+  state: oneOf("waiting", "delivered", "failed"),
+  made_at: number,
+  attempts: or(number, 0),
+  done_at: maybe(number),
+  error: maybe(text),
+});
+/** @typedef {ReturnType<typeof delivery>} Delivery */
+
+const story = struct({ deliveries: list(delivery) });
+
+/** Of an answer of /api/v1/alerts/ID. @param {unknown} value @returns {Delivery[]} @throws {WireError} */
+export const readDeliveries = (value) => story(value).deliveries;
+
 export const LIVE_TYPES = Object.keys(messages);
 
 /**

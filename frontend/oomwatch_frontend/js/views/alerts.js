@@ -1,16 +1,18 @@
-// Alerts: what is wrong, where, since when, by how much, why, and what to change. Open ones first, then those that ended.
+// Alerts: what is wrong, where, since when, by how much, why, and what to change. Open ones first, then those of which
+// nobody is sent word, then those that ended.
 
-import { fill, h, keyed } from "../dom.js";
-import { duration, moment, quantity } from "../format.js";
-import { byUrgency, levelOf, openAlerts } from "../judge.js";
-import { markIcon } from "../marks.js";
-import { aged, nothing, places, prose } from "../parts.js";
+import { Part, fill, h, keyed } from "../dom.js";
+import { AlertCard } from "../elements/alert-card.js";
+import { sectionTabs } from "../elements/section-tabs.js";
+import { endedGroups, isAcknowledged, openGroups } from "../groups.js";
+import { byUrgency } from "../judge.js";
+import { signIcon } from "../marks.js";
+import { nothing } from "../parts.js";
 import { link } from "../router.js";
-import { changes, why } from "./alert-why.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../wire.js").Alert} Alert */
-/** @typedef {import("../wire.js").Act} Act */
+/** @typedef {import("../groups.js").Group} Group */
 /** @typedef {Record<string, string>} Filter state, run, node: as in the address */
 
 const OPENED = 4; // the worst of each kind show everything at once; their like, and those that ended, on demand
@@ -31,60 +33,120 @@ export function byState(a, b) {
   return a.state === "resolved" ? (b.ended_at ?? 0) - (a.ended_at ?? 0) : byUrgency(a, b);
 }
 
-/** What is shown: a lesser alert gives way while a graver one says the same. @param {Iterable<Alert>} all @param {Filter} filter */
+/** The groups that are shown, as they stand. @param {Iterable<Alert>} all @param {Filter} filter */
 export function listed(all, filter) {
-  const alerts = [...all];
-  const ended = alerts.filter((alert) => alert.state === "resolved");
-  return [...openAlerts(alerts), ...ended].filter((alert) => passes(alert, filter)).sort(byState);
+  const alerts = [...all].filter((alert) => passes(alert, filter));
+  const groups = openGroups(alerts);
+  return {
+    open: groups.filter((group) => group.standing === "open"),
+    muted: groups.filter((group) => group.standing === "muted"),
+    ended: endedGroups(alerts),
+  };
 }
 
 /**
- * Those to show everything of: eight GPUs of a run in the same trouble need one to be read.
- * @param {Alert[]} alerts the worst first @returns {Alert[]}
+ * Those to show everything of: what a rule says of a run as a warning and as critical needs to be read once.
+ * @param {Group[]} groups open ones, the worst first
+ * @returns {Group[]}
  */
-export function firstOfEach(alerts) {
-  /** @type {Map<string, Alert>} */
+export function firstOfEach(groups) {
+  /** @type {Map<string, Group>} */
   const first = new Map();
-  for (const alert of alerts) {
-    const kind = JSON.stringify([alert.alert, alert.labels.run ?? alert.labels.node]);
-    if (alert.state !== "resolved" && !first.has(kind)) first.set(kind, alert);
+  for (const group of groups) {
+    const [{ alert, labels }] = group.alerts;
+    const kind = JSON.stringify([alert, labels.run ?? labels.node]);
+    if (!first.has(kind) && !isAcknowledged(group)) first.set(kind, group);
   }
   return [...first.values()].slice(0, OPENED);
 }
 
 /** @type {import("../main.js").MakeView} */
-export function alertsView(root, app, route) {
-  const { words, store } = app;
-  const only = route.query.id ?? ""; // notifications lead to #/alerts?id=ID
-  const { id: _, ...filter } = route.query;
-  const filters = h("div", { class: "toolbar" });
-  const list = h("div", { class: "alerts" });
-  const none = nothing("");
-  root.append(h("div", { class: "detail-page" }, h("h1", {}, words.t("nav.alerts")), filters, list, none));
-  const update = () => {
-    const alerts = listed(store.alerts.values(), filter);
-    fill(filters, ...filterBar(app, filter));
-    const opened = new Set(firstOfEach(alerts).map((alert) => alert.id)).add(only);
+export const alertsView = (root, app, route) => new AlertsPage(root, app, route.query);
+
+class AlertsPage {
+  /** @param {HTMLElement} root @param {App} app @param {Filter} query notifications lead to #/alerts?id=ID */
+  constructor(root, app, { id = "", ...filter }) {
+    this.app = app;
+    this.filter = filter;
+    this.only = id;
+    const { words } = app;
+    this.tabs = sectionTabs(app, "alerts");
+    this.filters = new Part("div", { class: "toolbar" });
+    this.lists = { open: cards(), muted: cards(), ended: cards() };
+    this.mutedTitle = h("h2", { class: "muted-title" });
+    this.muted = h("section", {}, this.mutedTitle, this.lists.muted);
+    this.none = nothing("");
+    /** @type {WeakMap<HTMLElement, AlertCard>} */
+    this.cards = new WeakMap();
+    const parts = [this.tabs.element, this.filters.element, this.lists.open, this.muted, this.lists.ended, this.none];
+    root.append(h("div", { class: "detail-page" }, h("h1", {}, words.t("nav.alerts")), ...parts));
+    this.#draw();
+  }
+
+  /** @param {Set<import("../store.js").Topic>} topics */
+  update(topics) {
+    if (["alerts", "connection", "silences", "channels"].some((topic) => topics.has(/** @type {any} */ (topic)))) this.#draw();
+  }
+
+  close() {}
+
+  #draw() {
+    const { store, words } = this.app;
+    const { open, muted, ended } = listed(store.alerts.values(), this.filter);
+    this.tabs.draw();
+    this.filters.draw([[...store.runs.keys()], [...store.nodes.keys()]], () => filterBar(this.app, this.filter));
+    this.#drawList(this.lists.open, open, new Set(firstOfEach(open)));
+    this.#drawList(this.lists.muted, muted, new Set());
+    this.#drawList(this.lists.ended, ended, new Set());
+    this.muted.hidden = muted.length === 0;
+    const count = muted.reduce((sum, group) => sum + group.alerts.length, 0);
+    fill(this.mutedTitle, signIcon("muted"), words.count("mute.count", count));
+    this.none.hidden = open.length + muted.length + ended.length > 0;
+    this.none.textContent = words.t(this.#whyNone());
+    if (this.only !== "") this.#showOnly();
+  }
+
+  /** Unfolds the alert that the address names, once it is known. */
+  #showOnly() {
+    const card = this.#cardOf(this.only);
+    card?.show(this.only);
+    if (card !== undefined) this.only = "";
+  }
+
+  #whyNone() {
+    const { store } = this.app;
+    if (store.connection.phase === "connecting") return "state.connecting";
+    return store.alerts.size > 0 ? "alerts.none_match" : "alerts.none";
+  }
+
+  /** @param {HTMLElement} list @param {Group[]} groups @param {Set<Group>} opened */
+  #drawList(list, groups, opened) {
+    list.hidden = groups.length === 0;
     keyed(
       list,
-      alerts,
-      (alert) => alert.id,
-      (alert) => article(alert, opened.has(alert.id)),
-      (element, alert) => drawAlert(app, element, alert),
+      groups,
+      (group) => group.key,
+      (group) => this.#create(opened.has(group)),
+      (element, group) => this.cards.get(element)?.draw(group),
     );
-    const filtered = store.alerts.size > 0;
-    none.hidden = alerts.length > 0;
-    none.textContent = words.t(
-      store.connection.phase === "connecting" ? "state.connecting" : filtered ? "alerts.none_match" : "alerts.none",
-    );
-  };
-  update();
-  document.getElementById(`alert-${only}`)?.scrollIntoView({ block: "start" });
-  return {
-    update: (topics) => (topics.has("alerts") || topics.has("connection") ? update() : undefined),
-    close: () => undefined,
-  };
+  }
+
+  /** @param {boolean} open */
+  #create(open) {
+    const card = new AlertCard(this.app, open);
+    this.cards.set(card.element, card);
+    return card.element;
+  }
+
+  /** @param {string} id */
+  #cardOf(id) {
+    const elements = Object.values(this.lists).flatMap((list) => [...list.children]);
+    const found = elements.map((element) => this.cards.get(/** @type {HTMLElement} */ (element)));
+    return found.find((card) => card?.group?.alerts.some((alert) => alert.id === id));
+  }
 }
+
+const cards = () => h("div", { class: "alerts" });
 
 /** @param {App} app @param {Filter} filter */
 function filterBar(app, filter) {
@@ -117,150 +179,4 @@ function choose(any, names, filter, label) {
   };
   const options = known.map((name) => h("option", { value: name, selected: name === chosen }, name));
   return h("select", { "aria-label": any, change }, h("option", { value: "" }, any), ...options);
-}
-
-/** @param {Alert} alert @param {boolean} open whether it shows everything at first */
-function article(alert, open) {
-  return h("details", { class: "alert", id: `alert-${alert.id}`, open });
-}
-
-/** @type {WeakMap<HTMLElement, Alert>} */
-const drawn = new WeakMap();
-
-/** @param {App} app @param {HTMLElement} element @param {Alert} alert */
-function drawAlert(app, element, alert) {
-  if (drawn.get(element) === alert) return;
-  drawn.set(element, alert);
-  const { words } = app;
-  const text = words.pick(alert.texts);
-  const ended = alert.state === "resolved";
-  const level = levelOf({ ...alert, state: alert.state === "pending" ? "pending" : "firing" });
-  element.className = `alert alert-${level}${ended ? " alert-ended" : ""}`;
-  fill(
-    element,
-    h(
-      "summary",
-      {},
-      markIcon(level),
-      h("span", { class: "severity" }, words.t(`severity.${alert.severity}`)),
-      h("span", { class: "summary" }, text.summary),
-      ...tags(app, alert),
-    ),
-    h(
-      "div",
-      { class: "alert-body" },
-      h(
-        "dl",
-        { class: "strip" },
-        ...figures(app, alert).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
-      ),
-      h(
-        "div",
-        {},
-        text.description === "" ? null : h("p", {}, prose(words, text.description)),
-        ...why(words, alert.causes),
-        ...acts(app, alert.acts),
-      ),
-      h("div", {}, ...changes(words, alert.remedies, text.advice)),
-    ),
-  );
-}
-
-/** @param {App} app @param {Alert} alert */
-function tags(app, alert) {
-  const { words } = app;
-  const tags = [];
-  if (alert.simulated) tags.push(h("span", { class: "demo" }, words.t("demo.badge")));
-  if (alert.stale && alert.state !== "resolved")
-    tags.push(
-      h("span", { class: "tag", title: words.t("alerts.stale_why") }, markIcon("stale"), words.t("alerts.stale")),
-    );
-  if (alert.state === "pending") tags.push(h("span", { class: "tag" }, words.t("alerts.pending")));
-  const moved = alert.state === "resolved" ? alert.ended_at : alert.started_at;
-  if (moved !== null) tags.push(aged(words, alert.state === "resolved" ? "alerts.ended_ago" : "alerts.since", moved));
-  return tags;
-}
-
-/** What agents did because of it, and where the files lie. @param {App} app @param {Act[]} done */
-function acts({ words }, done) {
-  if (done.length === 0) return [];
-  return [
-    h("h3", {}, words.t("alerts.acts")),
-    h(
-      "ul",
-      { class: "acts" },
-      ...done.map((act) =>
-        h(
-          "li",
-          {},
-          h("b", {}, words.t(act.ok ? "alerts.act_done" : "alerts.act_failed", { act: actName(words, act.act), node: act.node })),
-          act.detail === null ? null : h("div", {}, act.detail),
-          act.path === null ? null : h("code", {}, act.path),
-        ),
-      ),
-    ),
-  ];
-}
-
-/** One of a later server is called as it came. @param {import("../i18n.js").Words} words @param {string} name */
-function actName(words, name) {
-  const key = `act.${name}`;
-  return key in words.catalogue ? words.t(key) : name;
-}
-
-/** @param {App} app @param {Alert} alert @returns {[string, import("../dom.js").Child][]} */
-function figures(app, alert) {
-  const { words } = app;
-  /** @type {[string, import("../dom.js").Child][]} */
-  const known = [[words.t("alerts.where"), places(words, alert.labels)]];
-  known.push(...measured(app, alert));
-  known.push([words.t("alerts.began"), moment(words, alert.started_at)]);
-  if (alert.fired_at !== null) known.push([words.t("alerts.raised"), moment(words, alert.fired_at)]);
-  if (alert.ended_at !== null) {
-    known.push([words.t("alerts.ended_at"), moment(words, alert.ended_at)]);
-    known.push([words.t("alerts.lasted"), duration(words, alert.ended_at - alert.started_at)]);
-  }
-  if (alert.reason !== null) known.push([words.t("alerts.reason"), reason(app, alert.reason)]);
-  if (alert.outcome !== null) known.push([words.t("alerts.outcome"), became(app, alert.outcome)]);
-  const incident = alert.facts.incident;
-  if (incident !== undefined) known.push([words.t("alerts.incident"), report(app, String(incident))]);
-  known.push([words.t("alerts.rule"), h("code", {}, alert.alert)]);
-  return known;
-}
-
-/** What was judged, and against what: of a forecast the time that is left. @param {App} app @param {Alert} alert @returns {[string, import("../dom.js").Child][]} */
-function measured({ words }, alert) {
-  const counted = alert.unit === "count" && alert.limit === null; // something happened: that it was once says nothing
-  if (alert.value === null || counted) return [];
-  const told = quantity(words, alert.value, alert.unit);
-  const { eta_seconds: seconds, eta_steps: steps } = alert.facts;
-  const left = typeof steps === "number" ? words.t("alerts.in_steps", { duration: told, steps }) : told;
-  if (typeof seconds === "number" && alert.unit === "seconds")
-    return [[words.t("alerts.time_left"), h("b", { class: "figure-value" }, left)]];
-  const value = h("b", { class: "figure-value" }, told);
-  if (alert.limit === null) return [[words.t("alerts.value"), value]];
-  return [
-    [words.t("alerts.value"), value],
-    [words.t("alerts.limit"), quantity(words, alert.limit, alert.unit)],
-  ];
-}
-
-/** A verdict of a later server is shown as it came. @param {App} app @param {import("../wire.js").Outcome} outcome */
-function became({ words }, outcome) {
-  const key = `outcome.${outcome.verdict}`;
-  const verdict = key in words.catalogue ? words.t(key) : outcome.verdict;
-  if (outcome.lead_seconds === null) return verdict;
-  return words.t("alerts.outcome_lead", { verdict, lead: duration(words, outcome.lead_seconds) });
-}
-
-/** The report is there some seconds after the alert. @param {App} app @param {string} incident */
-function report({ words }, incident) {
-  const href = `api/v1/incidents/${encodeURIComponent(incident)}.html?lang=${words.language}`;
-  return h("a", { href, target: "_blank", rel: "noopener" }, words.t("alerts.incident_open"));
-}
-
-/** The reasons that the server gives have sentences; another is shown as it came. @param {App} app @param {string} given */
-function reason({ words }, given) {
-  const key = `reason.${given.replaceAll(" ", "_")}`;
-  return key in words.catalogue ? words.t(key) : given;
 }

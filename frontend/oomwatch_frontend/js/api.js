@@ -1,0 +1,76 @@
+// What the page asks the server to do. Whatever changed comes back over the live connection: nothing is shown as done
+// before that.
+
+const PATIENCE_MS = 15_000;
+const AT_ONCE = 6;
+
+/** The server said no, or nothing. */
+export class ApiError extends Error {
+  /** @param {number} status of HTTP; 0: no answer came @param {string} sentence the server's own, or the browser's */
+  constructor(status, sentence) {
+    super(sentence);
+    this.status = status;
+  }
+}
+
+/**
+ * @param {"GET" | "POST" | "DELETE"} method @param {string} path below api/v1 @param {unknown} [body]
+ * @param {AbortSignal} [signal] whoever aborts it gets an ApiError of status 0
+ * @returns {Promise<unknown>} the answer's JSON; null where there is none
+ * @throws {ApiError}
+ */
+export async function ask(method, path, body, signal) {
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  /** @type {RequestInit} */
+  const request = { method, signal: signal === undefined ? patience : AbortSignal.any([signal, patience]) };
+  if (body !== undefined) Object.assign(request, { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
+  const { status, text } = await answerOf(`api/v1/${path}`, request);
+  const value = text === "" ? null : parse(text);
+  if (status >= 200 && status < 300) return value;
+  const said = typeof value === "object" && value !== null && "error" in value ? String(value.error) : "";
+  throw new ApiError(status, said);
+}
+
+/** @param {string} url @param {RequestInit} request */
+async function answerOf(url, request) {
+  try {
+    const response = await fetch(url, request);
+    return { status: response.status, text: await response.text() };
+  } catch (error) {
+    throw new ApiError(0, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** @param {string} text @returns {unknown} null for what is no JSON: a proxy's page, say */
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Does the same to each, some at once.
+ * @template T
+ * @param {T[]} items @param {(item: T) => Promise<unknown>} act
+ * @returns {Promise<{ done: T[], errors: ApiError[] }>}
+ */
+export async function each(items, act) {
+  /** @type {{ done: T[], errors: ApiError[] }} */
+  const result = { done: [], errors: [] };
+  const waiting = [...items];
+  const work = async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) {
+      try {
+        await act(item);
+        result.done.push(item);
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        result.errors.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return result;
+}

@@ -1,0 +1,45 @@
+// Everything about one alert: what people did, its numbers, why we believe it and what to change.
+
+import { Part, h } from "../dom.js";
+import { prose } from "../parts.js";
+import { AlertActions } from "./alert-actions.js";
+import { acts, figures } from "./alert-figures.js";
+import { changes, why } from "./alert-why.js";
+import { handled } from "./handled.js";
+import { Told } from "./told.js";
+
+/** @typedef {import("../main.js").App} App */
+/** @typedef {import("../wire.js").Alert} Alert */
+
+export class AlertBody {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.handled = new Part("ul", { class: "handled" });
+    this.strip = new Part("dl", { class: "strip" });
+    this.why = new Part("div");
+    this.changes = new Part("div");
+    this.actions = new AlertActions(app);
+    this.told = new Told(app);
+    const parts = [this.handled, this.actions, this.strip, this.why, this.changes, this.told];
+    this.element = h("div", { class: "alert-body" }, ...parts.map((part) => part.element));
+  }
+
+  /** @param {Alert} alert @param {Alert[]} together all that its buttons act on @param {string} title what those are about */
+  draw(alert, together, title) {
+    this.actions.draw(together, title);
+    const { words, store } = this.app;
+    const { description, advice } = words.pick(alert.texts);
+    const lines = handled(this.app, alert);
+    this.handled.element.hidden = lines.length === 0;
+    this.handled.draw([alert.acknowledged, alert.muted, alert.state, store.silences], () => lines);
+    this.strip.draw({ ...alert, texts: null, causes: null, remedies: null, acts: null }, () => figures(words, alert));
+    this.why.draw([description, alert.causes, alert.acts], () => [
+      description === "" ? null : h("p", {}, prose(words, description)),
+      ...why(words, alert.causes),
+      ...acts(words, alert.acts),
+    ]);
+    this.told.draw(alert);
+    this.changes.draw([alert.remedies, advice], () => changes(words, alert.remedies, advice));
+  }
+}

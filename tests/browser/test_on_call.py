@@ -1,0 +1,316 @@
+"""Handling alerts on the page: one card for 64 GPUs, acknowledging, silencing, and channels that do not deliver."""
+
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+from tests.browser import on_call, scenes
+from tests.browser.conftest import Reader
+from tests.browser.stage import Stage
+
+from oomwatch import wire
+
+pytestmark = pytest.mark.browser
+FORBIDDEN = re.compile("Failed to load resource")
+
+
+@pytest.fixture
+def stage(staged: Callable[[wire.Snapshot], Stage]) -> Stage:
+    return staged(on_call.fleet(time.time()))
+
+
+@pytest.fixture
+def page(stage: Stage, reader: Reader) -> Page:
+    page = reader.open(stage, "#/alerts")
+    expect(page.locator(".alert").first).to_be_visible()
+    return page
+
+
+def _first(page: Page) -> Locator:
+    return page.locator(".alert").first
+
+
+def _posted(stage: Stage, start: str) -> list[object]:
+    return [body for what, body in stage.desk.asked if what.startswith(start)]
+
+
+def _acknowledge_all(page: Page, name: str = "wei", note: str = "lowering the batch") -> None:
+    _first(page).get_by_role("button", name="Acknowledge all 64").click()
+    dialog = page.get_by_role("dialog", name="Acknowledge")
+    dialog.get_by_label("Your name").fill(name)
+    dialog.get_by_label("Note").fill(note)
+    dialog.get_by_role("button", name="Acknowledge all 64").click()
+    expect(dialog).to_have_count(0)
+
+
+def test_64_gpus_in_the_same_trouble_are_one_card_that_unfolds_with_the_worst_first(page: Page) -> None:
+    expect(page.locator(".alert")).to_have_count(5)
+    expect(_first(page).locator("> summary")).to_contain_text("64 GPUs on 8 nodes; the worst: GPU 1 of gpu-03: 99 %")
+    expect(page.locator("#headline")).to_contain_text("64 GPUs on 8 nodes")
+    expect(page.locator("#nav .badge")).to_have_text("1")
+    expect(page.locator(".member")).to_have_count(0)  # what nobody has unfolded is not drawn
+    page.get_by_text("All of them: 64 GPUs on 8 nodes").click()
+    rows = page.locator(".member")
+    expect(rows).to_have_count(64)
+    expect(rows.first).to_contain_text("gpu-03 · GPU 1")
+    expect(rows.first.locator("time")).not_to_be_empty()
+    rows.nth(1).locator("summary").first.click()
+    expect(rows.nth(1)).to_contain_text("What to do")
+
+
+def test_the_address_of_one_of_many_alerts_unfolds_its_row(stage: Stage, reader: Reader) -> None:
+    page = reader.open(stage, "#/alerts?id=n9")
+    expect(page.locator("#alert-n9")).to_have_attribute("open", "")
+    expect(page.locator("#alert-n9")).to_contain_text("gpu-02 · GPU 1")
+    expect(page.locator("#alert-n9")).to_be_in_viewport()
+
+
+def test_what_is_muted_is_counted_calm_and_says_why_until_when_and_by_what(page: Page) -> None:
+    expect(page.get_by_role("heading", name="3 muted")).to_be_visible()
+    muted = page.locator(".alert-muted")
+    expect(muted).to_have_count(3)
+    expect(muted.first).not_to_have_attribute("open", "")
+    for card in muted.all():
+        expect(card.locator("> summary")).to_contain_text("muted")
+        card.locator("> summary").click()
+    silenced = muted.filter(has_text="gpu-07")
+    expect(silenced).to_contain_text(re.compile("Silenced, until .*, by wei: “new cards are being burnt in”"))
+    expect(muted.filter(has_text="gpu-04")).to_contain_text(re.compile("Quiet hours night, until"))
+    graver = muted.filter(has_text="gpu-08").locator(".handled").get_by_role("link", name="gpu_memory_high")
+    expect(graver).to_have_attribute("href", "#/alerts?id=n56")
+    silenced.get_by_role("link", name="show the silence").click()
+    expect(page.locator(".silence.pointed-at")).to_contain_text('node=~"gpu-0[78]"')
+
+
+def test_all_of_a_card_is_acknowledged_at_once_and_taken_back_by_the_toast(stage: Stage, page: Page) -> None:
+    _acknowledge_all(page)
+    expect(page.locator(".alert", has_text="64 GPUs")).to_contain_text("acknowledged by wei")
+    expect(page.locator(".alert", has_text="64 GPUs")).to_contain_text("lowering the batch")
+    assert _posted(stage, "POST") == [{"by": "wei", "note": "lowering the batch"}] * 64
+    expect(page.locator("#headline")).to_contain_text("Acknowledged by wei: 64 GPUs")
+    expect(page.locator("#nav .badge")).to_have_count(0)
+    page.locator("#toasts").get_by_role("button", name="Undo").click()
+    expect(page.locator("#toasts")).to_contain_text("Undone.")
+    expect(_first(page).get_by_role("button", name="Acknowledge all 64")).to_be_visible()
+    assert len(_posted(stage, "DELETE")) == 64
+
+
+def test_a_name_is_asked_for_once_and_kept(page: Page) -> None:
+    _first(page).get_by_role("button", name="Acknowledge all 64").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Your name")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("alert")).to_contain_text("Give your name")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(_first(page).get_by_role("button", name="Acknowledge all 64")).to_be_focused()
+    _acknowledge_all(page, name="ada")
+    card = page.locator(".alert", has_text="64 GPUs")
+    card.get_by_role("button", name="Take back 64 acknowledgements").click()
+    _first(page).get_by_role("button", name="Acknowledge all 64").click()
+    expect(page.get_by_label("Your name")).to_have_value("ada")
+    expect(page.get_by_label("Note")).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [
+        (401, "Open the page once with ?token="),
+        (403, "--external-url"),
+        (409, "Look at how it stands now"),
+        (503, "Nothing was changed"),
+    ],
+)
+def test_what_the_server_refuses_is_said_where_it_was_asked_and_nothing_is_shown_as_done(
+    status: int, remedy: str, stage: Stage, page: Page, reader: Reader
+) -> None:
+    for _ in range(64):
+        stage.desk.refuse(status, "the server's own sentence")
+    _first(page).get_by_role("button", name="Acknowledge all 64").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Your name").fill("wei")
+    dialog.get_by_role("button", name="Acknowledge all 64").click()
+    expect(dialog.get_by_role("alert")).to_contain_text(remedy)
+    expect(dialog.get_by_role("alert")).to_contain_text("the server's own sentence")
+    expect(page.locator(".alert", has_text="64 GPUs").locator("> summary")).not_to_contain_text("acknowledged")
+    reader.forgive(FORBIDDEN)
+    dialog.get_by_role("button", name="Acknowledge all 64").click()  # it is not too late
+    expect(page.locator(".alert", has_text="64 GPUs").locator("> summary")).to_contain_text("acknowledged by wei")
+
+
+def test_of_many_those_that_were_refused_are_counted_and_only_they_are_tried_again(
+    stage: Stage, page: Page, reader: Reader
+) -> None:
+    stage.desk.refuse(409, "it fires no more")
+    _first(page).get_by_role("button", name="Acknowledge all 64").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Your name").fill("wei")
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("alert")).to_contain_text("63 are acknowledged, 1 are not")
+    page.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    assert len(_posted(stage, "POST")) == 65
+    reader.forgive(FORBIDDEN)
+
+
+def test_a_silence_begins_with_what_the_alerts_have_in_common_and_shows_what_it_hides(stage: Stage, page: Page) -> None:
+    _first(page).get_by_role("button", name="Silence…").click()
+    dialog = page.get_by_role("dialog", name="Silence alerts")
+    values = [box.input_value() for box in dialog.locator(".matcher input[type=text]").all()]
+    assert values == ["gpu_memory_high", "critical", scenes.RUN]
+    preview = dialog.get_by_role("region", name="What this hides")
+    expect(preview).to_contain_text("Hides 64 open alerts now. 64 of the 14 alerts")
+    expect(preview).to_contain_text("critical alerts that fire now: 64")
+    expect(preview).to_contain_text("and 60 more")
+    before = dialog.get_by_text("For how long").bounding_box()
+    dialog.get_by_role("button", name="+ Add a condition").click()
+    page.keyboard.type("gpu-04")
+    expect(preview).to_contain_text("Hides 8 open alerts now.")
+    dialog.get_by_role("combobox", name="Comparison of condition 4").select_option("!=")
+    expect(preview).to_contain_text("Hides 56 open alerts now.")
+    dialog.get_by_label("Use condition 4").uncheck()
+    expect(preview).to_contain_text("Hides 64 open alerts now.")
+    after = dialog.get_by_text("For how long").bounding_box()
+    assert before is not None
+    assert after is not None
+    assert after["y"] - before["y"] < 40  # the row that was added, and nothing for what the preview says
+    assert _posted(stage, "POST /api/v1/silences/preview")[-1] == {
+        "match": ['alert="gpu_memory_high"', f'run="{scenes.RUN}"']
+    }
+
+
+def test_a_silence_is_made_for_a_time_and_undone(stage: Stage, page: Page) -> None:
+    page.get_by_text("All of them: 64 GPUs on 8 nodes").click()
+    member = page.locator(".member").first
+    member.locator("summary").first.click()
+    member.get_by_role("button", name="Silence…").click()
+    dialog = page.get_by_role("dialog", name="Silence alerts")
+    dialog.get_by_label("8 h").check()
+    dialog.get_by_label("Your name").fill("wei")
+    dialog.get_by_role("button", name="Silence", exact=True).click()
+    expect(page.locator("#toasts")).to_contain_text("Silenced until")
+    expect(page.get_by_role("heading", name="4 muted")).to_be_visible()
+    expect(_first(page).locator("> summary")).to_contain_text("63 GPUs")
+    (made,) = (body for what, body in stage.desk.asked if what == "POST /api/v1/silences")
+    assert made["created_by"] == "wei"
+    assert made["match"] == ['alert="gpu_memory_high"', 'node="gpu-03"', 'gpu="1"', f'run="{scenes.RUN}"']
+    assert made["ends_at"] == pytest.approx(time.time() + 8 * 3600, abs=120)
+    page.locator("#toasts").get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", name="3 muted")).to_be_visible()
+
+
+def test_a_silence_with_a_mistake_or_without_a_condition_is_not_made(stage: Stage, page: Page, reader: Reader) -> None:
+    page.get_by_role("link", name="Silences").click()
+    page.get_by_role("button", name="New silence…").click()
+    dialog = page.get_by_role("dialog", name="Silence alerts")
+    dialog.get_by_role("combobox", name="Comparison of condition 1").select_option("=~")
+    dialog.get_by_label("Value of condition 1").fill("gpu-(")
+    expect(dialog.get_by_role("region").get_by_role("alert").last).to_contain_text("regular expression")
+    reader.forgive(FORBIDDEN)
+    dialog.get_by_label("Value of condition 1").fill("gpu-.*")
+    expect(dialog.get_by_role("region")).to_contain_text("Hides 68 open alerts now.")
+    dialog.get_by_label("Use condition 1").uncheck()
+    dialog.get_by_role("button", name="Silence", exact=True).click()
+    expect(dialog.locator("form > .problem")).to_contain_text("a silence needs one at least")
+    assert _posted(stage, "POST /api/v1/silences") == _posted(stage, "POST /api/v1/silences/preview")
+
+
+def test_a_silence_is_ended_early_and_what_it_hid_is_open_again(stage: Stage, reader: Reader) -> None:
+    page = reader.open(stage, "#/silences")
+    expect(page.locator(".silence")).to_have_count(2)
+    expect(page.locator("section", has_text="Yet to come").locator(".silence")).to_contain_text('run="llama8b_ppo"')
+    row = page.locator("#silence-s-4f1c2a9e07b3")
+    expect(row).to_contain_text("Hides 1 open alert")
+    row.get_by_role("button", name="End the silence").click()
+    expect(row).to_have_count(0)
+    page.locator("#toasts").get_by_role("button", name="Undo").click()
+    expect(page.locator(".silence", has_text="gpu-0[78]")).to_contain_text("by wei")
+
+
+def test_a_channel_that_failed_is_told_on_every_view_and_tried_again_by_hand(
+    stage: Stage, page: Page, reader: Reader
+) -> None:
+    banner = page.locator("#notices").get_by_role("link", name="The channel boss delivers nothing any more")
+    expect(page.locator("#notices")).to_contain_text("Slack answered 404: no_service")
+    banner.click()
+    row = page.locator(".channel", has_text="boss")
+    expect(row).to_contain_text("Mend its address or key in alerts.yaml")
+    expect(page.locator(".channel", has_text="team").get_by_role("button")).to_have_count(0)
+    expect(page.locator(".channel", has_text="pager")).to_contain_text("the receiver answered 503")
+    stage.desk.refuse(503, "the database is locked")
+    row.get_by_role("button", name="Retry the channel boss now").click()
+    expect(row.get_by_role("alert")).to_contain_text("the database is locked")
+    row.get_by_role("button", name="Retry the channel boss now").click()
+    expect(row).to_contain_text("works")
+    expect(banner).to_have_count(0)
+    reader.forgive(FORBIDDEN)
+
+
+def test_an_alert_says_which_channel_was_told_of_it_when_and_what_went_wrong(stage: Stage, page: Page) -> None:
+    at = time.time()
+    stage.desk.deliveries = (
+        wire.Delivery(
+            id="d1", channel="team", kind="firing", state="delivered", made_at=at - 280, done_at=at - 279, attempts=1
+        ),
+        wire.Delivery(
+            id="d2", channel="pager", kind="repeat", state="waiting", made_at=at - 60, attempts=3, error="answered 503"
+        ),
+        wire.Delivery(
+            id="d3",
+            channel="boss",
+            kind="escalation",
+            state="failed",
+            made_at=at,
+            done_at=at,
+            attempts=1,
+            error="no_service",
+        ),
+    )
+    told = _first(page).locator("> .alert-body .told")
+    told.get_by_text("Who was told?").click()
+    items = told.locator("li")
+    expect(items).to_have_count(3)
+    expect(items.nth(0)).to_contain_text(re.compile("team that it fires · delivered \\d\\d:\\d\\d"))
+    expect(items.nth(1)).to_contain_text("after 3 attempts")
+    expect(items.nth(1)).to_contain_text("answered 503")
+    expect(items.nth(2)).to_contain_text("given up")
+
+
+def test_a_button_keeps_the_focus_while_numbers_change(stage: Stage, page: Page) -> None:
+    button = page.locator(".alert", has_text="64 GPUs").get_by_role("button", name="Silence…")
+    button.focus()
+    (worst,) = [one for one in stage.snapshot.alerts if one.id == "n17"]
+    stage.send(wire.AlertChanged(alert=on_call.replace(worst, value=0.991)))
+    expect(_first(page).locator("> .alert-body .strip")).to_contain_text("99.1 %")
+    expect(button).to_be_focused()
+
+
+@pytest.mark.parametrize("address", ["#/alerts", "#/silences", "#/channels"])
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_nothing_is_cut_off_on_a_telephone(address: str, language: str, stage: Stage, reader: Reader) -> None:
+    page = reader.open(stage, address, width=390, language=language)
+    expect(page.locator("main li, main .alert").first).to_be_visible()
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_1024_gpus_in_trouble_are_one_card_and_cost_little(
+    staged: Callable[[wire.Snapshot], Stage], reader: Reader
+) -> None:
+    at = time.time()
+    many = tuple(
+        scenes.alert(
+            at,
+            key=f"n{number}",
+            severity="critical",
+            labels={"node": f"gpu-{1 + number // 8:02d}", "gpu": str(number % 8), "run": "r"},
+            english="full",
+            chinese="已满",
+        )
+        for number in range(1024)
+    )
+    page = reader.open(staged(on_call.replace(scenes.healthy(at), alerts=many)), "#/alerts")
+    expect(page.locator(".alert")).to_have_count(1)
+    expect(_first(page)).to_contain_text("1,024 GPUs on 128 nodes")
+    assert page.locator("main *").count() < 300
