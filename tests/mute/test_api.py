@@ -4,13 +4,14 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.mute.samples import silence
 from tests.server.house import hello, sample
-from tests.server.running_server import AgentClient, RunningServer, serving, settings_in, until
+from tests.server.running_server import RULES, AgentClient, RunningServer, serving, settings_in, until
 
 from oomwatch import wire
 from oomwatch.catalogue import entries
@@ -171,6 +172,20 @@ def test_silences_and_acknowledgements_outlive_a_restart(tmp_path: Path) -> None
         beats = server.parts.service.seconds_since_beat
         until("a beat", lambda: beats() < 0.5)
         assert len(server.get(f"/api/v1/alerts/{row['id']}").json()["transitions"]) == before
+
+
+def test_maintenance_in_the_rule_file_mutes_once_the_file_is_read(server: RunningServer, tmp_path: Path) -> None:
+    section = f"notify:\n  maintenance:\n    - {{name: rack 7, from: {_day(0)}, to: {_day(2)}, match: ['{NODE}']}}\n"
+    (tmp_path / "alerts.yaml").write_text(RULES + section, encoding="utf-8")
+    (mute,) = until("the mute", lambda: firing(server)["muted"])
+    assert (mute["kind"], mute["by"]) == ("maintenance", "rack 7")
+    (tmp_path / "alerts.yaml").write_text(RULES, encoding="utf-8")
+    until("its end", lambda: not firing(server)["muted"])
+
+
+def _day(later: int) -> str:
+    """A day before now, or so many days after that."""
+    return datetime.fromtimestamp(time.time() + (later - 1) * 86_400, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def test_browsers_are_told_of_silences(server: RunningServer) -> None:

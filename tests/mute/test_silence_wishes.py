@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from tests.mute.samples import matchers
+from tests.mute.samples import matchers, silence
 
 from oomwatch import wire
-from oomwatch.service.silences import SECONDS_MAX, Wish, silence_of
+from oomwatch.service.silences import PATTERNS_MAX, SECONDS_MAX, SILENCES_MAX, Wish, check_room, silence_of
 
 NOW = 1_700_000_000.0
 
@@ -65,3 +65,13 @@ def test_a_beginning_that_was_now_when_it_was_written_is_now() -> None:
 def test_what_makes_no_sense_is_refused_with_a_sentence(changes: dict[str, object], sentence: str) -> None:
     with pytest.raises(ValueError, match=re.escape(sentence)):
         silence_of(wish(**changes), NOW, "s1")
+
+
+def test_there_is_an_end_to_silences_and_to_the_patterns_in_them() -> None:
+    check_room([silence("node=n")] * SILENCES_MAX)
+    with pytest.raises(ValueError, match="1000 silences already"):
+        check_room([silence("node=n")] * (SILENCES_MAX + 1))
+    many = [silence(*(f'node=~"{number}-{part}"' for part in range(20))) for number in range(PATTERNS_MAX // 20)]
+    check_room(many + many)
+    with pytest.raises(ValueError, match="1000 regular expressions"):
+        check_room([*many, silence('node!~"one more"')])

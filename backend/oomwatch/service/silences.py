@@ -1,5 +1,7 @@
 """A silence that somebody asks for: held to what makes sense, with a sentence where it does not."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from oomwatch import wire
@@ -7,6 +9,7 @@ from oomwatch.core.mute.matcher import parse_matcher
 from oomwatch.units import format_duration, parse_duration
 
 SILENCES_MAX = 1000  # in force or yet to come
+PATTERNS_MAX = 1000  # regular expressions in them, each counted once
 MATCHERS_MAX = 20
 SECONDS_MAX = 366 * 86_400.0
 LATE_SECONDS = 60.0  # a beginning that is so long ago was now, when it was written
@@ -37,6 +40,16 @@ def silence_of(wish: Wish, now: float, silence_id: str) -> wire.Silence:
         created_at=now,
         note=note_of(wish.note),
     )
+
+
+def check_room(silences: Iterable[wire.Silence]) -> None:
+    """There is an end to what is looked at for every alert. Raises ValueError with a sentence."""
+    known = list(silences)
+    if len(known) > SILENCES_MAX:
+        raise ValueError(f"there are {SILENCES_MAX} silences already; end some")
+    patterns = {matcher.value for one in known for matcher in one.matchers if matcher.op in ("=~", "!~")}
+    if len(patterns) > PATTERNS_MAX:
+        raise ValueError(f"there are {PATTERNS_MAX} regular expressions in silences already; end some")
 
 
 def matchers_of(texts: tuple[str, ...]) -> tuple[wire.Matcher, ...]:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.core.mute.matcher import labels_of, matches, matches_everything
-from oomwatch.service.silences import SILENCES_MAX, Wish, matchers_of, silence_of
+from oomwatch.service.silences import Wish, check_room, matchers_of, silence_of
 from oomwatch.store.store import Store
 from oomwatch.web.answers import answer, refusal
 from oomwatch.web.bodies import BadBodyError, body_of, takes
@@ -51,10 +51,9 @@ async def add_silence(request: Request) -> Response:
     """Silence alerts for a time, from now or from a moment to come. It takes effect at once."""
     parts, wish = parts_of(request), await body_of(request, Wish)
     now = parts.service.clock()
-    if len(parts.service.attention.silences()) >= SILENCES_MAX:
-        raise BadBodyError(400, f"there are {SILENCES_MAX} silences already; end some")
     try:
         silence = silence_of(wish, now, secrets.token_hex(8))
+        check_room([*parts.service.attention.silences(), silence])
     except ValueError as error:
         raise BadBodyError(400, str(error)) from error
     await _put(parts, silence)

@@ -23,7 +23,7 @@ def matches_whole(pattern: str, text: str) -> bool:
     return _compiled(pattern).fullmatch(text) is not None
 
 
-@lru_cache(maxsize=2000)
+@lru_cache(maxsize=4096)  # service.silences.PATTERNS_MAX, and those of alerts.yaml and of previews
 def _compiled(pattern: str) -> "re2._Regexp":
     if len(pattern) > PATTERN_CHARS_MAX:
         raise ValueError(f"it is longer than {PATTERN_CHARS_MAX} characters")
