@@ -70,6 +70,7 @@ def test_maintenance_is_read_as_written(start: str, end: str) -> None:
         """
     from_at = datetime(2026, 12, 1, 19, tzinfo=timezone.utc).timestamp()
     (found,) = windows(section).maintenance
+    assert type(found.ends_at) is float, "it goes into messages, which know plain numbers only"
     assert found == Maintenance("rack 7", from_at, from_at + 3.5 * 3600, matchers('node=~"gpu-7.*"'))
 
 

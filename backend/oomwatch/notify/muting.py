@@ -69,7 +69,7 @@ class QuietHoursSection(Section, frozen=True, kw_only=True):
 
     def value(self) -> QuietHours:
         days = frozenset([DAYS.index(day) for day in self.days])
-        return QuietHours(self.name, self.from_, self.to, days, self.time_zone, _matchers(self.match))
+        return QuietHours(self.name, int(self.from_), int(self.to), days, self.time_zone, _matchers(self.match))
 
 
 class MaintenanceSection(Section, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ class MaintenanceSection(Section, frozen=True, kw_only=True):
             raise ValueError("match is empty: say which alerts the maintenance is about")
 
     def value(self) -> Maintenance:
-        return Maintenance(self.name, self.from_, self.to, _matchers(self.match))
+        return Maintenance(self.name, float(self.from_), float(self.to), _matchers(self.match))
 
 
 # A graver alert about the same subject says all that a lesser one would; of a silent node nothing more is known.
