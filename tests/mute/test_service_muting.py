@@ -1,6 +1,7 @@
 """Mutes and acknowledgements of alerts in a running service: when they are told, and that they outlive a restart."""
 
 import pytest
+from msgspec.structs import replace
 from tests.mute.samples import matchers, silence
 from tests.server.house import START, House, hello, sample
 
@@ -155,6 +156,15 @@ def test_a_clock_that_is_set_has_silences_looked_at_again() -> None:
     scene.house.set_by = 2000.0
     scene.second(50)
     assert scene.told()[1:] == [("muted", "firing", [])]
+
+
+def test_a_defect_in_muting_costs_no_alert(caplog: pytest.LogCaptureFixture) -> None:
+    unreadable = wire.Matcher(label="node", op="=~", value="(")  # nothing that is checked lets it in
+    scene = Scene(replace(silence(NODE, end=START + 100), matchers=(unreadable,)))
+    scene.second(50)
+    assert scene.told() == [("state", "firing", [])]
+    assert "muting what is new failed" in caplog.text
+    assert scene.service.defects.total > 0
 
 
 def test_after_a_restart_mutes_go_on_and_nothing_is_told_twice() -> None:
