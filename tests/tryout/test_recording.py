@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 from tests.server.house import GIB, hello, sample
-from tests.tryout.past import BEGIN, IN_FORCE, peak, readings, store_with
+from tests.tryout.past import BEGIN, IN_FORCE, entry, peak, readings, store_with
 
 from oomwatch import wire
 from oomwatch.backtest.drive import drive, without_silence
 from oomwatch.core.engine import Engine
-from oomwatch.store.store import Store
+from oomwatch.rulefile import read_rules
+from oomwatch.store.store import Batch, Store
+from oomwatch.trace import read_trace
 from oomwatch.tryout.recording import NothingChosenError, choose, lines_of
 
+ROOT = Path(__file__).resolve().parents[2]
 Told = tuple[str, wire.AgentMessage]
 
 
@@ -57,7 +60,11 @@ def live(told: list[Told], end: float) -> list[wire.Transition]:
 
 
 def essence(said: list[wire.Transition]) -> list[tuple[object, ...]]:
-    return [(one.id, one.alert, one.labels, one.change, one.state, one.at, one.outcome, one.value) for one in said]
+    """Values are kept as float32, good to one part in sixteen million."""
+    return [
+        (one.id, one.alert, one.labels, one.change, one.state, one.at, one.outcome, one.value and round(one.value, 6))
+        for one in said
+    ]
 
 
 def test_the_recording_says_what_the_live_engine_said(tmp_path: Path) -> None:
@@ -152,4 +159,20 @@ def test_an_empty_database_has_nothing_to_try_on(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path / 'empty.db'}")
     with pytest.raises(NothingChosenError, match="no node yet"):
         choose(store)
+    store.close()
+
+
+@pytest.mark.parametrize("name", ["leak", "slow-rollout"])
+def test_a_run_that_was_stored_fires_by_the_shipped_rules_as_when_it_came_in(name: str, tmp_path: Path) -> None:
+    rules = without_silence(read_rules(ROOT / "alerts.yaml").rules)
+    lines = list(read_trace(ROOT / "tests/replay/traces" / f"{name}.jsonl"))
+    heard = [(line.node or "", line.message) for line in lines if line.message is not None]
+    hellos = [message for _, message in heard if isinstance(message, wire.Hello)]
+    start, end = hellos[0].sent_at, max(line.now or line.advance or 0.0 for line in lines)
+    store = Store.open(f"sqlite:///{tmp_path / 'run.db'}")
+    store.record(Batch(entries=tuple(entry(node, message) for node, message in heard)))
+    recorded = drive(lines_of(store, choose(store), start, end), rules, live=False).transitions
+    live_said = drive(iter(lines), rules, live=True).transitions
+    assert [one for one in live_said if one.state == "firing"]
+    assert essence(recorded) == essence(live_said)
     store.close()
