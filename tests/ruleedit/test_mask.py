@@ -1,5 +1,7 @@
 """A rule file as it may be shown: without its secrets, which can be put back and cannot be had by a trick."""
 
+import contextlib
+import time
 from collections.abc import Callable
 
 import pytest
@@ -84,11 +86,25 @@ def test_an_address_is_hidden_whatever_its_key_is_called() -> None:
     assert "123:abc" not in masked(text).text
 
 
+def test_a_section_that_this_version_does_not_know_is_hidden_alike() -> None:
+    text = FILE + "elsewhere:\n  - {to: 'https://user:hush@example.org', token: hushhush, every: 5m}\n"
+    shown = masked(text).text
+    assert "hush" not in shown
+    assert "every: 5m" in shown
+    assert restored(shown, text) == text
+
+
 def test_of_a_file_that_is_no_yaml_everything_that_looks_secret_is_hidden() -> None:
     broken = FILE + "  - [\n"
     shown = masked(broken).text
     assert [secret for secret in SECRETS if secret in shown] == []
     assert restored(shown, broken) == broken
+
+
+@pytest.mark.parametrize("misspelt", ["secre:", "secret", "secre}:"])
+def test_a_secret_under_a_misspelt_key_is_hidden_by_its_looks(misspelt: str) -> None:
+    text = FILE.replace("      secret:", f"      {misspelt}")
+    assert "whsec_" not in masked(text).text
 
 
 def test_a_value_over_several_lines_is_hidden_whole() -> None:
@@ -130,3 +146,25 @@ def test_a_placeholder_of_another_state_of_the_file_is_refused_with_its_line(wro
 def test_a_sentence_about_the_file_quotes_no_secret() -> None:
     said = scrubbed('expected one of a, b, got "https://hooks.slack.com/services/T0/B0/xyzzy"', FILE)
     assert said == 'expected one of a, b, got "(secret)"'
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "a" * 300_000,
+        "-" * 300_000,
+        ":" * 300_000,
+        "url_" * 75_000,
+        "x: y #\n" * 2_000 + "#\n" * 100_000,
+        f"# {placeholder(1)}\n" * 5_000,
+        "[ " + "secret-1-of-00000000 " * 10_000,
+    ],
+    ids=["letters", "dashes", "colons", "keys", "comments", "placeholders", "a broken list"],
+)
+def test_no_text_takes_longer_than_its_size(hostile: str) -> None:
+    """What grew with the square of the size would take minutes here."""
+    begun = time.process_time()
+    masked(hostile)
+    with contextlib.suppress(EditError):
+        restored(hostile + masked(FILE).text, FILE)
+    assert time.process_time() - begun < 20

@@ -1,5 +1,6 @@
 """PURE: places in the text of a YAML file, and edits at them."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -22,9 +23,23 @@ class Edit(NamedTuple):
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
     """The text with all of them made; they do not overlap."""
-    for edit in sorted(edits, reverse=True):
-        text = text[: edit.start] + edit.text + text[edit.end :]
-    return text
+    parts, at = list[str](), 0
+    for edit in sorted(edits):
+        parts += [text[at : edit.start], edit.text]
+        at = edit.end
+    return "".join([*parts, text[at:]])
+
+
+class Ranges:
+    """Places of a text from one to another, which do not overlap: whether a place is within any."""
+
+    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
+        self._ranges = sorted(ranges)
+        self._starts = [start for start, _ in self._ranges]
+
+    def __contains__(self, place: int) -> bool:
+        found = bisect_right(self._starts, place) - 1
+        return found >= 0 and place < self._ranges[found][1]
 
 
 def compose(text: str) -> MappingNode | None:

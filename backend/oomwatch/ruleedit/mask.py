@@ -4,9 +4,8 @@ A placeholder names the state of the file that it was made of ("secret-1-of-0a1b
 same secret. unmask.py puts the secrets back.
 """
 
-import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -14,18 +13,20 @@ from yaml import MappingNode, Node, ScalarNode, SequenceNode
 
 from oomwatch.notify.config import NotifyConfig, decode_hook
 from oomwatch.notify.secret import Secret
-from oomwatch.ruleedit.marks import Edit, compose, edited, scalars, value_of
+from oomwatch.ruleedit.marks import Edit, Ranges, compose, edited, scalars, value_of
 from oomwatch.yamlread import MistakeFoundError, Reader
 
-# Names of keys whose values are hidden below notify:, whatever this version makes of them. `url_env`, `token_file` and
-# their like name a place, and are shown.
+# Names of keys whose values are hidden outside of the rules, whatever this version makes of them. `url_env`,
+# `token_file` and their like name a place, and are shown.
 _HIDDEN = "url|urls|uri|secret|secrets|token|tokens|password|passwd|key|keys|webhook|credentials|authorization|headers"
 _SECRET_KEY = re.compile(rf"(?:.*[_-])?(?:{_HIDDEN})\Z", re.IGNORECASE)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # In comments, and in text that is no YAML: `url: value`, up to what ends a value.
 _PAIR = re.compile(rf"(?i)(?<![\w-])(?:[\w-]*[_-])?(?:{_HIDDEN})[\"']?\s*[:=]\s*(\"[^\"\n]*\"|'[^'\n]*'|[^\s,}}\]]+)")
-_ANY_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"',}\]]+")
-PLACEHOLDER = re.compile(r"secret-(\d+)-of-([0-9a-f]{8})")
+# What stands between blanks, quotes and brackets.
+_RUN = re.compile(r"[^\s\"',{}\[\]]+")
+_MADE_UP_CHARS = 12
+PLACEHOLDER = re.compile(r"secret-(\d{1,6})-of-([0-9a-f]{8})")
 LEAST_CHARS = 4  # what is shorter is in every text, and no secret
 
 
@@ -40,15 +41,25 @@ def digest_of(text: str) -> str:
 
 
 def masked(text: str) -> Masked:
-    """The text without its secrets: inline addresses, keys and tokens of `notify:`, and what looks so in comments.
+    """The text without its secrets: addresses, keys and tokens outside of the rules, and what looks so in comments.
 
     Of a text that is no YAML everything that looks like one is hidden.
     """
-    places = sorted(set(_places(text)))
-    places = [one for before, one in zip([(0, 0), *places], places, strict=False) if one[0] >= before[1]]
+    places = _apart(_places(text))
     mark = digest_of(text)[:8]
     edits = [Edit(start, end, f'"secret-{number}-of-{mark}"') for number, (start, end) in enumerate(places, start=1)]
     return Masked(edited(text, edits), tuple(text[start:end] for start, end in places))
+
+
+def _apart(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same in order, with those that overlap made one."""
+    apart: list[tuple[int, int]] = []
+    for start, end in sorted(places):
+        if apart and start < apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
+        else:
+            apart.append((start, end))
+    return apart
 
 
 def scrubbed(sentence: str, original: str) -> str:
@@ -65,17 +76,37 @@ def _places(text: str) -> Iterator[tuple[int, int]]:
     root = compose(text)
     if root is None:
         yield from _looks_secret(text, 0)
-        yield from (match.span() for match in _ANY_ADDRESS.finditer(text))
+        yield from (run.span() for run in _RUN.finditer(text) if _looks_made_up(run.group()))
         return
-    notify = value_of(root, "notify")
-    known = _known_secrets(notify)
-    for one in scalars(notify):
-        if str(one.value).strip() in known or _ADDRESS.match(str(one.value).strip()):
-            yield _place(text, one)
-    yield from (_place(text, one) for one in _under_secret_keys(notify) if one.value)
+    known = _known_secrets(value_of(root, "notify"))
+    for _, section in hiding_sections(root):
+        for one in scalars(section):
+            value = str(one.value).strip()
+            if _ADDRESS.match(value) or (value in known if known is not None else _holds_made_up(value)):
+                yield _place(text, one)
+    yield from (
+        _place(text, one) for one in _under_secret_keys([section for _, section in hiding_sections(root)]) if one.value
+    )
     inside = [(one.start_mark.index, one.end_mark.index) for one in scalars(root)]
     for start, comment in _comments(text, inside):
         yield from _looks_secret(comment, start)
+
+
+def _holds_made_up(text: str) -> bool:
+    return any(_looks_made_up(run.group()) for run in _RUN.finditer(text))
+
+
+def _looks_made_up(run: str) -> bool:
+    """Whether it is an address, or looks as if a machine had made it up. Asked where a key may be misspelt."""
+    if "://" in run or "@" in run.partition(":")[2]:
+        return True
+    return len(run) >= _MADE_UP_CHARS and any(map(str.isdigit, run)) and any(map(str.isalpha, run))
+
+
+def hiding_sections(root: Node | None) -> list[tuple[str, Node]]:
+    """The sections that may hold secrets, by name: all but those of the rules themselves."""
+    pairs = root.value if isinstance(root, MappingNode) else []
+    return [(str(key.value), child) for key, child in pairs if key.value not in ("rules", "overrides")]
 
 
 def _place(text: str, node: ScalarNode) -> tuple[int, int]:
@@ -84,8 +115,8 @@ def _place(text: str, node: ScalarNode) -> tuple[int, int]:
     return start, start + len(text[start:end].rstrip())
 
 
-def _known_secrets(notify: Node | None) -> set[str]:
-    """The values that this version reads as secrets, whatever their keys are called."""
+def _known_secrets(notify: Node | None) -> set[str] | None:
+    """The values that this version reads as secrets, whatever their keys are called; None where it has mistakes."""
     found: set[str] = set()
 
     def decode(kind: type, value: Any) -> Any:  # noqa: ANN401 - as the hook that it stands before
@@ -95,19 +126,21 @@ def _known_secrets(notify: Node | None) -> set[str]:
         return read
 
     if notify is not None:
-        with contextlib.suppress(MistakeFoundError):  # what could be read was
+        try:
             Reader(decode).value(notify, NotifyConfig)
+        except MistakeFoundError:
+            return None
     return found - {""}
 
 
-def _under_secret_keys(node: Node | None) -> Iterator[ScalarNode]:
-    if isinstance(node, MappingNode):
-        for key, child in node.value:
-            is_hidden = _SECRET_KEY.match(str(key.value))
-            yield from (one for _, one in keyed("", child)) if is_hidden else _under_secret_keys(child)
-    elif isinstance(node, SequenceNode):
-        for child in node.value:
-            yield from _under_secret_keys(child)
+def _under_secret_keys(nodes: Sequence[Node]) -> Iterator[ScalarNode]:
+    for node in nodes:
+        if isinstance(node, MappingNode):
+            for key, child in node.value:
+                is_hidden = _SECRET_KEY.match(str(key.value))
+                yield from (one for _, one in keyed("", child)) if is_hidden else _under_secret_keys([child])
+        elif isinstance(node, SequenceNode):
+            yield from _under_secret_keys(node.value)
 
 
 def _looks_secret(text: str, offset: int) -> Iterator[tuple[int, int]]:
@@ -117,9 +150,9 @@ def _looks_secret(text: str, offset: int) -> Iterator[tuple[int, int]]:
 
 def _comments(text: str, values: list[tuple[int, int]]) -> Iterator[tuple[int, str]]:
     """The parts of the lines that are comments: from a # that is within no value to the end of its line."""
-    ends = sorted(values)
+    inside = Ranges(values)
     for match in re.finditer(r"(?:^|(?<=\s))#[^\n]*", text, re.MULTILINE):
-        if not any(start <= match.start() < end for start, end in ends):
+        if match.start() not in inside:
             yield match.start(), match.group()
 
 

@@ -14,7 +14,7 @@ import msgspec
 from yaml import MappingNode, Node, ScalarNode, SequenceNode
 
 from oomwatch import wire
-from oomwatch.core.rule import Override, Rule
+from oomwatch.core.rule import Override, Rule, RuleSet
 from oomwatch.ruleedit.marks import (
     Edit,
     EditError,
@@ -182,7 +182,7 @@ def _is_as_wished(before: RuleFile, text: str, switch: Switch) -> bool:
     except RuleFileError:
         return False
     old, new = before.rules, after.rules
-    if before.notify != after.notify or list(map(_on, old.rules)) != list(map(_on, new.rules)):
+    if _beside(before) != _beside(after) or list(map(_on, old.rules)) != list(map(_on, new.rules)):
         return False
     if not switch.match:
         return _overrides_on(old.overrides) == _overrides_on(new.overrides) and all(
@@ -205,6 +205,11 @@ def _last_override(overrides: tuple[Override, ...], rule: Rule, switch: Switch) 
 
 def _has_match(override: Override, switch: Switch) -> bool:
     return (override.node, override.run) == (switch.node or "*", switch.run or "*")
+
+
+def _beside(rules: RuleFile) -> RuleFile:
+    """All that the file holds beside the rules."""
+    return msgspec.structs.replace(rules, rules=RuleSet())
 
 
 def _on(rule: Rule) -> Rule:

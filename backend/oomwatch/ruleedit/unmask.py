@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from yaml import MappingNode, Node, ScalarNode
 
-from oomwatch.ruleedit.marks import Edit, EditError, compose, edited, items, scalars, value_of
-from oomwatch.ruleedit.mask import LEAST_CHARS, PLACEHOLDER, digest_of, keyed, masked
+from oomwatch.ruleedit.marks import Edit, EditError, Ranges, compose, edited, items, scalars, value_of
+from oomwatch.ruleedit.mask import LEAST_CHARS, PLACEHOLDER, digest_of, hiding_sections, keyed, masked
 
 _Company = frozenset[tuple[str, int]]  # the secrets of one channel: key, and number
 
@@ -25,26 +25,26 @@ def restored(text: str, original: str) -> str:
     _check_company(text, before.text)
     whole = edited(text, edits)
     shown = masked(whole).text
-    for edit in edits:
-        bare = edit.text.strip("\"'")
+    for back in dict.fromkeys(edit.text for edit in edits):
+        bare = back.strip("\"'")
         if len(bare) >= LEAST_CHARS and shown.count(bare) > before.text.count(bare):
             raise EditError("a secret's placeholder stands where its value would be seen; leave it where it was")
     return whole
 
 
 def _returns(text: str, secrets: tuple[str, ...], mark: str) -> Iterator[Edit]:
-    root = compose(text)
     covered: list[tuple[int, int]] = []
-    for one in scalars(root):
+    for one in scalars(compose(text)):
         start, end = one.start_mark.index, one.end_mark.index
         found = PLACEHOLDER.search(str(one.value))
         if found is not None:
             covered.append((start, end))
-            yield Edit(start, end, _secret(found, secrets, mark, _line(text, start)))
+            yield Edit(start, end, _secret(found, secrets, mark, text, start))
+    within = Ranges(covered)
     for found in re.finditer(rf"([\"']?){PLACEHOLDER.pattern}\1", text):
         inner = PLACEHOLDER.search(found.group())
-        if inner is not None and not any(start <= found.start() < end for start, end in covered):
-            yield Edit(*found.span(), _secret(inner, secrets, mark, _line(text, found.start())))
+        if inner is not None and found.start() not in within:
+            yield Edit(*found.span(), _secret(inner, secrets, mark, text, found.start()))
 
 
 def _check_company(text: str, shown: str) -> None:
@@ -69,12 +69,14 @@ def _check_company(text: str, shown: str) -> None:
 
 def _companies(root: Node | None) -> Iterator[tuple[_Company, list[ScalarNode]]]:
     """The placeholders of each channel that has any, and those beside the channels."""
-    notify = value_of(root, "notify")
-    channels = items(value_of(notify, "channels"))
-    rest = [pair for pair in notify.value if pair[0].value != "channels"] if isinstance(notify, MappingNode) else []
-    for pairs in ([("", channel)] for channel in channels):
-        yield from _company(pairs)
-    yield from _company([(str(key.value), child) for key, child in rest])
+    rest: list[tuple[str, Node]] = []
+    for name, section in hiding_sections(root):
+        channels = value_of(section, "channels") if name == "notify" else None
+        for channel in items(channels):
+            yield from _company([("", channel)])
+        pairs = section.value if isinstance(section, MappingNode) else [(ScalarNode("", name), section)]
+        rest += [(str(key.value), child) for key, child in pairs if child is not channels]
+    yield from _company(rest)
 
 
 def _company(parts: list[tuple[str, Node]]) -> Iterator[tuple[_Company, list[ScalarNode]]]:
@@ -87,12 +89,12 @@ def _company(parts: list[tuple[str, Node]]) -> Iterator[tuple[_Company, list[Sca
         yield frozenset(pairs), [one for _, one in found]
 
 
-def _secret(found: "re.Match[str]", secrets: tuple[str, ...], mark: str, line: int) -> str:
+def _secret(found: "re.Match[str]", secrets: tuple[str, ...], mark: str, text: str, place: int) -> str:
     number = int(found[1])
     if found[2] != mark or not 1 <= number <= len(secrets):
         raise EditError(
-            f"line {line}: {found.group()} stands for no secret of the file as it is now; read the file again, or "
-            "write the secret itself"
+            f"line {_line(text, place)}: {found.group()} stands for no secret of the file as it is now; read the file "
+            "again, or write the secret itself"
         )
     return secrets[number - 1]
 
