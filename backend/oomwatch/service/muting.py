@@ -96,16 +96,15 @@ class Muting:
     def restore(self, told: Iterable[wire.Transition]) -> None:
         """All that was told, before a restart, of alerts that fire still, in its order."""
         for said in told:
+            self._take(said)
             one = self._open.get(said.id)
-            if said.change in ("state", "severity"):
-                self._take(said)
-                one = self._open.get(said.id)
-            if one is not None:
-                one.told_at = max(one.told_at, said.at)
-                if said.change == "acknowledged":
-                    one.acknowledged = said.acknowledged
-                elif said.change in ("state", "severity", "muted"):
-                    one.muted = said.muted
+            if one is None:
+                continue
+            one.told_at = max(one.told_at, said.at)
+            if said.change == "acknowledged":
+                one.acknowledged = said.acknowledged
+            elif said.change in ("state", "severity", "muted"):
+                one.muted = said.muted
 
     def stamp(self, said: Sequence[wire.Transition], now: float) -> list[wire.Transition]:
         """What the engine says, with the mutes as of now; the end of an alert with those that it had.
