@@ -117,6 +117,7 @@ def channel_notice(*, state: Literal["firing", "resolved"] = "firing", error: st
 # A section of alerts.yaml of each kind, with nothing but what it needs.
 SECTIONS: dict[str, dict[str, object]] = {
     "alertmanager": {"kind": "alertmanager", "name": "d", "url": "http://127.0.0.1:9"},
+    "apprise": {"kind": "apprise", "name": "e", "url": "json://127.0.0.1:9/hook"},
     "slack": {"kind": "slack", "name": "a", "url": "http://127.0.0.1:9/hook"},
     "slack_bot": {"kind": "slack_bot", "name": "b", "channel": "C1234", "token": "xoxb-1"},
     "webhook": {"kind": "webhook", "name": "c", "url": "http://127.0.0.1:9/hook"},

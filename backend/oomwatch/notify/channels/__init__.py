@@ -7,6 +7,7 @@ import httpx
 
 from oomwatch.notify.channel import Channel, Charts, FedSection, Feed, Surroundings
 from oomwatch.notify.channels.alertmanager import AlertmanagerChannel
+from oomwatch.notify.channels.apprise import AppriseChannel
 from oomwatch.notify.channels.slack_bot import SlackBotChannel
 from oomwatch.notify.channels.slack_webhook import SlackChannel
 from oomwatch.notify.channels.webhook import WebhookChannel
@@ -15,6 +16,7 @@ from oomwatch.notify.words import Frame
 # fmt: off
 ChannelConfig: TypeAlias = (
     AlertmanagerChannel
+    | AppriseChannel
     | SlackBotChannel
     | SlackChannel
     | WebhookChannel
