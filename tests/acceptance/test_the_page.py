@@ -58,3 +58,39 @@ def test_the_page_shows_alerts_as_they_come_and_survives_a_restart_of_the_server
         page.screenshot(path=ARTEFACTS / "runs.png")
         assert page.evaluate("window.neverReloaded") is True
         page.close()
+
+
+def test_an_alert_is_acknowledged_and_silenced_on_the_page_and_the_server_knows(
+    tmp_path: Path,
+    rules: Path,
+    gpus: ScriptedGpus,
+    chromium: Browser,  # noqa: F811
+) -> None:
+    gpus.set(2, used_bytes=77 * GIB)
+    server = Server(tmp_path, rules)
+    watcher = agent(tmp_path, server, "--ray", "off", "--interval", "0.25", **gpus.environment)
+    expect.set_options(timeout=NEVER_TOO_SLOW_MS)
+    with ending(watcher, server):
+        (alert,) = until("the alert", lambda: server.alerts(state="firing", alert="gpu_memory_high"))
+        page = chromium.new_page(viewport={"width": 1440, "height": 900}, locale="en")
+        page.goto(f"{server.url}#/alerts?id={alert['id']}")
+        card = page.locator(f"#alert-{alert['id']}")
+        card.get_by_role("button", name="Acknowledge").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Your name").fill("wei")
+        dialog.get_by_label("Note").fill("lowering the batch")
+        dialog.get_by_role("button", name="Acknowledge").click()
+        expect(card).to_contain_text("acknowledged by wei")
+        (taken,) = server.alerts(state="firing", alert="gpu_memory_high")
+        assert taken["acknowledged"]["note"] == "lowering the batch"
+
+        card.get_by_role("button", name="Silence…").click()
+        expect(dialog.get_by_role("region")).to_contain_text("Hides 1 open alert now.")
+        dialog.get_by_role("button", name="Silence", exact=True).click()
+        expect(page.get_by_role("heading", name="1 muted")).to_be_visible()
+        (muted,) = server.alerts(state="firing", alert="gpu_memory_high")
+        assert [mute["kind"] for mute in muted["muted"]] == ["silence"]
+
+        page.locator("#toasts").get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("heading", name="1 muted")).to_have_count(0)
+        page.close()

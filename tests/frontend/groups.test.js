@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { endedGroups, extent, openGroups, titleOf, unacknowledged } from "../../frontend/oomwatch_frontend/js/groups.js";
+import {
+  endedGroups,
+  extent,
+  openGroups,
+  titleOf,
+  unacknowledged,
+} from "../../frontend/oomwatch_frontend/js/groups.js";
 import { headline, openCount } from "../../frontend/oomwatch_frontend/js/headline.js";
 import { AT, chinese, english, golden, goldenStore } from "./reading.js";
 
@@ -39,13 +45,20 @@ test("64 GPUs of a run in the same trouble are one group, the worst first", () =
 });
 
 test("of a forecast the one with the least time left is the worst", () => {
-  const left = (/** @type {number} */ number, /** @type {number} */ value) => on(number, { value, limit: 1800, unit: "seconds" });
+  const left = (/** @type {number} */ number, /** @type {number} */ value) =>
+    on(number, { value, limit: 1800, unit: "seconds" });
   assert.equal(openGroups([left(0, 900), left(1, 120), left(2, 600)])[0].alerts[0].id, "g1");
 });
 
 test("what differs in run, rule or severity is told apart, and without a run each node is", () => {
   const alone = { labels: { node: "n9", gpu: "0" } };
-  const apart = [on(0), on(1, { alert: "memory_forecast" }), on(2, { severity: "warning" }), on(3, alone), on(4, { labels: { run: "q" } })];
+  const apart = [
+    on(0),
+    on(1, { alert: "memory_forecast" }),
+    on(2, { severity: "warning" }),
+    on(3, alone),
+    on(4, { labels: { run: "q" } }),
+  ];
   assert.equal(openGroups(apart).length, 5);
 });
 
@@ -96,7 +109,11 @@ test("ended alerts are one group where they were one incident, and two where hou
 });
 
 test("how much a group is true of is said by what it is about", () => {
-  const of = (/** @type {Record<string, string>[]} */ ...labels) => extent(english, labels.map((one, index) => on(index, { labels: one })));
+  const of = (/** @type {Record<string, string>[]} */ ...labels) =>
+    extent(
+      english,
+      labels.map((one, index) => on(index, { labels: one })),
+    );
   assert.equal(of({ node: "a", gpu: "0" }, { node: "a", gpu: "1" }), "2 GPUs of a");
   assert.equal(of({ node: "a" }, { node: "b" }), "2 nodes");
   assert.equal(of({ run: "r" }, { run: "r" }), "2 alerts");
@@ -105,7 +122,9 @@ test("how much a group is true of is said by what it is about", () => {
 /** A store with these alerts and nothing else that is open. @param {Alert[]} alerts */
 function storeWith(...alerts) {
   const { store } = goldenStore();
-  store.receive(JSON.stringify({ type: "tick", at: AT, nodes: [{ node: "gpu-07", at: AT, used_mib: [30_000, 10_000] }] }));
+  store.receive(
+    JSON.stringify({ type: "tick", at: AT, nodes: [{ node: "gpu-07", at: AT, used_mib: [30_000, 10_000] }] }),
+  );
   store.alerts = new Map(alerts.map((alert) => [alert.id, alert]));
   return store;
 }

@@ -23,7 +23,8 @@ export async function ask(method, path, body, signal) {
   const patience = AbortSignal.timeout(PATIENCE_MS);
   /** @type {RequestInit} */
   const request = { method, signal: signal === undefined ? patience : AbortSignal.any([signal, patience]) };
-  if (body !== undefined) Object.assign(request, { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
+  if (body !== undefined)
+    Object.assign(request, { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
   const { status, text } = await answerOf(`api/v1/${path}`, request);
   const value = text === "" ? null : parse(text);
   if (status >= 200 && status < 300) return value;

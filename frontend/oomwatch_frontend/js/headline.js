@@ -52,14 +52,22 @@ function ofAlerts(groups, words) {
 /** @param {Group[]} open none of which fires @param {Words} words */
 function ofPending(open, words) {
   if (open.length === 0) return null;
-  return say("watch", words.count("state.pending", open.length, { summary: titleOf(words, open[0]) }), open[0].alerts[0].id);
+  return say(
+    "watch",
+    words.count("state.pending", open.length, { summary: titleOf(words, open[0]) }),
+    open[0].alerts[0].id,
+  );
 }
 
 /** Nobody is sent word of these, so nothing may be called well over them. @param {Group[]} groups @param {Words} words */
 function ofMuted(groups, words) {
   const muted = groups.filter((group) => group.standing === "muted" && isFiring(group));
   if (muted.length === 0) return null;
-  return say("watch", words.count("state.muted", muted.length, { summary: titleOf(words, muted[0]) }), muted[0].alerts[0].id);
+  return say(
+    "watch",
+    words.count("state.muted", muted.length, { summary: titleOf(words, muted[0]) }),
+    muted[0].alerts[0].id,
+  );
 }
 
 /** @param {Group} group */

@@ -56,4 +56,6 @@ function tomorrowMorning(now) {
 
 /** Which open alerts a silence holds back now. @param {Iterable<Alert>} alerts @param {string} id @returns {Alert[]} */
 export const heldBy = (alerts, id) =>
-  [...alerts].filter(({ state, muted }) => state !== "resolved" && muted.some((mute) => mute.kind === "silence" && mute.by === id));
+  [...alerts].filter(
+    ({ state, muted }) => state !== "resolved" && muted.some((mute) => mute.kind === "silence" && mute.by === id),
+  );

@@ -47,7 +47,9 @@ export class AlertActions {
     const button = (name, text, click) =>
       h("button", { type: "button", "data-focus": `${name} ${id} ${this.alerts.length}`, click }, text);
     return [
-      todo === 0 ? null : button("ack", words.count("ack.do", todo), () => openAckDialog(words, this.#unseen(), this.title ?? "")),
+      todo === 0
+        ? null
+        : button("ack", words.count("ack.do", todo), () => openAckDialog(words, this.#unseen(), this.title ?? "")),
       taken === 0 ? null : button("back", words.count("ack.take_back", taken), () => this.#takeBack()),
       button("silence", words.t("silence.open"), () => openSilenceDialog(this.app, this.alerts)),
     ];

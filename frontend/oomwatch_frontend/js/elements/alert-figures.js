@@ -85,7 +85,11 @@ export function acts(words, done) {
     h(
       "li",
       {},
-      h("b", {}, words.t(act.ok ? "alerts.act_done" : "alerts.act_failed", { act: actName(words, act.act), node: act.node })),
+      h(
+        "b",
+        {},
+        words.t(act.ok ? "alerts.act_done" : "alerts.act_failed", { act: actName(words, act.act), node: act.node }),
+      ),
       act.detail === null ? null : h("div", {}, act.detail),
       act.path === null ? null : h("code", {}, act.path),
     ),

@@ -47,8 +47,14 @@ export class ChannelRow {
   /** @param {ChannelState} channel @param {string} error */
   #error({ health, last_error_at }, error) {
     const { words } = this.app;
-    const when = last_error_at === null ? null : h("span", { class: "muted" }, " · ", aged(words, "age.ago", last_error_at));
-    return h("div", { class: "channel-error" }, h("p", {}, h("code", {}, error), when), h("p", {}, words.t(`channel.do_${health}`)));
+    const when =
+      last_error_at === null ? null : h("span", { class: "muted" }, " · ", aged(words, "age.ago", last_error_at));
+    return h(
+      "div",
+      { class: "channel-error" },
+      h("p", {}, h("code", {}, error), when),
+      h("p", {}, words.t(`channel.do_${health}`)),
+    );
   }
 
   async #retry() {
@@ -71,7 +77,10 @@ function figures(words, channel) {
   return [
     [words.t("channel.waiting"), number(channel.waiting)],
     [words.t("channel.delivered"), number(channel.delivered_total)],
-    [words.t("channel.last_success"), channel.last_success_at === null ? words.t("channel.never") : aged(words, "age.ago", channel.last_success_at)],
+    [
+      words.t("channel.last_success"),
+      channel.last_success_at === null ? words.t("channel.never") : aged(words, "age.ago", channel.last_success_at),
+    ],
     [words.t("channel.given_up"), some(channel.failed_total)],
     [words.t("channel.retries"), some(channel.retries_total)],
     [words.t("channel.dropped"), some(channel.dropped_total)],

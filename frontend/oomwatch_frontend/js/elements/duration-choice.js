@@ -24,11 +24,24 @@ export class DurationChoice {
       h(
         "label",
         {},
-        h("input", { type: "radio", name: "duration", value: choice, checked: choice === this.choice, change: () => this.#choose(choice, changed) }),
+        h("input", {
+          type: "radio",
+          name: "duration",
+          value: choice,
+          checked: choice === this.choice,
+          change: () => this.#choose(choice, changed),
+        }),
         h("span", {}, words.t(`duration.${choice}`)),
       ),
     );
-    this.element = h("fieldset", {}, h("legend", {}, words.t("silence.how_long")), h("div", { class: "spans" }, ...radios), this.own, this.end);
+    this.element = h(
+      "fieldset",
+      {},
+      h("legend", {}, words.t("silence.how_long")),
+      h("div", { class: "spans" }, ...radios),
+      this.own,
+      this.end,
+    );
     this.#tell();
   }
 

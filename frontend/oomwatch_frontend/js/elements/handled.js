@@ -15,7 +15,14 @@ export function handled({ words, store }, { acknowledged, muted, state }) {
   const items = state === "resolved" ? [] : muted.map((mute) => item("muted", muteLine(words, mute, store.silences)));
   if (acknowledged === null) return items;
   const { by, at, note } = acknowledged;
-  const said = h("span", {}, h("b", {}, words.t("ack.tag", { by })), " · ", aged(words, "age.ago", at), quoted(words, note));
+  const said = h(
+    "span",
+    {},
+    h("b", {}, words.t("ack.tag", { by })),
+    " · ",
+    aged(words, "age.ago", at),
+    quoted(words, note),
+  );
   return [item("acknowledged", said), ...items];
 }
 
@@ -41,4 +48,5 @@ function muteLine(words, mute, silences) {
 }
 
 /** @param {Words} words @param {string | null} note */
-const quoted = (words, note) => (note === null || note === "" ? null : h("span", { class: "note-said" }, words.t("mute.note", { note })));
+const quoted = (words, note) =>
+  note === null || note === "" ? null : h("span", { class: "note-said" }, words.t("mute.note", { note }));

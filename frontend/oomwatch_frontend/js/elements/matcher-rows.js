@@ -14,7 +14,11 @@ export class MatcherRows {
     /** @type {(() => Matcher | null)[]} */
     this.readers = [];
     this.rows = h("div", { class: "matchers" });
-    const add = h("button", { type: "button", class: "quiet", click: () => this.#add().focus() }, words.t("silence.add"));
+    const add = h(
+      "button",
+      { type: "button", class: "quiet", click: () => this.#add().focus() },
+      words.t("silence.add"),
+    );
     this.element = h("fieldset", {}, h("legend", {}, words.t("silence.which")), this.rows, add);
     for (const offer of offers) this.#put(offer);
   }
@@ -39,7 +43,13 @@ export class MatcherRows {
     const tick = h("input", { type: "checkbox", checked: used, "aria-label": named("silence.use"), change: input });
     const label = pick(LABELS, matcher.label, named("silence.label"), input);
     const op = pick(OPERATORS, matcher.op, named("silence.op"), input);
-    const value = h("input", { type: "text", value: matcher.value, maxlength: 1000, "aria-label": named("silence.value"), input });
+    const value = h("input", {
+      type: "text",
+      value: matcher.value,
+      maxlength: 1000,
+      "aria-label": named("silence.value"),
+      input,
+    });
     value.addEventListener("input", () => (tick.checked = true));
     this.rows.append(h("div", { class: "matcher" }, tick, label, op, value));
     this.readers.push(() =>

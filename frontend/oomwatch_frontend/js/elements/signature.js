@@ -13,8 +13,20 @@ export class Signature {
   /** @param {Words} words @param {string} noteHint */
   constructor(words, noteHint) {
     this.words = words;
-    this.name = h("input", { type: "text", maxlength: NAME_MAX, autocomplete: "name", value: rememberedName(), name: "by" });
-    this.note = h("input", { type: "text", maxlength: NOTE_MAX, autocomplete: "off", name: "note", placeholder: noteHint });
+    this.name = h("input", {
+      type: "text",
+      maxlength: NAME_MAX,
+      autocomplete: "name",
+      value: rememberedName(),
+      name: "by",
+    });
+    this.note = h("input", {
+      type: "text",
+      maxlength: NOTE_MAX,
+      autocomplete: "off",
+      name: "note",
+      placeholder: noteHint,
+    });
     this.elements = [field(words.t("sign.name"), this.name), field(words.t("sign.note"), this.note)];
   }
 

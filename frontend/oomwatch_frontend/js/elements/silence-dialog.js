@@ -39,7 +39,11 @@ export function openSilenceDialog(app, alerts) {
   };
   const offers = offersFor(alerts);
   const rows = new MatcherRows(words, offers.length > 0 ? offers : [EMPTY], changed);
-  const duration = new DurationChoice(words, () => store.now(), () => dialog.problem.clear());
+  const duration = new DurationChoice(
+    words,
+    () => store.now(),
+    () => dialog.problem.clear(),
+  );
   const signature = new Signature(words, words.t("silence.note_hint"));
 
   async function submit() {

@@ -53,7 +53,12 @@ export class SilencePreview {
   /** @param {Matcher[]} matchers @param {AbortSignal} signal */
   async #ask(matchers, signal) {
     try {
-      const answer = await ask("POST", `silences/preview?lang=${this.app.words.language}`, { match: matchers.map(matcherText) }, signal);
+      const answer = await ask(
+        "POST",
+        `silences/preview?lang=${this.app.words.language}`,
+        { match: matchers.map(matcherText) },
+        signal,
+      );
       if (!signal.aborted) this.#draw(readPreview(answer));
     } catch (error) {
       if (signal.aborted) return;

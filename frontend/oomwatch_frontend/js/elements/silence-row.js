@@ -25,8 +25,16 @@ export class SilenceRow {
     this.detail = new Part("div", { class: "muted" });
     this.held = new Part("div");
     const end = h("button", { type: "button", click: () => this.#end() }, words.t("silence.end"));
-    end.setAttribute("aria-label", words.t("silence.end_this", { matchers: silence.matchers.map(matcherText).join(" ") }));
-    const text = h("div", {}, ...[this.title, this.detail, this.held].map((part) => part.element), this.problem.element);
+    end.setAttribute(
+      "aria-label",
+      words.t("silence.end_this", { matchers: silence.matchers.map(matcherText).join(" ") }),
+    );
+    const text = h(
+      "div",
+      {},
+      ...[this.title, this.detail, this.held].map((part) => part.element),
+      this.problem.element,
+    );
     this.element = h("li", { class: "silence", id: `silence-${silence.id}` }, text, end);
   }
 
@@ -38,15 +46,30 @@ export class SilenceRow {
     this.title.draw(silence, () => codes);
     this.detail.draw(silence, () => this.#sentence(silence));
     const held = heldBy(store.alerts.values(), silence.id);
-    const items = () => held.map((alert) => {
-      const level = levelOf(alert);
-      const href = link("alerts", [], { id: alert.id });
-      return h("li", {}, markIcon(level, words.t(`mark.${level}`)), h("a", { href }, words.pick(alert.texts).summary));
-    });
-    this.held.draw(held.map((alert) => [alert.id, levelOf(alert)]), () =>
-      held.length === 0
-        ? []
-        : [h("details", {}, h("summary", {}, words.count("silence.holds", held.length)), h("ul", { class: "alert-lines" }, ...items()))],
+    const items = () =>
+      held.map((alert) => {
+        const level = levelOf(alert);
+        const href = link("alerts", [], { id: alert.id });
+        return h(
+          "li",
+          {},
+          markIcon(level, words.t(`mark.${level}`)),
+          h("a", { href }, words.pick(alert.texts).summary),
+        );
+      });
+    this.held.draw(
+      held.map((alert) => [alert.id, levelOf(alert)]),
+      () =>
+        held.length === 0
+          ? []
+          : [
+              h(
+                "details",
+                {},
+                h("summary", {}, words.count("silence.holds", held.length)),
+                h("ul", { class: "alert-lines" }, ...items()),
+              ),
+            ],
     );
   }
 

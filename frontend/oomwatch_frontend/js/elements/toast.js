@@ -28,8 +28,18 @@ export function toast(words, sentence, undo) {
     said.textContent = await outcome(words, /** @type {() => Promise<unknown>} */ (undo));
     leave();
   });
-  const dismiss = h("button", { type: "button", class: "quiet", "aria-label": words.t("toast.close"), click: close }, "×");
-  const box = h("div", { class: "toast", mouseenter: stay, mouseleave: leave, focusin: stay, focusout: leave }, said, takeBack, dismiss);
+  const dismiss = h(
+    "button",
+    { type: "button", class: "quiet", "aria-label": words.t("toast.close"), click: close },
+    "×",
+  );
+  const box = h(
+    "div",
+    { class: "toast", mouseenter: stay, mouseleave: leave, focusin: stay, focusout: leave },
+    said,
+    takeBack,
+    dismiss,
+  );
   fill(host, box);
   leave();
 }

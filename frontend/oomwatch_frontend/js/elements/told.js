@@ -27,7 +27,7 @@ export class Told {
   /** @param {Alert} alert */
   draw({ id, state, acknowledged, muted }) {
     this.state = JSON.stringify([id, state, acknowledged, muted, this.app.store.channels]);
-    if (id !== this.id) fill(this.list, h("li", {}, this.app.words.t("told.asking")));
+    if (id !== this.id) fill(this.list, h("li", { class: "muted" }, this.app.words.t("told.asking")));
     this.id = id;
     this.#renew();
   }
@@ -43,7 +43,11 @@ export class Told {
     const { words } = this.app;
     try {
       const told = readDeliveries(await ask("GET", `alerts/${encodeURIComponent(this.id)}`));
-      if (state === this.asked) this.#fill(told.map((one) => this.#item(one)), words.t("told.nobody"));
+      if (state === this.asked)
+        this.#fill(
+          told.map((one) => this.#item(one)),
+          words.t("told.nobody"),
+        );
     } catch (error) {
       if (!(error instanceof ApiError || error instanceof WireError)) throw error;
       const said = error instanceof ApiError ? remedyOf(words, error) : "";
@@ -67,8 +71,15 @@ export class Told {
       "li",
       {},
       markIcon(MARKS[state]),
-      h("span", {}, h("b", {}, channel), " ", known ? words.t(`told.${kind}`) : kind, " · ", when, tries),
-      error === null ? null : h("code", {}, error),
+      h(
+        "span",
+        {},
+        h("b", {}, channel),
+        ` ${known ? words.t(`told.${kind}`) : kind} · `,
+        when,
+        tries,
+        error === null ? null : h("span", {}, " ", h("code", {}, error)),
+      ),
     );
   }
 }

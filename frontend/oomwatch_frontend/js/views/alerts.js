@@ -85,7 +85,8 @@ class AlertsPage {
 
   /** @param {Set<import("../store.js").Topic>} topics */
   update(topics) {
-    if (["alerts", "connection", "silences", "channels"].some((topic) => topics.has(/** @type {any} */ (topic)))) this.#draw();
+    if (["alerts", "connection", "silences", "channels"].some((topic) => topics.has(/** @type {any} */ (topic))))
+      this.#draw();
   }
 
   close() {}

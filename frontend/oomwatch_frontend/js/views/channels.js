@@ -14,7 +14,9 @@ export function channelsView(root, app) {
   /** @type {WeakMap<HTMLElement, ChannelRow>} */
   const rows = new WeakMap();
   const since = h("p", { class: "muted" }, words.t("channel.counted"));
-  root.append(h("div", { class: "detail-page" }, h("h1", {}, words.t("nav.channels")), tabs.element, none, list, since));
+  root.append(
+    h("div", { class: "detail-page" }, h("h1", {}, words.t("nav.channels")), tabs.element, none, list, since),
+  );
   const update = () => {
     tabs.draw();
     keyed(
@@ -34,7 +36,8 @@ export function channelsView(root, app) {
   };
   update();
   return {
-    update: (topics) => (topics.has("channels") || topics.has("silences") || topics.has("connection") ? update() : undefined),
+    update: (topics) =>
+      topics.has("channels") || topics.has("silences") || topics.has("connection") ? update() : undefined,
     close: () => undefined,
   };
 }

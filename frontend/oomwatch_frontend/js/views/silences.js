@@ -20,7 +20,11 @@ export function silencesView(root, app, route) {
   const rows = new WeakMap();
   const lists = { now: h("ul", { class: "silences" }), later: h("ul", { class: "silences" }) };
   const later = h("section", {}, h("h2", {}, words.t("silence.upcoming")), lists.later);
-  const add = h("button", { type: "button", "data-focus": "new-silence", click: () => openSilenceDialog(app, []) }, words.t("silence.new"));
+  const add = h(
+    "button",
+    { type: "button", "data-focus": "new-silence", click: () => openSilenceDialog(app, []) },
+    words.t("silence.new"),
+  );
   const title = h("div", { class: "title-row" }, h("h1", {}, words.t("nav.silences")), add);
   root.append(h("div", { class: "detail-page" }, title, tabs.element, none, lists.now, later));
 
@@ -32,14 +36,26 @@ export function silencesView(root, app, route) {
       rows.set(row.element, row);
       return row.element;
     };
-    keyed(list, silences, (silence) => silence.id, create, (element, silence) => rows.get(element)?.draw(silence));
+    keyed(
+      list,
+      silences,
+      (silence) => silence.id,
+      create,
+      (element, silence) => rows.get(element)?.draw(silence),
+    );
   };
   let wanted = route.query.id ?? "";
   const update = () => {
     const now = store.now();
     tabs.draw();
-    draw(lists.now, store.silences.filter((silence) => silence.starts_at <= now && silence.ends_at > now));
-    draw(lists.later, store.silences.filter((silence) => silence.starts_at > now));
+    draw(
+      lists.now,
+      store.silences.filter((silence) => silence.starts_at <= now && silence.ends_at > now),
+    );
+    draw(
+      lists.later,
+      store.silences.filter((silence) => silence.starts_at > now),
+    );
     later.hidden = lists.later.hidden;
     none.hidden = !(lists.now.hidden && lists.later.hidden);
     fill(none, words.t(store.connection.phase === "connecting" ? "state.connecting" : "silence.none"));
