@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from tests.server.receiver import Receiver, receiving
 from tests.server.running_server import RULES, AgentClient, serving, settings_in, until
 
 from oomwatch.options import SettingError
-from oomwatch.rulefile import RuleFile
-from oomwatch.service.rulewatch import RuleWatch, stamp
+from oomwatch.ruleedit.file import Replacement
+from oomwatch.rulefile import RuleFile, parse_rules
+from oomwatch.service.rulewatch import RuleWatch, Stamp, stamp
 
 
 class Watched:
@@ -164,3 +166,48 @@ def test_hangup_is_heard_by_a_server_in_its_main_thread(tmp_path: Path) -> None:
 
     asyncio.run(story())
     assert len(watched.applied) == 1
+
+
+# ---------------------------------------------------------------- rules that a program puts in force
+
+
+def take(watched: Watched, text: str, write: Callable[[], Stamp]) -> None:
+    asyncio.run(watched.watch.take(parse_rules(text), write))
+
+
+def names(watched: Watched) -> list[str]:
+    return [file.rules.rules[0].alert for file in watched.applied]
+
+
+def test_what_a_program_writes_is_in_force_and_not_read_a_second_time(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    text = RULES.replace("alert: full", "alert: fuller")
+    take(watched, text, Replacement(watched.path, text, instead_of=RULES).take)
+    watched.look()
+    assert names(watched) == ["fuller"]
+    assert watched.reported == [None]
+    watched.write(RULES)
+    watched.look()
+    assert names(watched) == ["fuller", "full"]
+
+
+def test_where_the_file_cannot_be_written_the_rules_of_before_come_back(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    watched.look(force=True)
+
+    def fail() -> Stamp:
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="disk is full"):
+        take(watched, RULES.replace("alert: full", "alert: fuller"), fail)
+    assert names(watched) == ["full", "fuller", "full"]
+    assert watched.reported == [None]
+
+
+def test_rules_that_cannot_be_used_are_not_written(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    watched.refuses = True
+    written: list[bool] = []
+    with pytest.raises(SettingError):
+        take(watched, RULES, lambda: written.append(True))
+    assert written == []

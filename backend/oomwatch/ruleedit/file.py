@@ -33,19 +33,21 @@ class Replacement:
             raise _not_writable(path, error) from error
         self.digest = digest_of(text)
 
-    def take(self) -> None:
-        """Put it in the file's place, in one step; what was there is kept as FILE.bak.
+    def take(self) -> tuple[int, int]:
+        """Put it in the file's place, in one step; what was there is kept as FILE.bak. Gives its time (ns) and size.
 
         Raises NotWritableError, and ChangedMeanwhileError where the file is not what it was made of.
         """
         try:
             self._check_unchanged()
             _keep_copy(self._path)
+            told = self._place.stat()
             os.replace(self._place, self._path)  # noqa: PTH105 - pathlib's would do the same
             _sync_folder(self._path.parent)
         except OSError as error:
             self.drop()
             raise _not_writable(self._path, error) from error
+        return told.st_mtime_ns, told.st_size
 
     def _check_unchanged(self) -> None:
         if self._instead_of is not None and self._path.read_bytes() != self._instead_of.encode():
@@ -104,10 +106,11 @@ def _keep_copy(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """So that the rename outlives a power cut."""
+    """So that the rename outlives a power cut, where the file system can promise that."""
     number = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(number)
+        with contextlib.suppress(OSError):
+            os.fsync(number)
     finally:
         os.close(number)
 

@@ -74,20 +74,20 @@ class RuleWatch:
         else:
             self._took(rules)
 
-    async def take(self, rules: RuleFile, write: Callable[[], None]) -> None:
-        """Put rules in force at once that `write` puts into the file, in a thread.
+    async def take(self, rules: RuleFile, write: Callable[[], Stamp]) -> None:
+        """Put rules in force at once that `write` puts into the file, in a thread; it gives the new file's stamp().
 
         Raises ValueError for what cannot be used, and what `write` raises; then the rules are those of before.
         """
         before = self._in_force
         self._apply(rules)
         try:
-            await asyncio.to_thread(write)
+            self._seen = await asyncio.to_thread(write)
         except BaseException:
             if before is not None:
                 self._apply(before)
             raise
-        self._took(rules)  # the file is looked at again all the same: somebody else may have changed it since
+        self._took(rules)
 
     def _took(self, rules: RuleFile) -> None:
         self._in_force = rules
