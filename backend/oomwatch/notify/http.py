@@ -6,7 +6,7 @@ Everything that goes out goes through `client()`, whose gate says which addresse
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
@@ -29,7 +29,8 @@ class Client(httpx.AsyncClient):
     """The client that channels share. Redirects are not followed: they would carry the message to another host."""
 
     def __init__(self, resolve: Resolve = resolve) -> None:
-        logging.getLogger("httpx").setLevel(logging.WARNING)  # at INFO it logs each request with its whole address
+        for name in ("httpx", "httpcore"):  # they log each request with its whole address, and what was answered
+            logging.getLogger(name).setLevel(logging.WARNING)
         self._gate = Gate(resolve)
         headers = {"User-Agent": "oomwatch", "Accept-Encoding": "identity"}
         super().__init__(timeout=TIMEOUT, follow_redirects=False, headers=headers, transport=self._gate)
@@ -85,11 +86,12 @@ async def post(
     headers: Mapping[str, str],
     *,
     limit_seconds: float = WHOLE_SECONDS,
+    hide: Iterable[Secret] = (),
 ) -> Outcome:
-    """Send JSON once. Never raises for what the network or the receiver does."""
+    """Send JSON once. Never raises for what the network or the receiver does. `hide`: what headers hold of secrets."""
     all_headers = {"Content-Type": JSON, **headers}
     answer = await ask(http, "POST", url, content=content, headers=all_headers, limit_seconds=limit_seconds)
-    return judge(answer, url) if isinstance(answer, Answer) else answer
+    return judge(answer, url, hide) if isinstance(answer, Answer) else answer
 
 
 async def ask(
@@ -134,11 +136,11 @@ async def _first_bytes(response: httpx.Response, limit: int) -> bytes:
     return content[:limit]
 
 
-def judge(answer: Answer, url: Secret) -> Outcome:
+def judge(answer: Answer, url: Secret, hide: Iterable[Secret] = ()) -> Outcome:
     """What a status means for the message."""
     if 200 <= answer.status < 300:  # noqa: PLR2004
         return Delivered()
-    words = harmless(answer.text, url)
+    words = harmless(answer.text, url, hide)
     said = f"{shown(url)} answered {answer.status}" + (f": {words}" if words else "")
     if answer.status in _AGAIN:
         return TryAgain(said, answer.retry_after_seconds)
@@ -158,10 +160,12 @@ def _retry_after_seconds(value: str | None, now: float) -> float | None:
     return min(max(0.0, seconds), LONGEST_RETRY_AFTER_SECONDS)
 
 
-def harmless(text: str, url: Secret) -> str:
-    """A receiver's words as one short line of printable characters, without our address should it echo it."""
+def harmless(text: str, url: Secret, hide: Iterable[Secret] = ()) -> str:
+    """A receiver's words as one short line of printable characters, without our secrets should it echo them."""
     parsed = httpx.URL(url.reveal())
-    for part in (url.reveal(), str(parsed), parsed.raw_path.decode("ascii")):
+    target = parsed.raw_path.decode("ascii")
+    known = (url.reveal(), str(parsed), target, target.partition("?")[0], *(secret.reveal() for secret in hide))
+    for part in known:
         if len(part) > 1:
             text = text.replace(part, "(secret)")
     line = " ".join(text.split())

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import httpx
 import msgspec
@@ -50,24 +51,31 @@ class AlertmanagerChannel(FedSection, frozen=True, kw_only=True, tag="alertmanag
         addresses = [Secret(text) for text in found.reveal().split()]
         for address in addresses:
             http.check_url(address, self.place)
-        headers = self._headers(around.environ)
-        return Alertmanager(self, [_with_path(one) for one in addresses], headers, around.frame, around.client)
+        login = self._login(around.environ)
+        return Alertmanager(self, [_with_path(one) for one in addresses], login, around.frame, around.client)
 
-    def _headers(self, environ: Mapping[str, str]) -> dict[str, str]:
+    def _login(self, environ: Mapping[str, str]) -> "Login":
         """Who we say we are."""
         if given(self.token, self.token_env, self.token_file):
             token = find_secret(self.token, self.token_env, self.token_file, environ=environ, place=self.place)
-            return {"Authorization": f"Bearer {self._fit_for_header(token)}"}
+            if not token.reveal().isascii() or not token.reveal().isprintable():
+                raise options.SettingError(f"{self.place}: its token has characters that no token has")
+            return Login({"Authorization": f"Bearer {token.reveal()}"}, (token,))
         if self.username is None:
-            return {}
+            return Login()
         password = find_secret(self.password, self.password_env, self.password_file, environ=environ, place=self.place)
-        pair = f"{self.username}:{password.reveal()}".encode()
-        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+        pair = base64.b64encode(f"{self.username}:{password.reveal()}".encode()).decode()
+        return Login({"Authorization": f"Basic {pair}"}, (password, Secret(pair)))
 
-    def _fit_for_header(self, token: Secret) -> str:
-        if not token.reveal().isascii() or not token.reveal().isprintable():
-            raise options.SettingError(f"{self.place}: its token has characters that no token has")
-        return token.reveal()
+
+class Login(NamedTuple):
+    """The headers of each request, and what in them nobody is to see should a receiver echo it."""
+
+    headers: Mapping[str, str] = {}
+    secrets: tuple[Secret, ...] = ()
+
+    def __repr__(self) -> str:
+        return "Login(secret)"
 
 
 class Alertmanager:
@@ -75,20 +83,20 @@ class Alertmanager:
         self,
         config: AlertmanagerChannel,
         addresses: Sequence[Secret],
-        headers: Mapping[str, str],
+        login: Login,
         frame: Frame,
         client: httpx.AsyncClient,
     ) -> None:
         self.config = config
         self.addresses = tuple(addresses)
         self.has_watchdog = config.watchdog
-        self._headers = headers
+        self._login = login
         self._frame = frame
         self._client = client
 
     async def post(self, address: Secret, items: Sequence[Item], now: float) -> Outcome:
         content = msgspec.json.encode([posted(item, now, self._frame) for item in items])
-        return await http.post(self._client, address, content, self._headers)
+        return await http.post(self._client, address, content, self._login.headers, hide=self._login.secrets)
 
 
 def posted(item: Item, now: float, frame: Frame) -> Posted:
