@@ -103,7 +103,15 @@ def test_no_answer_of_a_server_and_nothing_in_its_database_shows_it(
             until("an attempt", lambda: receiver.received)
             with server.websocket("/ws/live") as live:
                 snapshot = live.recv(timeout=10)
-            paths = ["/api/v1/state", "/api/v1/alerts", "/api/v1/rules", "/metrics", "/readyz", "/"]
+            paths = [
+                "/api/v1/state",
+                "/api/v1/alerts",
+                "/api/v1/rules",
+                "/api/v1/rules/file",
+                "/metrics",
+                "/readyz",
+                "/",
+            ]
             answers = [server.get(path).text for path in paths]
     stored = "".join(path.read_bytes().decode("latin-1") for path in tmp_path.glob("oomwatch.db*"))
     _assert_unseen(str(snapshot), *answers, caplog.text, stored)
