@@ -23,6 +23,7 @@ from oomwatch.notify.channels.apprise import LOCAL, AppriseChannel, AppriseServi
 from oomwatch.notify.notice import NOTICE_KINDS, Notice, NoticeKind
 from oomwatch.notify.outcome import Delivered, Failed, Outcome, TryAgain
 from oomwatch.notify.secret import Secret
+from oomwatch.notify.trial import send_test
 from oomwatch.notify.words import Frame
 from oomwatch.options import SettingError
 
@@ -273,3 +274,12 @@ def test_apprise_is_loaded_for_those_who_use_it_only() -> None:
     code = "import sys, oomwatch.notify.channels; print('apprise' in sys.modules, 'PIL' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_a_test_message_arrives_and_a_refusal_is_told() -> None:
+    with receiving() as receiver:
+        channel = AppriseChannel(name="all", url=Secret(as_json(receiver)))
+        assert asyncio.run(send_test(channel, "zh")) == Delivered()
+        assert receiver.received[0].json()["message"].startswith("这是 oomwatch 的测试消息。")
+        receiver.always(Answer(403))
+        assert isinstance(asyncio.run(send_test(channel, "en")), Failed)

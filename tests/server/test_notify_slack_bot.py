@@ -21,6 +21,7 @@ from oomwatch.notify.notice import NOTICE_KINDS, Notice, NoticeKind
 from oomwatch.notify.outcome import Delivered, Failed, Outcome, TryAgain
 from oomwatch.notify.secret import Secret
 from oomwatch.notify.slackapi import REMEDIES
+from oomwatch.notify.trial import send_test
 from oomwatch.notify.words import Frame
 from oomwatch.options import SettingError
 
@@ -358,3 +359,12 @@ def test_a_token_that_no_header_can_carry_is_refused_without_showing_it() -> Non
     with pytest.raises(SettingError) as caught:
         asyncio.run(go())
     assert "canary" not in str(caught.value)
+
+
+def test_a_test_message_arrives_and_a_refusal_is_told() -> None:
+    with slack() as service:
+        assert isinstance(asyncio.run(send_test(section(service), "zh")), Delivered)
+        assert "这是 oomwatch 的测试消息。" in service.messages[0]["blocks"][1]["text"]["text"]
+        outcome = asyncio.run(send_test(section(service, "C0OTHER"), "en"))
+    assert isinstance(outcome, Failed)
+    assert "channel_not_found" in outcome.reason

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 class Prepared(NamedTuple):
     """What alerts.yaml says of feeds, opened."""
 
+    config: NotifyConfig
     feeds: Sequence[Feed]
     router: Router
 
@@ -56,6 +57,7 @@ class Feeds:
         self._external_url = external_url
         self._clock = clock
         self._environ = environ
+        self._config: NotifyConfig | None = None
         self._feeders: list[Feeder] = []
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -74,10 +76,13 @@ class Feeds:
         """Raises SettingError where an address or a secret cannot be found or used."""
         frame = Frame(language=config.language, external_url=self._external_url)
         feeds = open_feeds(config.channels, Surroundings(frame, self._client, self._environ))
-        return Prepared(feeds, config.router())
+        return Prepared(config, feeds, config.router())
 
     def replace(self, successor: Prepared) -> None:
-        """Change over. Receivers are told all that fires anew, which they do not mind."""
+        """Change over, unless all is the same. Receivers are told all that fires anew, which they do not mind."""
+        if successor.config == self._config:
+            return
+        self._config = successor.config
         for task in self._tasks:
             task.cancel()
         self._feeders = [
