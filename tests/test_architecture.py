@@ -21,6 +21,7 @@ READERS = {
     "oomwatch.advice",
     "oomwatch.catalogue",
     "oomwatch.figures",
+    "oomwatch.letters",
     "oomwatch.rulefile",
     "oomwatch.scorecard",
     "oomwatch.settings",

@@ -2,10 +2,10 @@
 
 import pytest
 from tests.core.story import Story, rules_of, shipped
+from tests.server.pool_story import ChannelStory
 
 from oomwatch import wire
 from oomwatch.core.steady import is_steady
-from oomwatch.notify.grouping import is_news
 
 TIGHT = shipped("gpu_memory_high")
 STEP_SECONDS = 40
@@ -65,7 +65,16 @@ def test_a_height_that_was_reached_before_is_told_to_nobody_again() -> None:
     story.wait(300, lambda one: one.used(10.0))
     assert told(story)[2:] == [("state", "firing", "info"), ("state", "resolved", "info")]
     assert [one.quiet for one in story.heard] == [False, False, True, True]
-    assert [is_news(one) for one in story.heard] == [True, True, False, False]
+    assert what_people_hear(story) == ["firing 0", "resolved 0"]
+
+
+def what_people_hear(story: Story) -> list[str]:
+    channel = ChannelStory()
+    said: list[str] = []
+    for number, one in enumerate(story.heard):
+        channel.hear(100.0 * number, one)
+        said += channel.said(100.0 * number + 50)
+    return said
 
 
 def test_what_nobody_was_told_of_is_told_once_it_is_raised() -> None:
@@ -74,7 +83,7 @@ def test_what_nobody_was_told_of_is_told_once_it_is_raised() -> None:
     train(story, 41, 42, 72.0)
     story.used(76.0).wait(300, lambda one: one.used(10.0))
     assert told(story)[3:] == [("severity", "firing", "warning"), ("state", "resolved", "warning")]
-    assert all(is_news(one) for one in story.heard[3:])
+    assert what_people_hear(story) == ["firing 0", "resolved 0"] * 2
 
 
 def test_a_restart_does_not_raise_what_was_lowered() -> None:

@@ -117,11 +117,15 @@ class Channels:
 
     def __init__(self, log: list[str]) -> None:
         self.offered: list[wire.Transition] = []
+        self.states: list[wire.ChannelState] = []
         self._log = log
 
     def offer(self, transitions: Sequence[wire.Transition]) -> None:
         self.offered += transitions
         self._log += [f"sent {transition.state}" for transition in transitions]
+
+    def status(self) -> list[wire.ChannelState]:
+        return self.states
 
 
 class Shelf:

@@ -3,9 +3,13 @@
 from collections.abc import Iterable
 from typing import Literal
 
+import msgspec
+
 from oomwatch import wire
-from oomwatch.notify.grouping import group, notice_of, severity_of
+from oomwatch.notify.grouping import severity_of, told_labels
 from oomwatch.notify.notice import Notice, NoticeKind
+from oomwatch.notify.pool import Pool
+from oomwatch.notify.route import Router, Timing
 
 START = 1_700_000_000.0  # 2023-11-14 22:13:20 UTC
 
@@ -67,8 +71,14 @@ def transition(
 
 def notice(news: Iterable[wire.Transition], *, now: float = START + 60) -> Notice:
     """The one message that tells of these."""
-    [one] = group(news)
-    return notice_of(one, now)
+    pool = Pool("ops", severity="info", send_resolved=True, edits=False)
+    for one in news:
+        (target,) = Router(None, ["ops"], Timing(0.0, 0.0, 0.0)).targets(told_labels(one))
+        if one.state == "resolved":
+            pool.recall(msgspec.structs.replace(one, state="firing", at=one.started_at, reason=None), target, now, None)
+        pool.add(one, target, now, 0.0)
+    [(message, _)] = pool.take(now, now)
+    return message
 
 
 def told(*news: wire.Transition, kind: NoticeKind = "firing", now: float = START + 900) -> Notice:

@@ -12,7 +12,7 @@ from tests.server.house import START, House, hello, sample
 from tests.server.notify_samples import transition
 
 from oomwatch import wire
-from oomwatch.notify.grouping import group, is_news
+from oomwatch.letters import key_of
 from oomwatch.rulefile import parse_rules
 from oomwatch.service.board import Board
 from oomwatch.store.database import migrate
@@ -99,34 +99,6 @@ def test_an_alert_is_found_open_whatever_was_added_to_it(store: Store) -> None:
     assert store.alerts(state="resolved") == []
 
 
-# ---------------------------------------------------------------- what is told
-
-
-def test_news_are_changes_of_state_and_what_is_raised() -> None:
-    assert [is_news(one) for one in (FIRING, LOWERED, RAISED, ENDED, VERDICT, DONE)] == [
-        True, False, True, True, False, False,
-    ]  # fmt: skip
-
-
-def test_a_lowered_alert_ends_in_the_topic_in_which_it_was_told() -> None:
-    fired, ended = group([FIRING]), group([ENDED])
-    assert fired[0].topic == ended[0].topic
-
-
-def test_after_a_restart_only_news_are_to_be_delivered(store: Store) -> None:
-    store.append([*STORY, DONE])
-    left = store.undelivered("team", START)
-    assert [(one.change, one.state) for one in left] == [
-        ("state", "firing"),
-        ("severity", "firing"),
-        ("severity", "firing"),
-        ("severity", "firing"),
-        ("state", "resolved"),
-    ]
-    store.mark_delivered("team", [(one.id, one.state, one.at) for one in left])
-    assert store.undelivered("team", START) == []
-
-
 def test_browsers_see_the_outcome_and_it_is_stored() -> None:
     house = House(FULL)
     session, _ = house.connect(hello(run="qwen7b"))
@@ -192,6 +164,7 @@ def test_an_older_database_keeps_what_was_told_and_delivered(tmp_path: Path) -> 
         connection.commit()
     store = Store.open(f"sqlite:///{path}")
     assert store.transitions_of(FIRING.id) == [FIRING]
-    assert store.undelivered("team", 0.0) == []
-    assert store.undelivered("other", 0.0) == [FIRING]
+    team, other = (store.account(name, [FIRING.id], START + 1000) for name in ("team", "other"))
+    assert (team.told, team.standing.known_since) == ({key_of(FIRING): None}, FIRING.at)
+    assert (other.told, other.standing.known_since) == ({}, START + 1000)
     store.close()

@@ -16,7 +16,7 @@ from oomwatch.rulefile import parse_rules
 
 
 class Channel:
-    name, queue_length, delivered_total, failed_total, retries_total, dropped_total = "slack", 5, 3, 1, 4, 0
+    name, waiting, delivered_total, failed_total, retries_total, dropped_total = "slack", 5, 3, 1, 4, 0
 
 
 class Nobody:

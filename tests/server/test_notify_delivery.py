@@ -1,382 +1,519 @@
-"""Every transition reaches every channel at least once: real receivers and notifier, a store in memory."""
+"""Everything that is meant for a channel reaches it, and is known by one id: real receivers, notifier and database."""
 
 import asyncio
-import contextlib
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
 
+import msgspec
 import pytest
-from tests.server.notify_samples import transition
+from tests.server.notify_world import (
+    DEADLINE_SECONDS,
+    BreakableLedger,
+    gpus_of,
+    half_a_second_and_more,
+    ids_of,
+    notifying,
+    recent,
+    slack,
+    until,
+    webhook,
+)
 from tests.server.receiver import Answer, Receiver, receiving
 
 from oomwatch import wire
-from oomwatch.notify import http
-from oomwatch.notify.channels import ChannelConfig, open_channels
-from oomwatch.notify.channels.slack_webhook import SlackChannel
-from oomwatch.notify.channels.webhook import WebhookChannel
-from oomwatch.notify.config import NotifyConfig
-from oomwatch.notify.grouping import TransitionKey, key_of
-from oomwatch.notify.notifier import Notifier
+from oomwatch.notify.channel import ChannelSection
+from oomwatch.notify.notice import Notice
+from oomwatch.notify.outcome import Delivered, Outcome
+from oomwatch.notify.rate import parse_rate
+from oomwatch.notify.route import Escalation, Route
 from oomwatch.notify.secret import Secret
-from oomwatch.notify.words import Frame
+from oomwatch.store.store import Store
 from oomwatch.units import Duration
 
-DEADLINE_SECONDS = 10.0
 KEY = "a" * 32
 
 
-class MemoryLog:
-    """A store of transitions and of what each channel delivered; it outlives notifiers as a database would."""
-
-    def __init__(self) -> None:
-        self.stored: list[wire.Transition] = []
-        self.delivered: set[tuple[str, TransitionKey]] = set()
-        self.broken = False
-
-    def undelivered(self, channel: str, since: float) -> list[wire.Transition]:
-        if self.broken:
-            raise OSError("disk is gone")
-        return [one for one in self.stored if one.at >= since and (channel, key_of(one)) not in self.delivered]
-
-    def mark_delivered(self, channel: str, keys: Sequence[TransitionKey]) -> None:
-        if self.broken:
-            raise OSError("disk is gone")
-        self.delivered |= {(channel, key) for key in keys}
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
+    yield opened
+    opened.close()
 
 
-def webhook(receiver: Receiver, name: str = "ops", **fields: Any) -> WebhookChannel:
-    return WebhookChannel(name=name, url=Secret(receiver.url + "/hook"), **fields)
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as listening:
+        yield listening
 
 
-def slack(receiver: Receiver, name: str = "team") -> SlackChannel:
-    return SlackChannel(name=name, url=Secret(receiver.url + "/slack"))
+@pytest.fixture
+def another() -> Iterator[Receiver]:
+    with receiving() as listening:
+        yield listening
 
 
-@contextlib.asynccontextmanager
-async def notifying(
-    log: MemoryLog, *channels: ChannelConfig, interval_seconds: float = 0.0, before: Sequence[wire.Transition] = ()
-) -> AsyncIterator[Notifier]:
-    """A running notifier with short waits, whose store lives in a thread of its own."""
-    config = NotifyConfig(group_wait=Duration(0.05), group_interval=Duration(interval_seconds), channels=channels)
-    with ThreadPoolExecutor(1) as thread:
-
-        async def call(fn: Callable[..., Any], *args: Any) -> Any:
-            return await asyncio.get_running_loop().run_in_executor(thread, fn, *args)
-
-        async with http.client() as client:
-            opened = open_channels(config.channels, Frame(), client, {})
-            notifier = Notifier(opened, config, log, call, chance=lambda: 1.0)
-            notifier.offer(before)
-            await notifier.start()
-            try:
-                yield notifier
-            finally:
-                await notifier.stop()
+def over(fired: wire.Transition) -> wire.Transition:
+    return msgspec.structs.replace(fired, state="resolved", at=time.time(), reason="recovered")
 
 
-def store_and_offer(notifier: Notifier, log: MemoryLog, *news: wire.Transition) -> None:
-    log.stored.extend(news)
-    notifier.offer(news)
+# ---------------------------------------------------------------- the usual
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "the condition was not met in time"
-        await asyncio.sleep(0.005)
+def test_eight_gpus_reach_slack_and_webhook_as_one_message_each(
+    store: Store, receiver: Receiver, another: Receiver
+) -> None:
+    gpus = [recent(gpu) for gpu in range(8)]
 
+    async def story() -> None:
+        async with notifying(store, slack(receiver), webhook(another)) as world:
+            await world.happens(*gpus)
+            await until(lambda: all(one.delivered_total == 1 for one in world.notifier.status()))
+            await world.nothing_waits()
+            for state in world.notifier.status():
+                assert (state.health, state.failed_total, state.last_error) == ("ok", 0, None)
+                assert state.last_success_at == pytest.approx(time.time(), abs=DEADLINE_SECONDS)
 
-async def nothing_waits(notifier: Notifier) -> None:
-    await until(lambda: all(status.queue_length == 0 for status in notifier.status()))
-
-
-def recent(gpu: int = 0, **fields: Any) -> wire.Transition:
-    now = time.time()
-    return transition(gpu, **{"at": now, "started_at": now - 30, **fields})
-
-
-def gpus_of(request: Any) -> list[str]:
-    return [alert["labels"]["gpu"] for alert in request.json()["alerts"]]
-
-
-def test_eight_gpus_reach_slack_and_webhook_as_one_message_each_and_are_marked() -> None:
-    log = MemoryLog()
-
-    async def story(first: Receiver, second: Receiver) -> None:
-        async with notifying(log, slack(first), webhook(second)) as notifier:
-            for gpu in range(8):
-                store_and_offer(notifier, log, recent(gpu))
-            await until(lambda: len(log.delivered) == 16)
-            await nothing_waits(notifier)
-            for status in notifier.status():
-                assert (status.delivered_total, status.failed_total, status.last_error) == (1, 0, None)
-                assert status.last_success_at == pytest.approx(time.time(), abs=DEADLINE_SECONDS)
-
-    with receiving() as first, receiving() as second:
-        asyncio.run(story(first, second))
-        [to_slack], [to_webhook] = first.received, second.received
+    asyncio.run(story())
+    [to_slack], [to_webhook] = receiver.received, another.received
     assert "8 GPUs of gpu-07" in to_slack.json()["text"]
     assert gpus_of(to_webhook) == [str(gpu) for gpu in range(8)]
+    told = store.deliveries_of(gpus[3].id)
+    assert sorted((one.channel, one.kind, one.state, one.attempts) for one in told) == [
+        ("ops", "firing", "delivered", 1),
+        ("team", "firing", "delivered", 1),
+    ]
+    assert to_webhook.headers["webhook-id"] in [one.id for one in told]
 
 
-def test_firing_and_resolved_are_told_in_turn() -> None:
-    log = MemoryLog()
+def test_firing_repeat_and_resolved_are_one_incident_in_turn(store: Store, receiver: Receiver) -> None:
+    fired = recent()
 
-    async def story(receiver: Receiver) -> None:
-        async with notifying(log, webhook(receiver)) as notifier:
-            store_and_offer(notifier, log, recent(started_at=5.0))
-            await until(lambda: len(receiver.received) == 1)
-            store_and_offer(notifier, log, recent(started_at=5.0, state="resolved"))
-            await until(lambda: len(receiver.received) == 2)
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), repeat_interval=Duration(0.1)) as world:
+            await world.happens(fired)
+            await until(lambda: len(receiver.received) >= 2)
+            await world.happens(over(fired))
+            await until(lambda: receiver.received[-1].json()["status"] == "resolved")
+            await world.nothing_waits()
 
-    with receiving() as receiver:
-        asyncio.run(story(receiver))
-        assert [request.json()["status"] for request in receiver.received] == ["firing", "resolved"]
+    asyncio.run(story())
+    told = store.deliveries_of(fired.id)
+    assert [one.kind for one in told] == ["firing", *["repeat"] * (len(told) - 2), "resolved"]
+    assert len(told) == len(receiver.received) == len(set(ids_of(receiver)))
 
 
-def test_changes_of_a_group_keep_the_interval() -> None:
-    log = MemoryLog()
-
-    async def story(receiver: Receiver) -> None:
-        async with notifying(log, webhook(receiver), interval_seconds=0.6) as notifier:
-            notifier.offer([recent(0)])
+def test_changes_of_a_group_keep_the_interval(store: Store, receiver: Receiver) -> None:
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), group_interval=Duration(0.6)) as world:
+            await world.happens(recent(0))
             await until(lambda: len(receiver.received) == 1)
             for gpu in (1, 2, 3):
-                notifier.offer([recent(gpu)])
-                await asyncio.sleep(0)
+                await world.happens(recent(gpu))
             await until(lambda: len(receiver.received) == 2)
 
-    with receiving() as receiver:
-        asyncio.run(story(receiver))
-        first, second = receiver.received
+    asyncio.run(story())
+    first, second = receiver.received
     assert gpus_of(second) == ["1", "2", "3"]
     assert second.at - first.at > 0.5
 
 
-def test_a_failing_receiver_is_tried_again_until_it_takes_the_message() -> None:
-    log = MemoryLog()
+def test_what_nobody_cares_for_is_told_the_boss(store: Store, receiver: Receiver, another: Receiver) -> None:
+    escalate = Escalation(after=Duration(0.3), channels=("boss",))
+    route = Route(channels=("ops",), escalate=escalate)
+    first, second = (recent(0, run=run, ago=0.0) for run in ("a", "b"))
+    care = wire.Acknowledgement(by="maria", at=time.time())
+    mine = msgspec.structs.replace(first, change="acknowledged", acknowledged=care)
 
-    async def story(receiver: Receiver) -> None:
-        async with notifying(log, webhook(receiver), interval_seconds=60) as notifier:
-            store_and_offer(notifier, log, recent(0))
-            await until(lambda: len(receiver.received) == 1)
-            await until(lambda: notifier.status()[0].last_error is not None)
-            store_and_offer(notifier, log, recent(1))
-            await until(lambda: len(log.delivered) == 2)
-            [status] = notifier.status()
-            assert (status.retries_total, status.delivered_total) == (1, 1)
-            assert "answered 503" in str(status.last_error)
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), webhook(another, "boss"), route=route) as world:
+            await world.happens(first, second)
+            await until(lambda: len(receiver.received) == 2)
+            await world.happens(mine)
+            await until(lambda: len(another.received) == 1)
 
-    with receiving() as receiver:
-        receiver.answer(Answer(503))
-        asyncio.run(story(receiver))
-        refused, taken = receiver.received
-    assert gpus_of(refused) == ["0"]
-    assert gpus_of(taken) == ["0", "1"]
-    assert taken.at - refused.at >= 0.5  # the first pause of 1 s, shortened by half by chance
+    asyncio.run(story())
+    assert [request.json()["groupLabels"]["run"] for request in another.received] == ["b"]
 
 
-def test_retry_after_is_respected() -> None:
-    log = MemoryLog()
-
-    async def story(receiver: Receiver) -> None:
-        async with notifying(log, slack(receiver)) as notifier:
-            store_and_offer(notifier, log, recent())
-            await until(lambda: len(log.delivered) == 1)
-
-    with receiving() as receiver:
-        receiver.answer(Answer(429, {"Retry-After": "1"}))
-        asyncio.run(story(receiver))
-        refused, taken = receiver.received
-    assert taken.at - refused.at >= 1.0
-
-
-def test_a_dead_channel_does_not_delay_another() -> None:
-    log = MemoryLog()
-
-    async def story(dead: Receiver, alive: Receiver) -> None:
-        async with notifying(log, slack(dead), webhook(alive)) as notifier:
-            offered_at = time.monotonic()
-            for number in range(5):
-                store_and_offer(notifier, log, recent(run=f"run{number}"))
-            await until(lambda: len(alive.received) == 5)
-            assert time.monotonic() - offered_at < DEADLINE_SECONDS
-            of_slack, of_webhook = notifier.status()
-            assert (of_slack.queue_length, of_slack.delivered_total) == (5, 0)
-            await until(lambda: notifier.status()[1].queue_length == 0)
-            assert of_webhook.last_error is None
-
-    with receiving() as dead, receiving() as alive:
-        dead.always(Answer(503, {"Retry-After": "3600"}))
-        asyncio.run(story(dead, alive))
-        assert len(dead.received) == 1
-
-
-def test_a_message_that_is_refused_for_good_is_given_up_and_the_next_is_sent() -> None:
-    log = MemoryLog()
-
-    async def story(receiver: Receiver) -> None:
-        async with notifying(log, webhook(receiver)) as notifier:
-            store_and_offer(notifier, log, recent(run="one"))
-            await until(lambda: notifier.status()[0].failed_total == 1)
-            store_and_offer(notifier, log, recent(run="two"))
-            await until(lambda: len(log.delivered) == 1)
-
-    with receiving() as receiver:
-        receiver.answer(Answer(400))
-        asyncio.run(story(receiver))
-        assert [request.json()["groupLabels"]["run"] for request in receiver.received] == ["one", "two"]
-
-
-def test_a_restart_sends_again_what_was_not_delivered_and_nothing_else() -> None:
-    log = MemoryLog()
-    old = transition(9, at=time.time() - 4000)
-
-    async def before(receiver: Receiver) -> None:
-        async with notifying(log, webhook(receiver)) as notifier:
-            store_and_offer(notifier, log, recent(0, run="told"))
-            await until(lambda: len(log.delivered) == 1)
-            receiver.always(Answer(503))
-            store_and_offer(notifier, log, recent(1, run="untold"))
-            await until(lambda: notifier.status()[0].retries_total == 1)
-
-    async def after(receiver: Receiver) -> None:
-        async with notifying(log, webhook(receiver)) as notifier:
-            await until(lambda: len(log.delivered) == 2)
-            await nothing_waits(notifier)
-
-    with receiving() as receiver:
-        asyncio.run(before(receiver))
-    log.stored.append(old)
-    with receiving() as receiver:
-        asyncio.run(after(receiver))
-        [request] = receiver.received
-    assert request.json()["groupLabels"]["run"] == "untold"
-
-
-def test_what_is_offered_while_the_rest_is_recovered_is_sent_once() -> None:
-    log = MemoryLog()
-    news = recent(0)
-    log.stored.append(news)
-
-    async def story(receiver: Receiver) -> None:
-        async with notifying(log, webhook(receiver), before=[news]) as notifier:
-            await until(lambda: len(log.delivered) == 1)
-            await nothing_waits(notifier)
-
-    with receiving() as receiver:
-        asyncio.run(story(receiver))
-        assert [gpus_of(request) for request in receiver.received] == [["0"]]
-
-
-def test_a_broken_store_stops_no_message_and_marks_are_made_up_for() -> None:
-    log = MemoryLog()
-    log.broken = True
-
-    async def story(receiver: Receiver) -> None:
-        async with notifying(log, webhook(receiver)) as notifier:
-            store_and_offer(notifier, log, recent(0, run="one"))
-            await until(lambda: notifier.status()[0].delivered_total == 1)
-            log.broken = False
-            store_and_offer(notifier, log, recent(0, run="two"))
-            await until(lambda: len(log.delivered) == 2)
-
-    with receiving() as receiver:
-        asyncio.run(story(receiver))
-        assert len(receiver.received) == 2
-
-
-def test_pending_alerts_are_never_sent() -> None:
-    log = MemoryLog()
-    log.stored.append(recent(7, state="pending"))
-
-    async def story(receiver: Receiver) -> None:
-        async with notifying(log, webhook(receiver)) as notifier:
-            notifier.offer([recent(0, state="pending"), recent(1)])
-            await until(lambda: len(receiver.received) == 1)
-            await nothing_waits(notifier)
-
-    with receiving() as receiver:
-        asyncio.run(story(receiver))
-        assert [gpus_of(request) for request in receiver.received] == [["1"]]
-
-
-def test_a_channel_gets_its_severity_and_above_and_resolutions_only_if_it_wants_them() -> None:
-    log = MemoryLog()
-
-    async def story(receiver: Receiver) -> None:
-        channel = webhook(receiver, severity="critical", send_resolved=False)
-        async with notifying(log, channel) as notifier:
-            notifier.offer([recent(0, severity="info"), recent(1, severity="warning"), recent(2, severity="critical")])
-            notifier.offer([recent(3, severity="critical", state="resolved")])
-            await until(lambda: len(receiver.received) == 1)
-            await nothing_waits(notifier)
-
-    with receiving() as receiver:
-        asyncio.run(story(receiver))
-        assert [gpus_of(request) for request in receiver.received] == [["2"]]
-
-
-def test_slack_is_sent_at_most_one_message_a_second() -> None:
-    log = MemoryLog()
-
-    async def story(receiver: Receiver) -> None:
-        async with notifying(log, slack(receiver)) as notifier:
-            notifier.offer([recent(run="one"), recent(run="two")])
+def test_slack_is_sent_at_most_one_message_a_second(store: Store, receiver: Receiver) -> None:
+    async def story() -> None:
+        async with notifying(store, slack(receiver)) as world:
+            await world.happens(recent(run="one"), recent(run="two"))
             await until(lambda: len(receiver.received) == 2)
 
-    with receiving() as receiver:
-        asyncio.run(story(receiver))
-        first, second = receiver.received
+    asyncio.run(story())
+    first, second = receiver.received
     assert second.at - first.at >= 0.95
 
 
-def test_signed_webhooks_carry_a_signature() -> None:
-    log = MemoryLog()
+def test_a_channel_is_sent_no_more_than_its_rate(store: Store, receiver: Receiver) -> None:
+    async def story() -> None:
+        async with notifying(store, webhook(receiver, rate=parse_rate("2/1s"))) as world:
+            await world.happens(*(recent(0, run=f"run{number}") for number in range(4)))
+            await until(lambda: len(receiver.received) == 4)
 
-    async def story(receiver: Receiver) -> None:
-        async with notifying(log, webhook(receiver, secret=Secret(KEY))) as notifier:
-            notifier.offer([recent()])
-            await until(lambda: notifier.status()[0].delivered_total == 1)
+    asyncio.run(story())
+    first, _, third, fourth = [request.at for request in receiver.received]
+    assert third - first >= 0.45
+    assert fourth - third >= 0.45
 
-    with receiving() as receiver:
-        asyncio.run(story(receiver))
-        [request] = receiver.received
+
+def test_signed_webhooks_carry_a_signature(store: Store, receiver: Receiver) -> None:
+    async def story() -> None:
+        async with notifying(store, webhook(receiver, secret=Secret(KEY))) as world:
+            await world.happens(recent())
+            await until(lambda: world.status().delivered_total == 1)
+
+    asyncio.run(story())
+    [request] = receiver.received
     assert request.headers["webhook-id"].startswith("msg_")
     assert abs(int(request.headers["webhook-timestamp"]) - time.time()) < 60
     assert request.headers["webhook-signature"].startswith("v1,")
 
 
-def test_a_message_on_its_way_when_the_server_stops_is_waited_for_and_marked() -> None:
-    log = MemoryLog()
-    answered = threading.Event()
+class Board(ChannelSection, frozen=True, kw_only=True, tag="board"):
+    pass
 
-    async def story(receiver: Receiver) -> None:
-        async with notifying(log, webhook(receiver)) as notifier:
-            store_and_offer(notifier, log, recent())
+
+class EditedBoard:
+    """A channel that can change what it said, and keeps what it was given."""
+
+    pause_seconds = 0.0
+    edits = True
+
+    def __init__(self) -> None:
+        self.config = Board(name="board")
+        self.given: list[Notice] = []
+
+    async def send(self, notice: Notice) -> Outcome:
+        self.given.append(notice)
+        return Delivered(receipt=f"receipt {len(self.given)}")
+
+
+def test_later_messages_of_an_incident_bring_its_first_receipt_also_after_a_restart(store: Store) -> None:
+    fired = recent()
+    board = EditedBoard()
+    acknowledged = msgspec.structs.replace(fired, change="acknowledged", at=time.time())
+    acknowledged = msgspec.structs.replace(acknowledged, acknowledged=wire.Acknowledgement(by="maria", at=1.0))
+
+    async def story() -> None:
+        async with notifying(store, others=[board]) as world:
+            await world.happens(fired)
+            await until(lambda: len(board.given) == 1)
+            await world.happens(acknowledged)
+            await until(lambda: len(board.given) == 2)
+            await world.nothing_waits()
+        async with notifying(store, others=[board]) as world:
+            await world.happens(over(fired))
+            await until(lambda: len(board.given) == 3)
+
+    asyncio.run(story())
+    assert [(one.kind, one.receipt) for one in board.given] == [
+        ("firing", None),
+        ("update", "receipt 1"),
+        ("resolved", "receipt 1"),
+    ]
+    assert len({one.incident for one in board.given}) == 1
+
+
+# ---------------------------------------------------------------- trouble
+
+
+def test_a_message_that_fails_is_tried_again_as_it_was_and_news_wait_for_the_next(
+    store: Store, receiver: Receiver
+) -> None:
+    receiver.answer(Answer(503))
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), patience=half_a_second_and_more) as world:
+            await world.happens(recent(0))
+            await until(lambda: world.status().retries_total == 1)
+            assert world.status().health == "failing"
+            await world.happens(recent(1))
+            await until(lambda: world.status().delivered_total == 2)
+            assert (world.status().health, world.status().retries_total) == ("ok", 1)
+            assert "answered 503" in str(world.status().last_error)
+
+    asyncio.run(story())
+    refused, taken, news = receiver.received
+    assert (refused.body, refused.headers["webhook-id"]) == (taken.body, taken.headers["webhook-id"])
+    assert gpus_of(news) == ["1"]
+    assert taken.at - refused.at >= 0.5  # the first pause of 1 s, shortened by half by chance
+
+
+def test_retry_after_is_respected(store: Store, receiver: Receiver) -> None:
+    receiver.answer(Answer(429, {"Retry-After": "1"}))
+
+    async def story() -> None:
+        async with notifying(store, slack(receiver)) as world:
+            await world.happens(recent())
+            await until(lambda: world.status("team").delivered_total == 1)
+
+    asyncio.run(story())
+    refused, taken = receiver.received
+    assert taken.at - refused.at >= 1.0
+
+
+def test_a_message_that_a_receiver_chokes_on_holds_up_no_other(store: Store, receiver: Receiver) -> None:
+    receiver.answer(Answer(500))
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), patience=half_a_second_and_more) as world:
+            await world.happens(recent(0, run="bad", severity="critical"))
+            await until(lambda: world.status().retries_total == 1)
+            await world.happens(recent(0, run="good"))
+            await until(lambda: len(receiver.received) == 3)
+
+    asyncio.run(story())
+    assert [one.json()["groupLabels"]["run"] for one in receiver.received] == ["bad", "good", "bad"]
+
+
+def test_a_dead_channel_does_not_delay_another(store: Store, receiver: Receiver, another: Receiver) -> None:
+    receiver.always(Answer(503, {"Retry-After": "3600"}))
+
+    async def story() -> None:
+        async with notifying(store, slack(receiver), webhook(another)) as world:
+            await world.happens(*(recent(run=f"run{number}") for number in range(5)))
+            await until(lambda: len(another.received) == 5)
+            await until(lambda: world.status("ops").waiting == 0)
+            await until(lambda: world.status("team").retries_total == 1)
+            assert (world.status("team").waiting, world.status("team").delivered_total) == (5, 0)
+
+    asyncio.run(story())
+    assert len(receiver.received) == 1
+
+
+def test_a_channel_that_refuses_is_marked_and_announced_once_until_it_works_again(
+    store: Store, receiver: Receiver, another: Receiver
+) -> None:
+    receiver.answer(Answer(404), Answer(404), Answer(200))
+    first = recent(run="one", severity="critical")
+
+    async def story() -> None:
+        pager = webhook(another, "pager", severity="critical")
+        async with notifying(store, webhook(receiver), pager, route=Route(channels=("ops",))) as world:
+            await world.happens(first)
+            await until(lambda: world.status().failed_total == 1)
+            assert world.status().health == "failed"
+            await world.happens(recent(run="two"))
+            await until(lambda: world.status().failed_total == 2)
+            await world.happens(recent(run="three"))
+            await until(lambda: len(another.received) == 2)
+            assert world.status().health == "ok"
+
+    asyncio.run(story())
+    assert [request.json()["status"] for request in another.received] == ["firing", "resolved"]
+    assert all("ops" in request.body.decode() for request in another.received)
+    [told] = store.deliveries_of(first.id)
+    assert (told.state, told.attempts, "answered 404" in str(told.error)) == ("failed", 1, True)
+
+
+def test_what_was_refused_is_told_when_somebody_asks_for_it(store: Store, receiver: Receiver) -> None:
+    receiver.answer(Answer(404))
+    fired = recent()
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver)) as world:
+            await world.happens(fired)
+            await until(lambda: world.status().failed_total == 1)
+            await world.notifier.retry("ops")
+            await until(lambda: world.status().delivered_total == 1)
+            assert world.status().health == "ok"
+            with pytest.raises(KeyError):
+                await world.notifier.retry("nobody")
+
+    asyncio.run(story())
+    assert [gpus_of(request) for request in receiver.received] == [["0"], ["0"]]
+    assert store.deliveries_of(fired.id)[-1].state == "delivered"
+
+
+def test_what_comes_while_a_channel_begins_anew_is_told(store: Store, receiver: Receiver) -> None:
+    async def story() -> None:
+        async with notifying(store, webhook(receiver)) as world:
+            retrying = asyncio.ensure_future(world.notifier.retry("ops"))
+            await asyncio.sleep(0)
+            await world.happens(recent(0))
+            await retrying
+            await until(lambda: world.status().delivered_total == 1)
+            await world.nothing_waits()
+
+    asyncio.run(story())
+    assert len(receiver.received) == 1
+
+
+def test_a_refusal_is_remembered_and_told_again_by_the_next_server(store: Store, receiver: Receiver) -> None:
+    receiver.answer(Answer(401))
+    fired = recent()
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver)) as world:
+            await world.happens(fired)
+            await until(lambda: world.status().failed_total == 1)
+        receiver.always(Answer(503))
+        async with notifying(store, webhook(receiver)) as world:
+            assert world.status().health == "failed"
+            assert "answered 401" in str(world.status().last_error)
+            receiver.always(Answer(200))
+            await until(lambda: world.status().health == "ok")
+
+    asyncio.run(story())
+    assert len(set(ids_of(receiver))) == 1  # the same is said by the same id
+
+
+def test_a_channel_with_a_defect_of_ours_goes_on(store: Store) -> None:
+    class Defective(EditedBoard):
+        async def send(self, notice: Notice) -> Outcome:
+            if not self.given:
+                self.given.append(notice)
+                raise ZeroDivisionError
+            return await super().send(notice)
+
+    board = Defective()
+
+    async def story() -> None:
+        async with notifying(store, others=[board]) as world:
+            await world.happens(recent(run="one"))
+            await until(lambda: world.status("board").failed_total == 1)
+            await world.happens(recent(run="two"))
+            await until(lambda: world.status("board").delivered_total == 1)
+
+    asyncio.run(story())
+
+
+def test_a_success_ends_the_row_of_failures(store: Store, receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
+    receiver.answer(Answer(503), Answer(200), Answer(503), Answer(200))
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), patience=half_a_second_and_more) as world:
+            for run in ("one", "two"):
+                await world.happens(recent(run=run))
+                await world.nothing_waits()
+
+    asyncio.run(story())
+    pauses = [record.getMessage().rsplit("; ", 1)[1] for record in caplog.records if "trying" in record.getMessage()]
+    assert pauses == ["trying again in 0.5 s", "trying again in 0.5 s"]
+
+
+# ---------------------------------------------------------------- a database that fails
+
+
+def test_people_are_told_while_the_database_fails_and_it_is_made_up_for(store: Store, receiver: Receiver) -> None:
+    ledger = BreakableLedger(store)
+    first = recent(run="one")
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), ledger=ledger) as world:
+            ledger.is_broken = True
+            await world.happens(first)
+            await until(lambda: world.status().delivered_total == 1)
+            assert store.deliveries_of(first.id) == []
+            ledger.is_broken = False
+            await world.happens(recent(run="two"))
+            await until(lambda: world.status().delivered_total == 2)
+            await world.nothing_waits()
+
+    asyncio.run(story())
+    assert [one.state for one in store.deliveries_of(first.id)] == ["delivered"]
+    assert len(receiver.received) == 2
+
+
+def test_what_is_said_again_because_nothing_could_be_noted_has_the_same_id(store: Store, receiver: Receiver) -> None:
+    ledger = BreakableLedger(store)
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), ledger=ledger) as world:
+            ledger.is_broken = True
+            await world.happens(recent())
+            await until(lambda: world.status().delivered_total == 1)
+        async with notifying(store, webhook(receiver)) as world:
+            await until(lambda: world.status().delivered_total == 1)
+
+    asyncio.run(story())
+    assert len(receiver.received) == 2
+    assert len(set(ids_of(receiver))) == 1
+
+
+def test_a_database_that_cannot_be_read_at_the_start_stops_no_new_alert(store: Store, receiver: Receiver) -> None:
+    ledger = BreakableLedger(store)
+    ledger.is_broken = True
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), ledger=ledger) as world:
+            await world.happens(recent())
+            await until(lambda: world.status().delivered_total == 1)
+
+    asyncio.run(story())
+
+
+# ---------------------------------------------------------------- restarts
+
+
+def test_a_restart_sends_the_same_message_again_and_then_what_came_meanwhile(store: Store, receiver: Receiver) -> None:
+    old = recent(9, ago=4000, run="long over")
+
+    async def before() -> None:
+        async with notifying(store, webhook(receiver)) as world:
+            await world.happens(recent(0, run="told"))
+            await until(lambda: world.status().delivered_total == 1)
+            receiver.always(Answer(503))
+            await world.happens(recent(1, run="untold"))
+            await until(lambda: world.status().retries_total >= 1)
+            await world.happens(recent(2, run="untold"))
+
+    async def after() -> None:
+        async with notifying(store, webhook(receiver)) as world:
+            await until(lambda: world.status().delivered_total == 2)
+            await world.nothing_waits()
+
+    asyncio.run(before())
+    tried = receiver.received[-1]
+    store.append([old, msgspec.structs.replace(over(old), at=time.time() - 3900)])
+    receiver.always(Answer(200))
+    sent_before = len(receiver.received)
+    asyncio.run(after())
+    again, news = receiver.received[sent_before:]
+    assert (again.body, again.headers["webhook-id"]) == (tried.body, tried.headers["webhook-id"])
+    assert (gpus_of(again), gpus_of(news)) == (["1"], ["2"])
+
+
+def test_what_is_offered_while_the_rest_is_recovered_is_sent_once(store: Store, receiver: Receiver) -> None:
+    news = recent(0)
+    store.append([news])
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), before=[news]) as world:
+            await until(lambda: world.status().delivered_total == 1)
+            await world.nothing_waits()
+
+    asyncio.run(story())
+    assert [gpus_of(request) for request in receiver.received] == [["0"]]
+
+
+def test_a_new_channel_is_told_of_open_alerts_only(store: Store, receiver: Receiver) -> None:
+    ended = recent(1, ago=5.0)
+    store.append([recent(0), ended, msgspec.structs.replace(over(ended), at=time.time() - 1)])
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver)) as world:
+            await until(lambda: world.status().delivered_total == 1)
+            await world.nothing_waits()
+
+    asyncio.run(story())
+    assert [gpus_of(request) for request in receiver.received] == [["0"]]
+
+
+def test_a_message_on_its_way_when_the_server_stops_is_waited_for(store: Store, receiver: Receiver) -> None:
+    answered = threading.Event()
+    receiver.always(Answer(hold=answered))
+    fired = recent()
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver)) as world:
+            await world.happens(fired)
             await until(lambda: len(receiver.received) == 1)
             asyncio.get_running_loop().call_later(0.1, answered.set)
 
-    with receiving() as receiver:
-        receiver.always(Answer(hold=answered))
-        asyncio.run(story(receiver))
-    assert len(log.delivered) == 1
-
-
-def test_a_success_ends_the_row_of_failures(caplog: pytest.LogCaptureFixture) -> None:
-    log = MemoryLog()
-
-    async def story(receiver: Receiver) -> None:
-        async with notifying(log, webhook(receiver)) as notifier:
-            for run in ("one", "two"):
-                store_and_offer(notifier, log, recent(run=run))
-                await until(lambda: notifier.status()[0].queue_length == 0)
-
-    with receiving() as receiver:
-        receiver.answer(Answer(503), Answer(200), Answer(503), Answer(200))
-        asyncio.run(story(receiver))
-    pauses = [record.getMessage().rsplit("; ", 1)[1] for record in caplog.records]
-    assert pauses == ["trying again in 0.5 s", "trying again in 0.5 s"]
+    asyncio.run(story())
+    assert [one.state for one in store.deliveries_of(fired.id)] == ["delivered"]

@@ -1,4 +1,4 @@
-"""Transitions are stored once, add up to alerts, and are delivered at least once."""
+"""Transitions are stored once, and add up to alerts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,26 +100,6 @@ def test_alerts_are_filtered_by_state_node_run_name_and_time(store: Store) -> No
 def test_more_alerts_than_one_query_names_are_found(store: Store) -> None:
     store.append([transition(f"a{n:04}", "firing", 200.0, started_at=float(n)) for n in range(1200)])
     assert [alert.id for alert in store.alerts(limit=1200)] == [f"a{n:04}" for n in reversed(range(1200))]
-
-
-def test_a_channel_is_owed_what_it_has_not_delivered(store: Store) -> None:
-    old, first, second = (
-        transition("a", "pending", 90.0),
-        transition("a", "firing", 110.0),
-        transition("b", "firing", 120.0),
-    )
-    store.append([old, first, second])
-    assert store.undelivered("slack", since=100.0) == [first, second]
-    store.mark_delivered("slack", [("a", "firing", 110.0)])
-    assert store.undelivered("slack", since=100.0) == [second]
-    assert store.undelivered("webhook", since=100.0) == [first, second]
-
-
-def test_marking_twice_or_what_is_gone_does_no_harm(store: Store) -> None:
-    store.append([transition("a", "firing", 110.0)])
-    for _ in range(2):
-        store.mark_delivered("slack", [("a", "firing", 110.0), ("gone", "firing", 1.0), ("a", "firing", 110.0)])
-    assert store.undelivered("slack", since=0.0) == []
 
 
 def test_what_was_stored_is_there_after_closing_and_opening(tmp_path: Path) -> None:

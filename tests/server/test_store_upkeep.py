@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from oomwatch import wire
+from oomwatch.letters import Letter
 from oomwatch.store import store as store_module
 from oomwatch.store.store import Batch, Entry, Store
 
@@ -114,12 +115,15 @@ def test_pruning_forgets_alerts_that_are_over_with_their_deliveries_and_keeps_op
 
     store.append([transition("open", "firing", NOON), transition("over", "firing", NOON)])
     store.append([transition("over", "resolved", NOON + 1)])
-    store.mark_delivered("slack", [("open", "firing", NOON), ("over", "firing", NOON), ("over", "resolved", NOON + 1)])
+    covers = tuple((alert, state, at, "state") for alert, state, at in [
+        ("open", "firing", NOON), ("over", "firing", NOON), ("over", "resolved", NOON + 1),
+    ])  # fmt: skip
+    store.keep_letters([Letter("slack", "m1", "i1", "firing", NOON, "{}", covers, "delivered")])
     store.prune(now=NOON + 10 * DAY, keep_seconds=DAY)
     assert [alert.id for alert in store.alerts()] == ["open"]
-    assert store.undelivered("slack", since=0.0) == []
+    assert list(store.account("slack", ["open", "over"], NOON).told) == [covers[0]]
     store.append([transition("new", "firing", NOON + 2)])  # SQLite gives it the number of one that was deleted
-    assert [one.id for one in store.undelivered("slack", since=0.0)] == ["new"]
+    assert store.account("slack", ["new"], NOON).told == {}
 
 
 def test_pruning_forgets_nodes_runs_and_sessions_that_went_away(store: Store) -> None:

@@ -28,7 +28,7 @@ SENT = Family("oomwatch_notifications", "counter",
               "(retried), or without room in the queue (dropped).",
               ("channel", "outcome"), ("channel", "outcome"))  # fmt: skip
 WAITING = Family("oomwatch_notifications_waiting", "gauge",
-                 "Changes of alerts that a channel is yet to be told.", ("channel",), ("channel",))  # fmt: skip
+                 "Messages that a channel is yet to be sent.", ("channel",), ("channel",))  # fmt: skip
 PROBLEMS = Family("oomwatch_problems", "gauge", "Reasons why an alert might not be told; /readyz names them.")
 HEARTBEAT = Family("oomwatch_heartbeat_last_success_timestamp_seconds", "gauge",
                    "When the dead man's switch elsewhere was last reached.")  # fmt: skip
@@ -53,7 +53,7 @@ def _read(view: View) -> Iterator[Reading]:
     yield BROWSERS.one(len(view.watchers))
     yield FAILURES.one(service.defects.total)
     yield SENT.of(_outcomes(view))
-    yield WAITING.of(((channel.name,), channel.queue_length) for channel in view.channels)
+    yield WAITING.of(((channel.name,), channel.waiting) for channel in view.channels)
     yield PROBLEMS.one(len(view.problems))
     yield HEARTBEAT.one(view.heartbeat_at)
     yield RELOAD.one(float(service.rules_error is not None))

@@ -1,7 +1,13 @@
 """How long to leave a channel alone after it failed. Pure."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 FIRST_SECONDS = 1.0
 LONGEST_SECONDS = 300.0
+
+Patience: TypeAlias = Callable[[int], float]
+"""How many seconds to wait after so many failures in a row."""
 
 
 def pause_seconds(failures: int, chance: float, *, asked_seconds: float | None = None) -> float:

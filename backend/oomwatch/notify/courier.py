@@ -1,164 +1,234 @@
-"""Delivers to one channel: waits, bundles, sends, and tries again. One task, so that a dead channel delays no other."""
+"""Delivers to one channel: bundles, writes down, sends, and tries again. One task: a dead channel delays no other.
+
+A message is written to the database, with the transitions that it tells of, before it is sent. Whatever happens after
+that, the same message with the same id is sent until it has arrived or is refused. Where the database cannot be written
+people are told all the same, and what was not written is written with the next message.
+"""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from oomwatch import wire
-from oomwatch.notify.backoff import pause_seconds
+from oomwatch.letters import Account, Letter, Standing
+from oomwatch.notify.backoff import Patience
 from oomwatch.notify.channel import Channel
-from oomwatch.notify.config import NotifyConfig
-from oomwatch.notify.grouping import Group, TransitionKey, is_news, notice_of, severity_of
-from oomwatch.notify.outcome import Failed, Outcome, TryAgain
+from oomwatch.notify.health import Health
+from oomwatch.notify.notice import Notice
+from oomwatch.notify.outbox import Mail, Outbox, mail_of
+from oomwatch.notify.outcome import Delivered, Failed, Outcome, TryAgain
 from oomwatch.notify.pool import Pool
+from oomwatch.notify.rate import TokenBucket
+from oomwatch.notify.recovery import recover
+from oomwatch.notify.route import Target
+
+# A message that fails waits up to 5 minutes for its next attempt; a new one tries its luck with the channel earlier.
+CHANNEL_PAUSE_SECONDS_MAX = 30.0
+UNSAVED_MAX = 1000  # messages that the database could not be given
+RECEIPTS_KEPT = 1000
+AFTER_DEFECT_SECONDS = 5.0
 
 logger = logging.getLogger(__name__)
 
-
-class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How a channel fares. Times are Unix seconds; None: has not happened since the start."""
-
-    name: str
-    kind: str
-    queue_length: int
-    delivered_total: int = 0  # messages
-    failed_total: int = 0  # messages given up for good
-    retries_total: int = 0  # attempts that are to be repeated
-    dropped_total: int = 0  # transitions for which the queue had no room
-    last_success_at: float | None = None
-    last_error_at: float | None = None
-    last_error: str | None = None
+Routed = tuple[wire.Transition, Target]
+Keep = Callable[[Sequence[Letter], Sequence[Standing]], Awaitable[None]]
+TellOthers = Callable[[str, Callable[[str], Notice]], list[Letter]]
+"""`tell_others(channel, make)`: put what `make` gives for each other channel into its outbox; it is yet to be kept."""
 
 
 class Courier:
     def __init__(
-        self,
-        channel: Channel,
-        config: NotifyConfig,
-        mark: Callable[[str, Sequence[TransitionKey]], Awaitable[None]],
-        *,
-        clock: Callable[[], float],
-        chance: Callable[[], float],
+        self, channel: Channel, keep: Keep, tell_others: TellOthers, *, clock: Callable[[], float], patience: Patience
     ) -> None:
+        """It takes what comes at once, and has to be told to `recover` or `go_on` before it does anything with it."""
+        self.name = channel.config.name
         self._channel = channel
-        self._mark = mark
+        self._keep = keep
+        self._tell_others = tell_others
         self._clock = clock
-        self._chance = chance
+        self._patience = patience
+        self._wake = asyncio.Event()
+        self._unsaved: dict[str, Letter] = {}
+        self._held: list[Routed | Mail] = []
+        self._is_holding = True
+        self._begin(Standing(self.name, clock()))
+
+    def _begin(self, standing: Standing) -> None:
+        config = self._channel.config
         self._pool = Pool(
-            wait_seconds=config.group_wait,
-            interval_seconds=config.group_interval,
-            merge_resolved=channel.config.send_resolved,
+            self.name, severity=config.severity, send_resolved=config.send_resolved, edits=self._channel.edits
         )
-        self._status = ChannelStatus(name=self.name, kind=channel.config.kind, queue_length=0)
-        self._unmarked: list[TransitionKey] = []
+        self._outbox = Outbox()
+        self._health = Health(self.name, config.kind, standing)
+        self._kept = standing
+        self._receipts: dict[str, str] = {}
+        self._tokens = TokenBucket(config.rate, 0.0)
         self._free_at = 0.0  # loop time before which nothing is sent
         self._failures = 0  # in a row
         self._stopping = False
-        self._wake = asyncio.Event()
 
-    @property
-    def name(self) -> str:
-        return self._channel.config.name
+    # ------------------------------------------------------------ from outside
 
-    def offer(self, transitions: Iterable[wire.Transition]) -> None:
-        wanted = [transition for transition in transitions if self._wants(transition)]
-        if wanted:
-            self._pool.add(wanted, asyncio.get_running_loop().time())
-            self._wake.set()
+    def recover(
+        self, account: Account, stories: Mapping[str, Sequence[wire.Transition]], targets: Mapping[str, Target]
+    ) -> None:
+        """Begin anew with what is known of an earlier life, and go on."""
+        self._begin(account.standing)
+        self._receipts = dict(account.receipts)
+        for mail in recover(self._pool, account, stories, targets, _now(), self._clock()):
+            self._outbox.put(mail)
+        self.go_on()
 
-    def _wants(self, transition: wire.Transition) -> bool:
-        config = self._channel.config
-        grave = wire.SEVERITIES.index(severity_of(transition)) >= wire.SEVERITIES.index(config.severity)
-        return (
-            grave
-            and is_news(transition)
-            and (transition.state == "firing" or (transition.state == "resolved" and config.send_resolved))
-        )
+    def go_on(self) -> None:
+        """As things are, with what came meanwhile."""
+        self._stopping = self._is_holding = False
+        held, self._held = self._held, []
+        for one in held:
+            if isinstance(one, Mail):
+                self.put(one)
+            else:
+                self.offer([one])
 
-    def status(self) -> ChannelStatus:
-        return msgspec.structs.replace(
-            self._status, queue_length=len(self._pool), dropped_total=self._pool.dropped_total
-        )
+    def offer(self, news: Iterable[Routed]) -> None:
+        """Transitions that are routed here, in order."""
+        if self._is_holding:
+            self._held += news
+            return
+        now, wall = _now(), self._clock()
+        for transition, target in news:
+            self._pool.add(transition, target, now, max(0.0, wall - transition.at))
+        self._wake.set()
+
+    def put(self, mail: Mail) -> None:
+        """A message that is about no alert of ours. Who puts it has it kept."""
+        if self._is_holding:
+            self._held.append(mail)
+            return
+        self._pool.hold(mail.letter.incident)
+        self._outbox.put(mail)
+        self._wake.set()
+
+    def status(self) -> wire.ChannelState:
+        waiting = self._pool.waiting() + len(self._outbox)
+        return msgspec.structs.replace(self._health.state, waiting=waiting, dropped_total=self._pool.dropped_total)
 
     def stop(self) -> None:
         """Finish the message on its way, then return from `run`."""
-        self._stopping = True
+        self._stopping = self._is_holding = True
         self._wake.set()
 
+    # ------------------------------------------------------------ the loop
+
     async def run(self) -> None:
-        now = asyncio.get_running_loop().time
         while not self._stopping:
             self._wake.clear()
-            groups = self._pool.take(now()) if now() >= self._free_at else []
-            if not groups:
-                await self._rest(now())
-            for group in groups:
-                if not await self._deliver(group):
-                    break
+            try:
+                await self._turn()
+            except Exception:
+                logger.exception("channel %s: a defect of oomwatch; it goes on", self.name)
+                await asyncio.sleep(AFTER_DEFECT_SECONDS)
 
-    async def _rest(self, now: float) -> None:
-        """Until something is due and the channel is free, or until there is news."""
-        next_at = self._pool.next_at()
-        timeout = None if next_at is None else max(next_at, self._free_at) - now
+    async def _turn(self) -> None:
+        """Send one message, or wait until there is one and the channel is free."""
+        now = _now()
+        mail = await self._next_mail(now) if now >= self._opens_at(now) else None
+        if mail is not None:
+            await self._deliver(mail)
+        else:
+            await self._rest()
+
+    def _opens_at(self, now: float) -> float:
+        return max(self._free_at, self._tokens.free_at(now))
+
+    async def _next_mail(self, now: float) -> Mail | None:
+        """A group that is due speaks now, unless a message that never failed and is as grave waits already."""
+        waiting, rank = self._outbox.next(now), self._pool.rank_at(now)
+        if rank is None or (waiting is not None and waiting.letter.attempts == 0 and waiting.rank >= rank):
+            return waiting
+        mails = [mail_of(self.name, one.notice, one.covers) for one in self._pool.take(now, self._clock())]
+        for mail in mails:
+            self._outbox.put(mail)
+        await self._save([mail.letter for mail in mails])
+        return mails[0] if mails else waiting
+
+    async def _rest(self) -> None:
+        times = [at for at in (self._outbox.next_at(), self._pool.next_at()) if at is not None]
+        now = _now()
+        timeout = max(min(times), self._opens_at(now)) - now if times else None
         waiting = asyncio.ensure_future(self._wake.wait())
         try:
             await asyncio.wait([waiting], timeout=timeout)
         finally:
             waiting.cancel()
 
-    async def _deliver(self, group: Group) -> bool:
-        """Send one message and draw the consequences. False: the rest has to wait as well."""
-        outcome = await self._attempt(group)
-        now = asyncio.get_running_loop().time()
-        if isinstance(outcome, TryAgain):
-            self._failures += 1
-            pause = pause_seconds(self._failures, self._chance(), asked_seconds=outcome.after_seconds)
-            self._free_at = now + pause
-            self._pool.retry(group.topic, now)
-            self._note_error(outcome.reason, retries=1)
-            logger.warning("channel %s: %s; trying again in %.1f s", self.name, outcome.reason, pause)
-            return False
-        self._failures = 0
-        self._free_at = now + self._channel.pause_seconds
-        self._pool.forget(group)
-        if isinstance(outcome, Failed):
-            self._note_error(outcome.reason, failed=1)
-            logger.error("channel %s: message not sent: %s", self.name, outcome.reason)
-        else:
-            await self._note_success(group)
-        return True
+    # ------------------------------------------------------------ one message
 
-    async def _attempt(self, group: Group) -> Outcome:
+    async def _deliver(self, mail: Mail) -> None:
+        outcome = await self._attempt(mail)
+        now, wall = _now(), self._clock()
+        self._tokens.take(now)
+        changed = self._health.note(outcome, now, wall)
+        told = self._tell_others(self.name, lambda to: self._health.notice(to, wall)) if changed else []
+        letter = mail.letter._replace(attempts=mail.letter.attempts + 1)
+        if isinstance(outcome, TryAgain):
+            letter = letter._replace(error=outcome.reason)
+            self._try_again(mail._replace(letter=letter), outcome, now)
+        else:
+            letter = self._settled(mail._replace(letter=letter), outcome, now, wall)
+        await self._save([letter, *told])
+
+    async def _attempt(self, mail: Mail) -> Outcome:
+        receipt = self._receipts.get(mail.letter.incident)
         try:
-            return await self._channel.send(notice_of(group, self._clock()))
+            return await self._channel.send(msgspec.structs.replace(mail.notice, receipt=receipt))
         except Exception as error:
             logger.exception("channel %s: a message could not be made", self.name)
             return Failed(f"the message could not be made ({type(error).__name__}); the server's log has the details")
 
-    async def _note_success(self, group: Group) -> None:
-        before = self._status
-        self._status = msgspec.structs.replace(
-            before, delivered_total=before.delivered_total + 1, last_success_at=self._clock()
-        )
-        self._unmarked.extend(group.covers)
-        try:
-            await self._mark(self.name, tuple(self._unmarked))
-        except Exception:
-            # It has arrived: the worst that can come of this is that it is sent once more after a restart.
-            logger.exception(
-                "channel %s: cannot note what was delivered; trying again with the next message", self.name
-            )
-        else:
-            self._unmarked.clear()
+    def _try_again(self, mail: Mail, outcome: TryAgain, now: float) -> None:
+        self._failures += 1
+        asked = outcome.after_seconds or 0.0
+        pause = max(asked, self._patience(mail.letter.attempts))
+        self._free_at = now + max(asked, min(self._patience(self._failures), CHANNEL_PAUSE_SECONDS_MAX))
+        self._outbox.replace(mail._replace(retry_at=now + pause))
+        logger.warning("channel %s: %s; trying again in %.1f s", self.name, outcome.reason, pause)
 
-    def _note_error(self, reason: str, *, retries: int = 0, failed: int = 0) -> None:
-        before = self._status
-        self._status = msgspec.structs.replace(
-            before,
-            retries_total=before.retries_total + retries,
-            failed_total=before.failed_total + failed,
-            last_error_at=self._clock(),
-            last_error=reason,
-        )
+    def _settled(self, mail: Mail, outcome: Delivered | Failed, now: float, wall: float) -> Letter:
+        """It is done with: delivered, or given up. Gives what is to be kept of it."""
+        self._failures = 0
+        self._free_at = now + self._channel.pause_seconds
+        if self._outbox.remove(mail):
+            self._pool.settle(mail.letter.incident)
+        if isinstance(outcome, Failed):
+            logger.error("channel %s: message not sent: %s", self.name, outcome.reason)
+            return mail.letter._replace(state="failed", done_at=wall, error=outcome.reason)
+        if outcome.receipt is not None:
+            self._receipts.setdefault(mail.letter.incident, outcome.receipt)
+            if len(self._receipts) > RECEIPTS_KEPT:
+                del self._receipts[next(iter(self._receipts))]
+        return mail.letter._replace(state="delivered", done_at=wall, receipt=outcome.receipt)
+
+    async def _save(self, letters: Sequence[Letter]) -> None:
+        self._unsaved.update({f"{one.channel} {one.id}": one for one in letters})
+        while len(self._unsaved) > UNSAVED_MAX:
+            del self._unsaved[next(iter(self._unsaved))]
+        try:
+            await self.flush()
+        except Exception as error:
+            # The worst that can come of this is that a message is sent once more after a restart, by the same id.
+            logger.warning("channel %s: cannot note what is sent, and sends it all the same: %s", self.name, error)
+
+    async def flush(self) -> None:
+        """Keep what could not be kept before. Raises what the store raises."""
+        saving, standing = dict(self._unsaved), self._health.standing
+        standings = [standing] if standing != self._kept else []
+        if saving or standings:
+            await self._keep(list(saving.values()), standings)
+        self._kept = standing
+        self._unsaved = {key: one for key, one in self._unsaved.items() if saving.get(key) is not one}
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,39 +1,51 @@
-"""Carries transitions to channels: every one at least once, and no channel waits for another.
+"""Carries transitions to channels: everything that is meant for one is told at least once, and no channel waits for
+another.
 
-A transition is in the store before it is offered. A channel marks what it delivered; what it had not marked when the
-server stopped is offered again at the next start.
+A transition is in the store before it is offered. What a channel was told is in the store as well, so that a new
+notifier goes on where the last one stopped, or was killed.
 """
 
 import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from oomwatch import wire
+from oomwatch.letters import Account, Letter, Standing
+from oomwatch.notify.backoff import Patience, pause_seconds
 from oomwatch.notify.channel import Channel
 from oomwatch.notify.config import NotifyConfig
-from oomwatch.notify.courier import ChannelStatus, Courier
-from oomwatch.notify.grouping import TransitionKey
+from oomwatch.notify.courier import Courier, Routed
+from oomwatch.notify.grouping import told_labels
+from oomwatch.notify.notice import Notice
+from oomwatch.notify.outbox import mail_of
+from oomwatch.notify.recovery import RESEND_SECONDS
+from oomwatch.notify.route import Target
 
-RESEND_SECONDS = 3600.0  # what is older when the server starts is no news any more
 STOP_SECONDS = 3.0  # how long a message on its way may take when the server stops
+UNJUDGED_SECONDS = 14_400.0  # what became of a warning is known after twenty steps, or never
 logger = logging.getLogger(__name__)
 
 Call: TypeAlias = Callable[..., Awaitable[Any]]
 """`await call(fn, *args)`: run a method of the store in the thread that owns it."""
+Stories: TypeAlias = Mapping[str, Sequence[wire.Transition]]
 
 
-class DeliveryLog(Protocol):
+class Ledger(Protocol):
     """What the store keeps for channels. The methods block; they run in the store's thread."""
 
-    def undelivered(self, channel: str, since: float) -> list[wire.Transition]:
-        """Transitions with `at` from `since` on that this channel has not marked, oldest first."""
+    def stories(self, since: float, unjudged_since: float) -> list[wire.Transition]:
+        """Every transition of the alerts that fire, that changed `since`, or that have no verdict yet; in order."""
         ...
 
-    def mark_delivered(self, channel: str, keys: Sequence[TransitionKey]) -> None:
-        """Never to be given by `undelivered` again. Marking twice is no error."""
+    def account(self, channel: str, alert_ids: Sequence[str], now: float) -> Account:
+        """What a channel was told of these alerts, and what is on its way to it."""
+        ...
+
+    def keep_letters(self, letters: Sequence[Letter], standings: Sequence[Standing] = ()) -> None:
+        """Write messages and what became of them, in one transaction. Twice is no error."""
         ...
 
 
@@ -44,57 +56,108 @@ class Notifier:
         self,
         channels: Sequence[Channel],
         config: NotifyConfig,
-        log: DeliveryLog,
+        ledger: Ledger,
         call: Call,
         *,
         clock: Callable[[], float] = time.time,
-        chance: Callable[[], float] = random.random,
+        patience: Patience = lambda failures: pause_seconds(failures, random.random()),  # noqa: S311 - no secret
     ) -> None:
-        self._log = log
+        self._ledger = ledger
         self._call = call
         self._clock = clock
-        self._couriers = [Courier(channel, config, self._mark, clock=clock, chance=chance) for channel in channels]
-        self._tasks: list[asyncio.Task[None]] = []
+        self._router = config.router()
+        self._couriers = {
+            channel.config.name: Courier(channel, self._keep, self._tell_others, clock=clock, patience=patience)
+            for channel in channels
+        }
+        self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def offer(self, transitions: Iterable[wire.Transition]) -> None:
-        """Take news to all channels that want it. Never blocks and never raises for what a channel does."""
-        news = list(transitions)
-        for courier in self._couriers:
-            courier.offer(news)
+        """Take news to all channels that they are meant for. Never blocks and never raises for what a channel does."""
+        news: dict[str, list[Routed]] = {}
+        for transition in transitions:
+            for target in self._router.targets(told_labels(transition)):
+                news.setdefault(target.channel, []).append((transition, target))
+        for name, courier in self._couriers.items():
+            if name in news:
+                courier.offer(news[name])
 
     async def start(self) -> None:
-        """Begin to deliver; first what was left undelivered within the last hour."""
-        await asyncio.gather(*(self._recover(courier) for courier in self._couriers))
-        self._tasks = [asyncio.create_task(courier.run(), name=f"notify {courier.name}") for courier in self._couriers]
+        """Begin to deliver; first what was left untold by an earlier life."""
+        await self._recover(list(self._couriers))
+        for name in self._couriers:
+            self._run(name)
 
-    async def _recover(self, courier: Courier) -> None:
+    async def retry(self, name: str) -> None:
+        """Begin anew with one channel: what it refused is told again. Raises KeyError, or what the store raises."""
+        courier = self._couriers[name]
+        courier.stop()
+        await self._ended([name])
         try:
-            since = self._clock() - RESEND_SECONDS
-            left: list[wire.Transition] = await self._call(self._log.undelivered, courier.name, since)
-        except Exception:
-            logger.exception("cannot read what channel %s has not delivered; it gets new alerts only", courier.name)
-            return
-        courier.offer(left)
+            await courier.flush()
+            courier.recover(*await self._account(name, await self._stories()))
+        except BaseException:
+            courier.go_on()
+            raise
+        finally:
+            self._run(name)
 
-    async def _mark(self, channel: str, keys: Sequence[TransitionKey]) -> None:
-        await self._call(self._log.mark_delivered, channel, keys)
+    def _run(self, name: str) -> None:
+        self._tasks[name] = asyncio.create_task(self._couriers[name].run(), name=f"notify {name}")
+
+    async def _recover(self, names: Sequence[str]) -> None:
+        try:
+            stories = await self._stories()
+            accounts = {name: await self._account(name, stories) for name in names}
+        except Exception:
+            logger.exception("cannot read what channels were told; they get new alerts only")
+            for name in names:
+                self._couriers[name].go_on()
+            return
+        for name, account in accounts.items():
+            self._couriers[name].recover(*account)
+
+    async def _stories(self) -> Stories:
+        now = self._clock()
+        stories: dict[str, list[wire.Transition]] = {}
+        for one in await self._call(self._ledger.stories, now - RESEND_SECONDS, now - UNJUDGED_SECONDS):
+            stories.setdefault(one.id, []).append(one)
+        return stories
+
+    async def _account(self, name: str, stories: Stories) -> tuple[Account, Stories, dict[str, Target]]:
+        """Of one channel, with the alerts that are routed to it."""
+        routes = {alert: self._router.targets(told_labels(story[0])) for alert, story in stories.items()}
+        targets = {alert: one for alert, found in routes.items() for one in found if one.channel == name}
+        account = await self._call(self._ledger.account, name, list(targets), self._clock())
+        return account, stories, targets
+
+    async def _keep(self, letters: Sequence[Letter], standings: Sequence[Standing]) -> None:
+        await self._call(self._ledger.keep_letters, letters, standings)
 
     async def stop(self) -> None:
         """Let messages on their way arrive, then stop. What still waits is in the store."""
-        for courier in self._couriers:
+        for courier in self._couriers.values():
             courier.stop()
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=STOP_SECONDS)
+        await self._ended(list(self._tasks))
+
+    async def _ended(self, names: Sequence[str]) -> None:
+        tasks = [self._tasks.pop(name) for name in names if name in self._tasks]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=STOP_SECONDS)
             for task in late:
                 task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def dead(self) -> list[str]:
         """Names of the channels whose courier has ended by a defect: to them nothing is sent any more."""
-        pairs = zip(self._couriers, self._tasks, strict=False)  # before the start there are no tasks
-        return [courier.name for courier, task in pairs if task.done()]
+        return [name for name, task in self._tasks.items() if task.done()]
 
-    def status(self) -> list[ChannelStatus]:
+    def status(self) -> list[wire.ChannelState]:
         """How each channel fares, in the order of alerts.yaml."""
-        return [courier.status() for courier in self._couriers]
+        return [courier.status() for courier in self._couriers.values()]
+
+    def _tell_others(self, channel: str, make: Callable[[str], Notice]) -> list[Letter]:
+        mails = [(courier, mail_of(name, make(name))) for name, courier in self._couriers.items() if name != channel]
+        for courier, mail in mails:
+            courier.put(mail)
+        return [mail.letter for _, mail in mails]

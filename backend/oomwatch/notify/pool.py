@@ -1,90 +1,162 @@
-"""What waits to be sent to one channel, and when each topic may speak. Pure: the time is an argument.
+"""All that one channel is to be told: its alerts in their groups, and which group speaks next. Pure.
 
-A topic's first message goes out `group_wait` after its first news, later ones at least `group_interval` apart. What
-could not be sent stays and is bundled with what comes meanwhile, so an outage ends with a few messages and not a flood.
+A group of which a message is on its way says nothing else until that has arrived, so that what is said of it comes in
+order; its news gather here. Others go on.
 """
 
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 
 from oomwatch import wire
-from oomwatch.notify.grouping import Group, Topic, TransitionKey, group, key_of, topic_of
+from oomwatch.notify.bucket import NEVER, Bucket, Draft
+from oomwatch.notify.grouping import Group, group_of, severity_of, told_labels
+from oomwatch.notify.member import Member, Ways
+from oomwatch.notify.route import Target
 
-# A channel that is down for long must not fill the memory. 10,000 transitions with long texts are 46 MiB.
-MAX_WAITING = 10_000
-
-
-class _Bucket:
-    __slots__ = ("attempts", "due_at", "open_at", "waiting")
-
-    def __init__(self) -> None:
-        self.waiting: dict[TransitionKey, wire.Transition] = {}
-        self.due_at = 0.0  # of the first that waits: its arrival plus group_wait
-        self.open_at = 0.0  # not before: the last message plus group_interval
-        self.attempts = 0
-
-    @property
-    def next_at(self) -> float:
-        return max(self.due_at, self.open_at)
+# A channel must not fill the memory. 10,000 alerts with long texts are 46 MiB, most of it shared by all channels.
+ALERTS_MAX = 10_000
+PAST_KEPT = 200  # incidents that are over and may yet get a verdict, for channels that can edit what they said
 
 
 class Pool:
-    def __init__(self, *, wait_seconds: float, interval_seconds: float, merge_resolved: bool = True) -> None:
-        self._wait_seconds = wait_seconds
-        self._interval_seconds = interval_seconds
-        self._merge_resolved = merge_resolved
-        self._buckets: dict[Topic, _Bucket] = {}
-        self._length = 0
+    def __init__(self, channel: str, *, severity: wire.Severity, send_resolved: bool, edits: bool) -> None:
+        self._channel = channel
+        self._least = wire.SEVERITIES.index(severity)
+        self._ways = Ways(send_resolved=send_resolved, edits=edits)
+        self._buckets: dict[tuple[Group, float | None], Bucket] = {}
+        self._homes: dict[str, Bucket] = {}  # by alert
+        self._past: OrderedDict[str, Bucket] = OrderedDict()  # by incident
+        self._busy: set[str] = set()  # incidents with a message on its way
+        self._touched: dict[Bucket, None] = {}  # to be looked at before anything is asked
         self.dropped_total = 0
 
-    def __len__(self) -> int:
-        return self._length
+    # ------------------------------------------------------------ what comes in
 
-    def add(self, transitions: Iterable[wire.Transition], now: float) -> None:
-        """Take news; what already waits is not taken twice, and beyond MAX_WAITING the newest are dropped."""
-        for transition in transitions:
-            bucket = self._buckets.setdefault(topic_of(transition), _Bucket())
-            if key_of(transition) in bucket.waiting:
-                continue
-            if self._length >= MAX_WAITING:
-                self.dropped_total += 1
-                continue
-            if not bucket.waiting:
-                bucket.due_at = now + self._wait_seconds
-            bucket.waiting[key_of(transition)] = transition
-            self._length += 1
+    def add(self, new: wire.Transition, target: Target, now: float, age_seconds: float) -> None:
+        """A transition that came about so long ago. A new alert for which there is no room is dropped and counted."""
+        bucket = self._home(new, target)
+        if bucket is None:
+            return
+        member = bucket.members.setdefault(new.id, Member())
+        member.take(new, now, bucket.ways, age_seconds)
+        if member.is_nobodys(bucket.ways):
+            del bucket.members[new.id], self._homes[new.id]
+        self._touched[bucket] = None
+
+    def recall(self, old: wire.Transition, target: Target, at: float, incident: str | None) -> None:
+        """A transition of which the channel was told in an earlier life, by a message of this incident."""
+        bucket = self._home(old, target)
+        if bucket is not None:
+            bucket.members.setdefault(old.id, Member()).recall(old, at)
+            bucket.incident = incident or bucket.incident
+            self._touched[bucket] = None
+
+    def _home(self, transition: wire.Transition, target: Target) -> Bucket | None:
+        known = self._homes.get(transition.id)
+        if known is not None or transition.state == "pending" or not self._wants(transition):
+            return known
+        if len(self._homes) >= ALERTS_MAX:
+            self.dropped_total += transition.state == "firing"
+            return None
+        labels = told_labels(transition)
+        group = group_of(labels, target.path, target.group_by, simulated=transition.simulated)
+        key = (group, target.escalate_after)
+        if key not in self._buckets:
+            ways = self._ways._replace(after_seconds=target.escalate_after)
+            self._buckets[key] = Bucket(group, target.timing, ways)
+        self._homes[transition.id] = self._buckets[key]
+        return self._buckets[key]
+
+    def _wants(self, transition: wire.Transition) -> bool:
+        return wire.SEVERITIES.index(severity_of(transition)) >= self._least
+
+    # ------------------------------------------------------------ what goes out
 
     def next_at(self) -> float | None:
-        """When there will be something to take; None while nothing waits."""
-        return min((bucket.next_at for bucket in self._buckets.values() if bucket.waiting), default=None)
+        """When there will be something to take; None while nothing waits for its time."""
+        self._look()
+        times = [bucket.next_at for bucket in self._free()]
+        earliest = min(times, default=NEVER)
+        return None if earliest == NEVER else earliest
 
-    def take(self, now: float) -> list[Group]:
-        """The messages of one topic that is due, or nothing. They stay in the pool until `forget`.
+    def rank_at(self, now: float) -> int | None:
+        """How grave what `take` would give is; None where that is nothing."""
+        self._look()
+        return max((bucket.rank for bucket in self._free() if bucket.next_at <= now), default=None)
 
-        What failed before comes after what did not, so that one message a receiver chokes on holds up no other; then
-        the gravest first.
-        """
-        self._buckets = {topic: one for topic, one in self._buckets.items() if one.waiting or one.open_at > now}
-        due = [(topic, one) for topic, one in self._buckets.items() if one.waiting and one.next_at <= now]
+    def take(self, now: float, wall: float) -> list[Draft]:
+        """The messages of one group that is due, the gravest and then the longest due. They count as on their way."""
+        self._look()
+        self._buckets = {key: one for key, one in self._buckets.items() if one.members or one.open_at > now}
+        due = [bucket for bucket in self._free() if bucket.next_at <= now]
         if not due:
             return []
-        _, bucket = min(due, key=lambda item: (item[1].attempts, _rank(item[0]), item[1].next_at))
-        bucket.open_at = now + self._interval_seconds
-        return group(bucket.waiting.values(), merge_resolved=self._merge_resolved)
+        bucket = min(due, key=lambda one: (-one.rank, one.next_at))
+        drafts = bucket.compose(self._channel, now, wall)
+        self._busy.update(draft.notice.incident for draft in drafts)
+        return drafts
 
-    def forget(self, sent: Group) -> None:
-        """A message is done with: delivered, or failed for good."""
-        bucket = self._buckets[sent.topic]
-        bucket.attempts = 0
-        for key in sent.covers:
-            del bucket.waiting[key]
-            self._length -= 1
+    def _look(self) -> None:
+        """At the groups of which something was heard: once, however much it was."""
+        touched, self._touched = list(self._touched), {}
+        for bucket in touched:
+            bucket.refresh()
+            self._close_if_over(bucket)
 
-    def retry(self, topic: Topic, now: float) -> None:
-        """A message could not be sent: its topic is due again as soon as the channel is."""
-        bucket = self._buckets[topic]
-        bucket.attempts += 1
-        bucket.open_at = now
+    def hold(self, incident: str) -> None:
+        """A message of it is on its way since an earlier life."""
+        self._busy.add(incident)
 
+    def settle(self, incident: str) -> None:
+        """Nothing of it is on its way any more."""
+        self._busy.discard(incident)
+        self._touched.update(dict.fromkeys(one for one in self._buckets.values() if one.incident == incident))
 
-def _rank(topic: Topic) -> int:
-    return -wire.SEVERITIES.index(topic.severity)
+    def waiting(self) -> int:
+        """Groups with news."""
+        self._look()
+        return sum(bucket.has_news for bucket in self._all())
+
+    # ------------------------------------------------------------ incidents that are over
+
+    def resume(
+        self, incident: str, told: Sequence[wire.Transition], now: float, told_wall: float, age_seconds: float
+    ) -> None:
+        """What the last message of an incident said, so long ago: its groups go on with their pauses."""
+        for bucket in [one for one in self._buckets.values() if one.incident == incident]:
+            bucket.told_at, bucket.told_wall = now - age_seconds, told_wall
+            bucket.open_at = bucket.told_at + bucket.timing.interval
+            for one in told:
+                if one.state == "resolved" and one.id not in self._homes:
+                    bucket.members[one.id] = member = Member()
+                    member.recall(one, now)
+                    self._homes[one.id] = bucket
+            self._touched[bucket] = None
+
+    def _close_if_over(self, bucket: Bucket) -> None:
+        if (
+            bucket.incident is None
+            or bucket.incident in self._busy
+            or bucket.incident in self._past
+            or not bucket.is_over
+        ):
+            return
+        past = bucket.part()
+        if self._ways.edits and past.incident is not None:
+            self._homes.update(dict.fromkeys(past.members, past))
+            self._past[past.incident] = past
+        else:
+            self._forget(past)
+        while len(self._past) > PAST_KEPT:
+            self._forget(self._past.popitem(last=False)[1])
+
+    def _forget(self, past: Bucket) -> None:
+        for alert in past.members:
+            self._homes.pop(alert, None)
+
+    def _free(self) -> Iterator[Bucket]:
+        return (bucket for bucket in self._all() if bucket.incident is None or bucket.incident not in self._busy)
+
+    def _all(self) -> Iterator[Bucket]:
+        yield from self._buckets.values()
+        yield from self._past.values()

@@ -18,6 +18,10 @@ class Herald(Protocol):
 
     def offer(self, transitions: Sequence[wire.Transition]) -> None: ...
 
+    def status(self) -> Sequence[wire.ChannelState]:
+        """How each channel fares."""
+        ...
+
 
 class Incidents(Protocol):
     """Which alerts tell that something has run out of memory, and of which incident."""

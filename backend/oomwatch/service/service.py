@@ -68,6 +68,7 @@ class Service:
         self._has_paused = self._has_passed_over = False
         self._audience = audience
         self._herald = herald
+        self._channels: tuple[wire.ChannelState, ...] = ()  # as browsers were told of them
 
     def attach(self, journal: Journal) -> None:
         """The journal tells people through `tell`, and so can only be made after the service."""
@@ -233,6 +234,7 @@ class Service:
             alerts=self.board.all(),
             rules=self.rules(),
             silences=self.attention.silences(),
+            channels=self._channels,
         )
 
     def rules(self) -> tuple[wire.Rule, ...]:
@@ -259,3 +261,7 @@ class Service:
 
     def _publish_changes(self, now: float) -> None:
         self._audience.publish(self.picture.changes(now))
+        channels = tuple(self._herald.status())
+        if channels != self._channels:
+            self._channels = channels
+            self._audience.publish([wire.ChannelsChanged(channels=channels)])

@@ -1,4 +1,4 @@
-"""Transitions, the alerts that they add up to, and which of them each channel has delivered."""
+"""Transitions, and the alerts that they add up to."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -7,12 +7,11 @@ import msgspec
 from sqlalchemy import Column, Connection, Select, and_, delete, func, insert, or_, select
 
 from oomwatch import wire
+from oomwatch.letters import TransitionKey, key_of
 from oomwatch.service.story import alert_of
 from oomwatch.store.rows import matching, pieces
-from oomwatch.store.schema import deliveries, transitions
+from oomwatch.store.schema import transitions
 
-TransitionKey = tuple[str, str, float]  # id, state, at: tells one that people are notified of from every other
-NEWS = ("state", "severity")  # the changes that there may be a message of; the others add to what was told
 FIRED_MAX = 100_000  # of one question; some seconds
 _decoder = msgspec.json.Decoder(wire.Transition)
 
@@ -31,14 +30,10 @@ _fired_decoder = msgspec.json.Decoder(FiredAlert)
 
 def append(connection: Connection, new: Sequence[wire.Transition]) -> None:
     """Store transitions that are not there yet, in their order."""
-    known = {row[:4] for row in _keys(connection, {transition.id for transition in new})}
-    unseen = {_key(transition): transition for transition in new if _key(transition) not in known}
+    known = set(_keys(connection, {transition.id for transition in new}))
+    unseen = {key_of(transition): transition for transition in new if key_of(transition) not in known}
     if unseen:
         connection.execute(insert(transitions), [_row(transition) for transition in unseen.values()])
-
-
-def _key(transition: wire.Transition) -> tuple[str, str, float, str]:
-    return transition.id, transition.state, transition.at, transition.change
 
 
 def open_alerts(connection: Connection) -> list[wire.Transition]:
@@ -99,28 +94,13 @@ def fired(connection: Connection, since: float) -> list[FiredAlert]:
     return [_fired_decoder.decode(document) for document in connection.scalars(newest)]
 
 
-def undelivered(connection: Connection, channel: str, since: float) -> list[wire.Transition]:
-    """Transitions from `since` on that a channel has not delivered, oldest first."""
-    done = and_(deliveries.c.transition == transitions.c.seq, deliveries.c.channel == channel)
-    query = select(transitions.c.document).outerjoin(deliveries, done)
-    is_news = transitions.c.change.in_(NEWS)
-    query = query.where(deliveries.c.transition.is_(None), transitions.c.at >= since, is_news)
-    return _read(connection, query.order_by(transitions.c.seq))
-
-
-def mark_delivered(connection: Connection, channel: str, keys: Iterable[TransitionKey]) -> None:
-    """Remember what a channel delivered. A transition that was pruned meanwhile is passed over."""
-    keys = list(keys)
-    found = _keys(connection, {alert_id for alert_id, _, _ in keys})
-    numbers = {(alert_id, state, at): seq for alert_id, state, at, change, seq in found if change in NEWS}
-    wanted = {numbers[one] for one in keys if one in numbers}
-    for some in pieces(sorted(wanted)):
-        known = connection.scalars(
-            select(deliveries.c.transition).where(deliveries.c.channel == channel, deliveries.c.transition.in_(some))
-        ).all()
-        new = [{"channel": channel, "transition": seq} for seq in some if seq not in known]
-        if new:
-            connection.execute(insert(deliveries), new)
+def stories(connection: Connection, ids: Sequence[str]) -> list[wire.Transition]:
+    """Every transition of these alerts, in the order in which they came."""
+    found: list[tuple[int, str]] = []
+    for some in pieces(ids):
+        query = select(transitions.c.seq, transitions.c.document).where(transitions.c.id.in_(some))
+        found += [(row.seq, row.document) for row in connection.execute(query)]
+    return [_decoder.decode(document) for _, document in sorted(found)]
 
 
 def prune(connection: Connection, cutoff: float, horizon: float, at_most_rows: int) -> int:
@@ -156,11 +136,11 @@ def _read(connection: Connection, query: "Select[str]") -> list[wire.Transition]
     return [_decoder.decode(document) for document in connection.scalars(query)]
 
 
-def _keys(connection: Connection, ids: Iterable[str]) -> list[tuple[str, str, float, str, int]]:
-    """Id, state, time, change and sequence number of every transition of these alerts."""
-    found: list[tuple[str, str, float, str, int]] = []
+def _keys(connection: Connection, ids: Iterable[str]) -> list[TransitionKey]:
+    """Of every transition of these alerts."""
+    found: list[TransitionKey] = []
     for some in pieces(sorted(ids)):
-        row = (transitions.c.id, transitions.c.state, transitions.c.at, transitions.c.change, transitions.c.seq)
+        row = (transitions.c.id, transitions.c.state, transitions.c.at, transitions.c.change)
         query = select(*row).where(transitions.c.id.in_(some)).order_by(transitions.c.seq)
         found += [tuple(one) for one in connection.execute(query)]
     return found

@@ -79,6 +79,18 @@ deliveries = Table(
     Index("ix_deliveries_notice", "notice"),
 )
 
+# Since when there is a channel of that name: what was over by then it is not told of. `health` is what other channels
+# were last told of it.
+channels = Table(
+    "channels",
+    metadata,
+    Column("channel", _NAME, primary_key=True),
+    Column("known_since", Double, nullable=False),
+    Column("health", String(20), nullable=False),  # one of wire.ChannelHealth
+    Column("error", Text),
+    Column("error_at", Double),
+)
+
 # `document` is the wire.Silence. One that was ended early has its end moved.
 silences = Table(
     "silences",

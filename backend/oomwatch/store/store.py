@@ -9,16 +9,17 @@ keeps them.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from oomwatch import wire
 from oomwatch.core.past import Past
 from oomwatch.core.subject import Channel
+from oomwatch.letters import Account, Letter, Standing
 from oomwatch.scorecard import RuleKey, Scorecard, failures_of
 from oomwatch.scorecard import scores as rule_scores
-from oomwatch.store import agents, alerts, chunks, events, history, pasts, scores, silences
+from oomwatch.store import agents, alerts, chunks, events, history, notices, pasts, scores, silences
 from oomwatch.store.agents import KnownNode, KnownRun
-from oomwatch.store.alerts import FiredAlert, TransitionKey
+from oomwatch.store.alerts import FiredAlert
 from oomwatch.store.batch import Batch, Entry
 from oomwatch.store.database import Database, open_database
 from oomwatch.store.errors import StoreError
@@ -100,16 +101,6 @@ class Store:
         with self._database.reading() as connection:
             return alerts.transitions_of(connection, alert_id)
 
-    def undelivered(self, channel: str, since: float) -> list[wire.Transition]:
-        """Transitions from `since` on that a channel has not delivered, oldest first."""
-        with self._database.reading() as connection:
-            return alerts.undelivered(connection, channel, since)
-
-    def mark_delivered(self, channel: str, keys: Iterable[TransitionKey]) -> None:
-        """Remember that a channel delivered the transitions of these (id, state, at)."""
-        with self._database.writing() as connection:
-            alerts.mark_delivered(connection, channel, keys)
-
     def fired(self, since: float) -> list[FiredAlert]:
         """What began to fire from `since` on; at most alerts.FIRED_MAX, the latest."""
         with self._database.reading() as connection:
@@ -124,6 +115,31 @@ class Store:
         """Keep these, in place of what was kept of the same ones."""
         with self._database.writing() as connection:
             silences.keep(connection, changed)
+
+    # ------------------------------------------------------------ messages to channels
+
+    def keep_letters(self, letters: Sequence[Letter], standings: Sequence[Standing] = ()) -> None:
+        """Write messages, or what became of them, in one transaction; and how channels fare. Again at will."""
+        with self._database.writing() as connection:
+            notices.keep(connection, letters, standings)
+
+    def stories(self, since: float, unjudged_since: float) -> list[wire.Transition]:
+        """Every transition of the alerts that a notifier has to know of when it starts, in their order.
+
+        Those that fire, that changed since `since`, or that ended after `unjudged_since` and have no verdict yet.
+        """
+        with self._database.reading() as connection:
+            return alerts.stories(connection, notices.stories(connection, since, unjudged_since))
+
+    def account(self, channel: str, alert_ids: Sequence[str], now: float) -> Account:
+        """What a channel was told of these alerts. A channel that nobody knew is known from now on."""
+        with self._database.writing() as connection:
+            return notices.account(connection, notices.standing(connection, channel, now), alert_ids)
+
+    def deliveries_of(self, alert_id: str) -> list[wire.Delivery]:
+        """Every message that told of an alert, or is to, oldest first."""
+        with self._database.reading() as connection:
+            return notices.deliveries_of(connection, alert_id)
 
     # ------------------------------------------------------------ agents
 
@@ -245,7 +261,6 @@ class Store:
             agents.prune(connection, now - max(keep_seconds, LEAST_KEEP_SECONDS), now, horizon)
             silences.prune(connection, cutoff)
             pasts.prune(connection, now - max(keep_seconds, PASTS_KEEP_SECONDS), now, horizon)
-            counts = [
-                prune(connection, cutoff, horizon, at_most_rows) for prune in (chunks.prune, events.prune, alerts.prune)
-            ]
+            kinds = (chunks.prune, events.prune, alerts.prune, notices.prune)
+            counts = [prune(connection, cutoff, horizon, at_most_rows) for prune in kinds]
         return max(counts) >= at_most_rows

@@ -16,7 +16,7 @@ from oomwatch import wire
 from oomwatch.service import runviews
 from oomwatch.service.sessions import StillConnectedError
 from oomwatch.store.store import StoreError
-from oomwatch.web import care, incidents, rules, scores, silences
+from oomwatch.web import care, channels, incidents, rules, scores, silences
 from oomwatch.web.answers import answer, refusal
 from oomwatch.web.bodies import BadBodyError, bad_body
 from oomwatch.web.describe import Language, described, refusals, returns
@@ -87,7 +87,8 @@ async def alert_story(request: Request, alert_id: str, lang: Language = "en") ->
     if found is None:
         return refusal(404, f'there is no alert "{alert_id}"')
     story = await parts.read(parts.store.transitions_of, alert_id)
-    return answer(AlertStory(alert=alert_row(found, lang), transitions=tuple(story)))
+    told = await parts.read(parts.store.deliveries_of, alert_id)
+    return answer(AlertStory(alert=alert_row(found, lang), transitions=tuple(story), deliveries=tuple(told)))
 
 
 @router.get("/rules", responses=returns(wire.RulesChanged))
@@ -218,6 +219,7 @@ def install(app: FastAPI) -> None:
     app.include_router(scores.router)
     app.include_router(incidents.router)
     app.include_router(rules.router)
+    app.include_router(channels.router)
     app.add_middleware(HeadAsGet)
     app.add_exception_handler(RequestValidationError, _bad_query)
     app.add_exception_handler(HTTPException, _http_error)

@@ -18,7 +18,7 @@ Language = Annotated[wire.Language, Query(description="language of the texts")]
 
 # Every type that an answer holds.
 KINDS = (
-    *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan),
+    *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan, wire.ChannelState),
     *(AlertRow, AlertStory, History, Agent, Scorecard, Entry, Incident),
     *(Acknowledged, SilenceRow, Preview),
     *(RuleRow, RuleFileShown, RulesTaken, Tryout),

@@ -39,6 +39,10 @@ class Tellers(NamedTuple):
         self.herald.offer(transitions)
         self.feeds.offer(transitions)
 
+    def status(self) -> list[wire.ChannelState]:
+        """How each channel fares: those that are sent messages, then those that are kept up to date."""
+        return [*self.herald.status(), *self.feeds.status()]
+
 
 class Feeds:
     """Use from the event loop."""

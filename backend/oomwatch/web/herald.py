@@ -9,9 +9,8 @@ from oomwatch import wire
 from oomwatch.notify.channel import Charts
 from oomwatch.notify.channels import open_channels
 from oomwatch.notify.config import NotifyConfig
-from oomwatch.notify.courier import ChannelStatus
 from oomwatch.notify.http import Client
-from oomwatch.notify.notifier import DeliveryLog, Notifier
+from oomwatch.notify.notifier import Ledger, Notifier
 from oomwatch.notify.words import Frame
 from oomwatch.service.journal import Call
 
@@ -21,7 +20,7 @@ class Herald:
 
     def __init__(
         self,
-        log: DeliveryLog,
+        ledger: Ledger,
         write: Call,
         client: Client,
         *,
@@ -30,7 +29,7 @@ class Herald:
         environ: Mapping[str, str] = os.environ,
         charts: Charts | None = None,
     ) -> None:
-        self._log = log
+        self._ledger = ledger
         self._write = write
         self._client = client
         self._external_url = external_url
@@ -41,12 +40,13 @@ class Herald:
         self._notifier: Notifier | None = None
         self._changing: asyncio.Task[Any] | None = None
         self._waiting: list[wire.Transition] = []
+        self._status: list[wire.ChannelState] = []
 
     def prepare(self, config: NotifyConfig) -> Notifier:
         """The notifier for this configuration, not yet started. Raises SettingError."""
         frame = Frame(language=config.language, external_url=self._external_url)
         channels = open_channels(config.channels, frame, self._client, self._environ, charts=self._charts)
-        return Notifier(channels, config, self._log, self._write, clock=self._clock)
+        return Notifier(channels, config, self._ledger, self._write, clock=self._clock)
 
     def replace(self, config: NotifyConfig) -> None:
         """Change over to these channels, unless they are the same. Raises SettingError and then changes nothing."""
@@ -87,8 +87,19 @@ class Herald:
         dead = self._notifier.dead() if self._notifier is not None else []
         return [f"nothing is sent to the channel {name} any more, by a defect; restart the server" for name in dead]
 
-    def status(self) -> list[ChannelStatus]:
-        return self._notifier.status() if self._notifier is not None else []
+    def status(self) -> list[wire.ChannelState]:
+        """How each channel fares, in the order of alerts.yaml; while channels are changed, as they fared before."""
+        if self._notifier is not None:
+            self._status = self._notifier.status()
+        return self._status
+
+    async def retry(self, name: str) -> bool:
+        """Tell a channel again what it refused. False: there is no such channel. Raises what the store raises."""
+        await self.ready()
+        if self._notifier is None or name not in [channel.name for channel in self._notifier.status()]:
+            return False
+        await self._notifier.retry(name)
+        return True
 
     async def stop(self) -> None:
         await self.ready()

@@ -40,10 +40,11 @@ class AlertRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlertStory(msgspec.Struct, frozen=True, kw_only=True):
-    """An alert, and its changes of state, oldest first."""
+    """An alert, its changes of state, and the messages that told of it, oldest first."""
 
     alert: AlertRow
     transitions: tuple[wire.Transition, ...]
+    deliveries: tuple[wire.Delivery, ...]
 
 
 class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
