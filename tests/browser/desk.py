@@ -38,6 +38,7 @@ class Desk:
     def install(self, app: FastAPI) -> None:
         app.add_api_route("/api/v1/alerts/{key}", self._story)
         app.add_api_route("/api/v1/alerts/{key}/acknowledge", self._acknowledge, methods=["POST", "DELETE"])
+        app.add_api_route("/api/v1/alerts/acknowledge", self._acknowledge_matching, methods=["POST"])
         app.add_api_route("/api/v1/silences/preview", self._preview, methods=["POST"])
         app.add_api_route("/api/v1/silences", self._silence, methods=["POST"])
         app.add_api_route("/api/v1/silences/{key}", self._end_silence, methods=["DELETE"])
@@ -65,6 +66,15 @@ class Desk:
         alert = next(one for one in self._play.snapshot.alerts if one.id == key)
         self._put([replace(alert, acknowledged=word)])
         return Response(status_code=204)
+
+    async def _acknowledge_matching(self, request: Request) -> Response:
+        body, no = await self._heard(request)
+        if no is not None:
+            return no
+        word = wire.Acknowledgement(by=body["by"], at=time.time(), note=body.get("note"))
+        found = [one for one in self._met_by([parse_matcher(text) for text in body["match"]]) if one.state == "firing"]
+        self._put([replace(one, acknowledged=word) for one in found])
+        return _answer({"alerts": [one.id for one in found]})
 
     async def _preview(self, request: Request) -> Response:
         body, no = await self._heard(request)

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { matchersOf } from "../../frontend/oomwatch_frontend/js/acknowledging.js";
 import { ApiError, each } from "../../frontend/oomwatch_frontend/js/api.js";
 import { clockTime } from "../../frontend/oomwatch_frontend/js/format.js";
 import { endOf, heldBy, matcherText, offersFor } from "../../frontend/oomwatch_frontend/js/silencing.js";
@@ -73,6 +74,20 @@ test("what is refused is told apart from what was done, and the rest goes on", a
       [409, "8 fires no more"],
     ],
   );
+});
+
+test("alerts are named by their labels where those name exactly them", () => {
+  const on = (/** @type {string} */ gpu, /** @type {object} */ changes = {}) => ({
+    ...alert,
+    id: gpu,
+    state: /** @type {const} */ ("firing"),
+    labels: { node: "a", gpu, run: "r" },
+    ...changes,
+  });
+  const both = [on("0"), on("1")];
+  const texts = matchersOf([...both, on("2", { state: "resolved" })], both)?.map(matcherText);
+  assert.deepEqual(texts, ['alert="gpu_memory_high"', 'severity="warning"', 'node="a"', 'run="r"']);
+  assert.equal(matchersOf([...both, on("2")], both), null); // a third would be meant too
 });
 
 test("answers of the API are checked before anything is drawn", () => {

@@ -8,7 +8,9 @@ export function refreshAges(root, words, now) {
   for (const element of root.querySelectorAll("time[data-since]")) {
     const at = Number(element.getAttribute("data-since"));
     setText(element, age(words, now - at));
-    const title = moment(words, at);
-    if (element.getAttribute("title") !== title) element.setAttribute("title", title);
+    const told = `${at} ${words.locale}`; // to write out a moment is dear, and a thousand may be shown
+    if (element.getAttribute("data-told") === told) continue;
+    element.setAttribute("data-told", told);
+    element.setAttribute("title", moment(words, at));
   }
 }

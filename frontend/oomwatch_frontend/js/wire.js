@@ -484,6 +484,11 @@ export const readNode = node;
 /** An answer of /api/v1/phases. @type {Reader<PhaseSpan[]>} @throws {WireError} */
 export const readPhases = list(phaseSpan);
 
+const acknowledged = struct({ alerts: list(text) });
+
+/** The ids in an answer of POST /api/v1/alerts/acknowledge. @param {unknown} value @throws {WireError} */
+export const readAcknowledged = (value) => acknowledged(value).alerts;
+
 /** An answer of POST /api/v1/silences. @type {Reader<Silence>} @throws {WireError} */
 export const readSilence = silence;
 

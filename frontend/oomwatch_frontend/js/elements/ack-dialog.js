@@ -1,31 +1,28 @@
 // Taking care of one alert, or of all of a group.
 
-import { ask, each } from "../api.js";
+import { acknowledge, takeBack } from "../acknowledging.js";
 import { fill, h } from "../dom.js";
 import { Dialog } from "./dialog.js";
 import { remedyOf } from "./problem.js";
 import { Signature } from "./signature.js";
 import { toast } from "./toast.js";
 
-/** @typedef {import("../i18n.js").Words} Words */
+/** @typedef {import("../main.js").App} App */
 /** @typedef {import("../wire.js").Alert} Alert */
 
-/** @param {string} id */
-const pathOf = (id) => `alerts/${encodeURIComponent(id)}/acknowledge`;
-
-/** @param {string[]} ids */
-export const takeBack = (ids) => each(ids, (id) => ask("DELETE", pathOf(id)));
-
-/** @param {Words} words @param {Alert[]} alerts those that nobody takes care of yet @param {string} title what they are about */
-export function openAckDialog(words, alerts, title) {
-  let left = alerts.map((alert) => alert.id);
+/** @param {App} app @param {Alert[]} alerts those that nobody takes care of yet @param {string} title what they are about */
+export function openAckDialog({ words, store }, alerts, title) {
+  let left = alerts;
+  /** @type {string[]} */
+  const taken = [];
   const signature = new Signature(words, words.t("ack.note_hint"));
   /** @type {Dialog} */
   const dialog = new Dialog(words, words.t("ack.title"), async () => {
     const word = signature.read(dialog.problem);
     if (word === null) return;
-    const { done, errors } = await each(left, (id) => ask("POST", pathOf(id), word));
-    left = left.filter((id) => !done.includes(id));
+    const { done, errors } = await acknowledge(store.alerts.values(), left, word);
+    left = left.filter((alert) => !done.includes(alert.id));
+    taken.push(...done);
     const [error] = errors;
     if (error !== undefined && done.length === 0) throw error;
     if (error !== undefined) {
@@ -33,8 +30,7 @@ export function openAckDialog(words, alerts, title) {
       return dialog.problem.say(`${said} ${remedyOf(words, error)}`, error.message);
     }
     dialog.close();
-    const ids = alerts.map((alert) => alert.id);
-    toast(words, words.count("ack.done", ids.length), () => undoAll(ids));
+    toast(words, words.count("ack.done", taken.length), () => undoAll(taken));
   });
   fill(
     dialog.content,

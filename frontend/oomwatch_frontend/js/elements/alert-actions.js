@@ -1,7 +1,8 @@
 // What a person can do about an alert, or about all of a group: take care of it, hand it back, have it hidden for a time.
 
+import { takeBack } from "../acknowledging.js";
 import { Part, h } from "../dom.js";
-import { openAckDialog, takeBack } from "./ack-dialog.js";
+import { openAckDialog } from "./ack-dialog.js";
 import { Problem } from "./problem.js";
 import { openSilenceDialog } from "./silence-dialog.js";
 
@@ -49,7 +50,7 @@ export class AlertActions {
     return [
       todo === 0
         ? null
-        : button("ack", words.count("ack.do", todo), () => openAckDialog(words, this.#unseen(), this.title ?? "")),
+        : button("ack", words.count("ack.do", todo), () => openAckDialog(this.app, this.#unseen(), this.title ?? "")),
       taken === 0 ? null : button("back", words.count("ack.take_back", taken), () => this.#takeBack()),
       button("silence", words.t("silence.open"), () => openSilenceDialog(this.app, this.alerts)),
     ];

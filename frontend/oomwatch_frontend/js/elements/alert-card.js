@@ -16,8 +16,8 @@ export class AlertCard {
   constructor(app, open) {
     this.app = app;
     this.summary = new Part("summary");
-    this.body = new AlertBody(app);
-    this.members = new Members(app);
+    /** @type {{ body: AlertBody, members: Members } | null} */
+    this.inside = null;
     this.element = h("details", { open, toggle: () => this.#drawInside() }, this.summary.element);
     /** @type {Group | null} */
     this.group = null;
@@ -44,16 +44,22 @@ export class AlertCard {
   /** What nobody sees costs nothing: a thousand alerts are a thousand closed cards or rows. */
   #drawInside() {
     if (this.group === null || !this.element.open) return;
-    if (!this.body.element.isConnected) this.element.append(this.body.element, this.members.element);
-    this.body.draw(this.group.alerts[0], this.group.alerts, titleOf(this.app.words, this.group));
-    this.members.draw(this.group);
+    this.inside ??= this.#fill();
+    this.inside.body.draw(this.group.alerts[0], this.group.alerts, titleOf(this.app.words, this.group));
+    this.inside.members.draw(this.group);
+  }
+
+  #fill() {
+    const inside = { body: new AlertBody(this.app), members: new Members(this.app) };
+    this.element.append(inside.body.element, inside.members.element);
+    return inside;
   }
 
   /** Unfolds the card, and one of its alerts. @param {string} id */
   show(id) {
     this.element.open = true;
     this.#drawInside();
-    (this.members.show(id) ?? this.element).scrollIntoView({ block: "start" });
+    (this.inside?.members.show(id) ?? this.element).scrollIntoView({ block: "start" });
   }
 }
 

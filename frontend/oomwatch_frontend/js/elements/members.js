@@ -70,7 +70,8 @@ class Member {
   constructor(app) {
     this.app = app;
     this.summary = new Part("summary");
-    this.body = new AlertBody(app);
+    /** @type {AlertBody | null} */
+    this.body = null;
     this.element = h("details", { class: "member", toggle: () => this.#drawInside() }, this.summary.element);
     /** @type {Alert | null} */
     this.alert = null;
@@ -94,7 +95,10 @@ class Member {
 
   #drawInside() {
     if (this.alert === null || !this.element.open) return;
-    if (!this.body.element.isConnected) this.element.append(this.body.element);
+    if (this.body === null) {
+      this.body = new AlertBody(this.app);
+      this.element.append(this.body.element);
+    }
     this.body.draw(this.alert, [this.alert], this.app.words.pick(this.alert.texts).summary);
   }
 }
