@@ -8,6 +8,7 @@ from tests.acceptance.programs import ROOT, Server, agent, ending, until
 from tests.acceptance.training import Training
 from tests.browser.conftest import chromium  # noqa: F401 - a fixture
 from tests.nvml.standin import GIB, ScriptedGpus
+from tests.server.receiver import Answer, Receiver
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.browser]
 ARTEFACTS = ROOT / "tests/artefacts"
@@ -93,4 +94,34 @@ def test_an_alert_is_acknowledged_and_silenced_on_the_page_and_the_server_knows(
 
         page.locator("#toasts").get_by_role("button", name="Undo").click()
         expect(page.get_by_role("heading", name="1 muted")).to_have_count(0)
+        page.close()
+
+
+def test_a_channel_that_refuses_is_told_on_the_page_and_delivers_once_it_is_mended(
+    tmp_path: Path,
+    rules: Path,
+    receiver: Receiver,
+    gpus: ScriptedGpus,
+    chromium: Browser,  # noqa: F811
+) -> None:
+    receiver.always(Answer(status=410, body=b"this hook is gone"))
+    gpus.set(2, used_bytes=77 * GIB)
+    server = Server(tmp_path, rules)
+    watcher = agent(tmp_path, server, "--ray", "off", "--interval", "0.25", **gpus.environment)
+    expect.set_options(timeout=NEVER_TOO_SLOW_MS)
+    with ending(watcher, server):
+        page = chromium.new_page(viewport={"width": 1440, "height": 900}, locale="en")
+        page.goto(f"{server.url}#/alerts")
+        page.locator("#notices").get_by_role("link", name="The channel ops delivers nothing any more").click()
+        channel = page.locator(".channel", has_text="ops")
+        expect(channel).to_contain_text("410")
+        receiver.always(Answer())
+        channel.get_by_role("button", name="Retry the channel ops now").click()
+        expect(channel).to_contain_text("works")
+        expect(page.locator("#notices")).not_to_contain_text("ops")
+
+        page.get_by_role("link", name="Alerts", exact=True).last.click()
+        card = page.locator(".alert").first
+        card.get_by_text("Who was told?").click()
+        expect(card.locator(".told li").last).to_contain_text("ops that it fires · delivered")
         page.close()

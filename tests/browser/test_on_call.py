@@ -121,7 +121,7 @@ def test_a_name_is_asked_for_once_and_kept(page: Page) -> None:
     [
         (401, "Open the page once with ?token="),
         (403, "--external-url"),
-        (409, "Look at how it stands now"),
+        (409, "Look again, then decide"),
         (503, "Nothing was changed"),
     ],
 )
