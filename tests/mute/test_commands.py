@@ -11,6 +11,7 @@ from tests.server.house import hello, sample
 from tests.server.running_server import AgentClient, RunningServer, serving, settings_in, until
 
 from oomwatch.__main__ import main
+from oomwatch.commands.alerts import aligned
 
 Output = pytest.CaptureFixture[str]
 NODE = 'node="gpu-07"'
@@ -116,3 +117,7 @@ def test_what_the_server_refuses_is_said_in_one_line(server: RunningServer, caps
 def test_a_server_that_cannot_be_reached_is_said_in_one_line(capsys: Output) -> None:
     assert main(["alerts", "--server", "http://127.0.0.1:1"]) == 1
     assert capsys.readouterr().err.startswith("oomwatch: http://127.0.0.1:1 cannot be reached")
+
+
+def test_what_agents_call_things_cannot_command_a_terminal() -> None:
+    assert aligned([["NODE", "ID"], ["a\x1b[2Jb\n", "1"]]) == ["NODE     ID", "a\ufffd[2Jb\ufffd  1"]
