@@ -91,7 +91,7 @@ def test_all_of_a_card_is_acknowledged_at_once_and_taken_back_by_the_toast(stage
     expect(page.get_by_role("button", name="Take back 64 acknowledgements")).to_be_focused()
     match = ['alert="gpu_memory_high"', 'severity="critical"', f'run="{scenes.RUN}"']
     assert _posted(stage, "POST") == [{"match": match, "by": "wei", "note": "lowering the batch"}]
-    expect(page.locator("#headline")).to_contain_text("Acknowledged by wei: 64 GPUs")
+    expect(page.locator("#headline")).to_contain_text("2 alerts, all acknowledged; the worst: GPU 1 of gpu-03")
     expect(page.locator("#nav .badge")).to_have_count(0)
     page.locator("#toasts").get_by_role("button", name="Undo").click()
     expect(page.locator("#toasts")).to_contain_text("Undone.")

@@ -39,35 +39,37 @@ function ofAlerts(groups, words) {
   const open = groups.filter((group) => group.standing === "open");
   const firing = open.filter(isFiring);
   const unseen = firing.filter((group) => unacknowledged(group).length > 0);
-  const [worst] = unseen.length > 0 ? unseen : firing;
-  if (worst === undefined) return ofPending(open, words);
-  const summary = titleOf(words, worst);
-  const [{ id, acknowledged }] = worst.alerts;
-  const level = levelOf(worst.alerts[0]);
-  if (unseen.length > 1) return say(level, words.t("state.alerts", { n: unseen.length, summary }), id);
-  if (unseen.length === 1) return say(level, summary, id);
+  const told = unseen.length > 0 ? unseen : firing;
+  if (told.length === 0) return ofPending(open, words);
+  const [{ id, acknowledged }] = told[0].alerts;
+  const level = levelOf(told[0].alerts[0]);
+  const summary = worstOf(words, told);
+  if (told.length > 1) {
+    const key = unseen.length > 0 ? "state.alerts" : "state.all_acknowledged";
+    return say(level, words.t(key, { n: told.length, summary }), id);
+  }
+  if (unseen.length > 0) return say(level, summary, id);
   return say(level, words.t("state.acknowledged", { by: acknowledged?.by ?? "", summary }), id);
+}
+
+/** What is said of some groups: of one how much it is true of, of several the worst alert alone. @param {Words} words @param {Group[]} groups */
+function worstOf(words, groups) {
+  return groups.length === 1 ? titleOf(words, groups[0]) : words.pick(groups[0].alerts[0].texts).summary;
 }
 
 /** @param {Group[]} open none of which fires @param {Words} words */
 function ofPending(open, words) {
   if (open.length === 0) return null;
-  return say(
-    "watch",
-    words.count("state.pending", open.length, { summary: titleOf(words, open[0]) }),
-    open[0].alerts[0].id,
-  );
+  const sentence = words.count("state.pending", open.length, { summary: worstOf(words, open) });
+  return say("watch", sentence, open[0].alerts[0].id);
 }
 
 /** Nobody is sent word of these, so nothing may be called well over them. @param {Group[]} groups @param {Words} words */
 function ofMuted(groups, words) {
   const muted = groups.filter((group) => group.standing === "muted" && isFiring(group));
   if (muted.length === 0) return null;
-  return say(
-    "watch",
-    words.count("state.muted", muted.length, { summary: titleOf(words, muted[0]) }),
-    muted[0].alerts[0].id,
-  );
+  const sentence = words.count("state.muted", muted.length, { summary: worstOf(words, muted) });
+  return say("watch", sentence, muted[0].alerts[0].id);
 }
 
 /** @param {Group} group */

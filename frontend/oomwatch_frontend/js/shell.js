@@ -43,7 +43,8 @@ export class Shell {
     );
     this.#drawHeadline(store, words);
     const { rules_error: rulesError = null } = store.server ?? {};
-    const failed = store.channels.filter((channel) => channel.health === "failed");
+    // Of a channel only what the notice says: drawn anew it would be read out anew.
+    const failed = store.channels.flatMap(({ name, health, last_error }) => (health === "failed" ? [[name, last_error]] : []));
     this.#when("notices", [language, rulesError, failed, store.malformedFrames, store.unknownFrames], () =>
       this.#drawNotices(store, words, rulesError),
     );
