@@ -34,7 +34,7 @@ export class Dialog {
   /** @param {HTMLElement} first what gets the focus */
   open(first) {
     this.opener = document.activeElement;
-    this.openerName = this.opener?.getAttribute("data-focus") ?? "";
+    this.place = this.opener?.parentElement ?? null;
     document.body.append(this.element);
     addEventListener("hashchange", () => this.close(), { signal: this.leaving.signal });
     this.element.showModal();
@@ -48,9 +48,9 @@ export class Dialog {
   #leave() {
     this.leaving.abort();
     this.element.remove();
-    // The button that opened it may have been drawn anew meanwhile, or be gone.
-    const again = document.querySelector(`[data-focus="${CSS.escape(this.openerName ?? "")}"]`);
-    const next = this.opener?.isConnected ? this.opener : (again ?? document.getElementById("view"));
+    // The button that opened it may be gone: what was done with it is done. Then to what stands there now.
+    const beside = this.place?.isConnected ? this.place.querySelector("button") : null;
+    const next = this.opener?.isConnected ? this.opener : (beside ?? document.getElementById("view"));
     if (next instanceof HTMLElement) next.focus();
   }
 
