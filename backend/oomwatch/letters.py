@@ -46,4 +46,4 @@ class Account(NamedTuple):
     told: Mapping[TransitionKey, str | None]  # by transition, the incident of the message
     waiting: Sequence[Letter] = ()  # oldest first
     last: Mapping[str, Letter] = {}  # by incident, its last message that was no mere update
-    receipts: Mapping[str, str] = {}  # by incident, what its first message gave
+    receipts: Mapping[str, str] = {}  # by incident, what the message gave that can be changed

@@ -186,10 +186,13 @@ class EditedBoard:
     def __init__(self) -> None:
         self.config = Board(name="board")
         self.given: list[Notice] = []
+        self.lost: set[str] = set()  # receipts of what somebody has deleted
 
     async def send(self, notice: Notice) -> Outcome:
+        """A receipt for what is new, and for what had to be made anew."""
         self.given.append(notice)
-        return Delivered(receipt=f"receipt {len(self.given)}")
+        is_new = notice.receipt is None or notice.receipt in self.lost
+        return Delivered(receipt=f"receipt {len(self.given)}" if is_new else None)
 
 
 def test_later_messages_of_an_incident_bring_its_first_receipt_also_after_a_restart(store: Store) -> None:
@@ -216,6 +219,34 @@ def test_later_messages_of_an_incident_bring_its_first_receipt_also_after_a_rest
         ("resolved", "receipt 1"),
     ]
     assert len({one.incident for one in board.given}) == 1
+
+
+def _last_care(board: EditedBoard) -> str | None:
+    care = board.given[-1].news[0].acknowledged
+    return None if care is None else care.by
+
+
+def test_where_a_message_was_lost_and_made_anew_later_ones_bring_the_newer_receipt(store: Store) -> None:
+    fired = recent()
+    board = EditedBoard()
+    board.lost.add("receipt 1")
+
+    async def story() -> None:
+        async with notifying(store, others=[board]) as world:
+            await world.happens(fired)
+            await until(lambda: len(board.given) == 1)
+            for by in ("maria", "ann"):
+                care = wire.Acknowledgement(by=by, at=1.0)
+                said = msgspec.structs.replace(fired, at=time.time(), change="acknowledged", acknowledged=care)
+                await world.happens(said)
+                await until(lambda name=by: _last_care(board) == name)  # type: ignore[misc]
+            await world.nothing_waits()
+        async with notifying(store, others=[board]) as world:
+            await world.happens(over(fired))
+            await until(lambda: len(board.given) == 4)
+
+    asyncio.run(story())
+    assert [one.receipt for one in board.given] == [None, "receipt 1", "receipt 2", "receipt 2"]
 
 
 # ---------------------------------------------------------------- trouble

@@ -205,7 +205,8 @@ class Courier:
             logger.error("channel %s: message not sent: %s", self.name, outcome.reason)
             return mail.letter._replace(state="failed", done_at=wall, error=outcome.reason)
         if outcome.receipt is not None:
-            self._receipts.setdefault(mail.letter.incident, outcome.receipt)
+            # A second one of an incident: its message was deleted, and posted anew.
+            self._receipts[mail.letter.incident] = outcome.receipt
             if len(self._receipts) > RECEIPTS_KEPT:
                 del self._receipts[next(iter(self._receipts))]
         return mail.letter._replace(state="delivered", done_at=wall, receipt=outcome.receipt)

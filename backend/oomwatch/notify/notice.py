@@ -29,7 +29,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     news: tuple[wire.Transition, ...]  # what this message is about, by node and GPU
     everything: tuple[wire.Transition, ...] = ()  # the latest of every alert of the incident, the news too
     simulated: bool = False
-    receipt: str | None = None  # what the channel's first message of this incident gave
+    receipt: str | None = None  # what the message of this incident gave that can be changed
     channel: wire.ChannelState | None = None  # of kind "channel": the one that has failed, or works again
 
     @property

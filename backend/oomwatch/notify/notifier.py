@@ -102,6 +102,15 @@ class Notifier:
         finally:
             self._run(name)
 
+    async def standing(self, name: str) -> Standing:
+        """What others were told of a channel that is not ours to send to. Raises what the store raises."""
+        account: Account = await self._call(self._ledger.account, name, [], self._clock())
+        return account.standing
+
+    async def announce(self, standing: Standing, make: Callable[[str], Notice]) -> None:
+        """Tell all channels of another that fails, or works again. Raises what the store raises."""
+        await self._keep(self._tell_others(standing.channel, make), [standing])
+
     def _run(self, name: str) -> None:
         self._tasks[name] = asyncio.create_task(self._couriers[name].run(), name=f"notify {name}")
 

@@ -136,8 +136,7 @@ def _incidents(
         loud = select(func.max(notices.c.seq)).where(mine, notices.c.kind != "update").group_by(notices.c.incident)
         last |= {one.incident: one for one in _letters(connection, notices.c.seq.in_(loud))}
         given = select(notices.c.incident, notices.c.receipt).where(mine, notices.c.receipt.is_not(None))
-        for incident, receipt in connection.execute(given.order_by(notices.c.seq)):
-            receipts.setdefault(incident, receipt)
+        receipts |= {row.incident: row.receipt for row in connection.execute(given.order_by(notices.c.seq))}
     return last, receipts
 
 

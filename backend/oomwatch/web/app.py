@@ -34,6 +34,7 @@ from oomwatch.trace import TraceWriter
 from oomwatch.web import api, health, systemd
 from oomwatch.web.curves import Curves
 from oomwatch.web.feeds import Feeds, Tellers
+from oomwatch.web.feedwatch import FeedWatch
 from oomwatch.web.guard import Guard
 from oomwatch.web.herald import Herald
 from oomwatch.web.ingest import agent_endpoint
@@ -105,6 +106,7 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
             "beat": _beat(parts.service),
             "rule watch": watch.run(),
             "upkeep": keep_up(parts),
+            "feed watch": FeedWatch(parts.feeds.status, parts.herald, clock).run(),
             "heartbeat": parts.heartbeat.run(lambda: silencing(parts)),
             "incidents": _clerk(parts, rules.notify.language).run(),
         }
@@ -160,7 +162,7 @@ async def _start(
     await herald.ready()
     metrics = Metrics(
         service,
-        herald.status,
+        Tellers(herald, feeds).status,
         hub,
         rooms_with(settings.compat),
         heartbeat_at=lambda: heartbeat.last_success_at,

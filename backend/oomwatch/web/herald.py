@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from oomwatch import wire
+from oomwatch.letters import Standing
 from oomwatch.notify.channel import Charts
 from oomwatch.notify.channels import open_channels
 from oomwatch.notify.config import NotifyConfig
 from oomwatch.notify.http import Client
+from oomwatch.notify.notice import Notice
 from oomwatch.notify.notifier import Ledger, Notifier
 from oomwatch.notify.words import Frame
 from oomwatch.service.journal import Call
@@ -92,6 +94,17 @@ class Herald:
         if self._notifier is not None:
             self._status = self._notifier.status()
         return self._status
+
+    async def standing(self, name: str) -> Standing:
+        """What others were told of a channel that is kept up to date elsewhere. Raises what the store raises."""
+        await self.ready()
+        return Standing(name, self._clock()) if self._notifier is None else await self._notifier.standing(name)
+
+    async def announce(self, standing: Standing, make: Callable[[str], Notice]) -> None:
+        """Tell the channels of the day of another one. Raises what the store raises."""
+        await self.ready()
+        if self._notifier is not None:
+            await self._notifier.announce(standing, make)
 
     async def retry(self, name: str) -> bool:
         """Tell a channel again what it refused. False: there is no such channel. Raises what the store raises."""
