@@ -23,6 +23,7 @@ from tests.server.notify_world import (
 from tests.server.receiver import Answer, Receiver, receiving
 
 from oomwatch import wire
+from oomwatch.letters import Letter, key_of
 from oomwatch.notify.channel import ChannelSection
 from oomwatch.notify.notice import Notice
 from oomwatch.notify.outcome import Delivered, Outcome
@@ -517,6 +518,19 @@ def test_what_is_offered_while_the_rest_is_recovered_is_sent_once(store: Store, 
         async with notifying(store, webhook(receiver), before=[news]) as world:
             await until(lambda: world.status().delivered_total == 1)
             await world.nothing_waits()
+
+    asyncio.run(story())
+    assert [gpus_of(request) for request in receiver.received] == [["0"]]
+
+
+def test_a_message_of_another_version_that_cannot_be_read_is_made_anew(store: Store, receiver: Receiver) -> None:
+    fired = recent()
+    store.append([fired])
+    store.keep_letters([Letter("ops", "msg_1", "inc_1", "firing", time.time(), "{}", (key_of(fired),))])
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver)) as world:
+            await until(lambda: world.status().delivered_total == 1)
 
     asyncio.run(story())
     assert [gpus_of(request) for request in receiver.received] == [["0"]]

@@ -335,9 +335,9 @@ ESCALATE = Route(channels=(), escalate=Escalation(after=Duration(900), channels=
 def test_what_nobody_acknowledges_is_passed_on_after_its_time_and_its_end_is_told() -> None:
     story = ChannelStory(route=ESCALATE)
     story.hear(5, fires(0))
-    assert story.silent_until(900)
-    assert story.said(899) == []
-    assert story.said(900) == ["escalation 0"]
+    assert story.silent_until(900.25)
+    assert story.said(900) == []
+    assert story.said(900.25) == ["escalation 0"]
     story.hear(1000, ends(fires(0), 1000))
     assert story.said(1001) == ["resolved 0"]
 
@@ -346,8 +346,8 @@ def test_what_would_be_passed_on_within_the_interval_goes_along() -> None:
     story = ChannelStory(route=ESCALATE)
     for gpu, at in enumerate((0, 20, 40)):
         story.hear(at, fires(gpu, at))
-    assert story.said(900) == ["escalation 0 1"]
-    assert story.said(940) == ["escalation 2"]
+    assert story.said(901) == ["escalation 0 1"]
+    assert story.said(941) == ["escalation 2"]
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_what_is_no_longer_muted_after_its_time_is_passed_on_at_once() -> None:
     story = ChannelStory(route=ESCALATE)
     story.hear(0, fires(0, muted=(SILENCE,)))
     story.hear(2000, changes(fires(0), "muted", 2000, muted=()))
-    assert story.said(2000) == ["escalation 0"]
+    assert story.said(2000.25) == ["escalation 0"]
 
 
 # ---------------------------------------------------------------- updates
@@ -464,7 +464,7 @@ def test_repeats_and_escalations_keep_their_time_over_a_restart() -> None:
     late = ChannelStory(route=ESCALATE)
     late.hear(0, fires(0))
     late.restart(800)
-    assert late.silent_until(900)
+    assert late.silent_until(900.25)
 
 
 def test_a_message_on_its_way_holds_its_group_over_a_restart() -> None:

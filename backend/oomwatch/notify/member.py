@@ -116,9 +116,9 @@ class Member:
         return any(one.change in EDITED_FOR for one in self.untold.values())
 
     def ripe_at(self, ways: Ways, wait_seconds: float) -> float:
-        """When its news may go, or with an escalation have to."""
+        """When its news may go, having waited for company."""
         if self.news(ways) == "escalation" and self.fired_at is not None:
-            return self.fired_at + (ways.after_seconds or 0.0)
+            return max(self.since, self.fired_at + (ways.after_seconds or 0.0)) + wait_seconds
         return self.since + wait_seconds
 
     def is_repeated(self) -> bool:

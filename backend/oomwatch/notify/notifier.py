@@ -20,10 +20,11 @@ from oomwatch.notify.config import NotifyConfig
 from oomwatch.notify.courier import Courier, Routed
 from oomwatch.notify.grouping import told_labels
 from oomwatch.notify.notice import Notice
-from oomwatch.notify.outbox import mail_of
+from oomwatch.notify.outbox import mail_again, mail_of
 from oomwatch.notify.recovery import RESEND_SECONDS
 from oomwatch.notify.route import Target
 
+UNREADABLE = "another version of oomwatch wrote this message; it was made anew"
 STOP_SECONDS = 3.0  # how long a message on its way may take when the server stops
 UNJUDGED_SECONDS = 14_400.0  # what became of a warning is known after twenty steps, or never
 logger = logging.getLogger(__name__)
@@ -137,7 +138,11 @@ class Notifier:
         """Of one channel, with the alerts that are routed to it."""
         routes = {alert: self._router.targets(told_labels(story[0])) for alert, story in stories.items()}
         targets = {alert: one for alert, found in routes.items() for one in found if one.channel == name}
-        account = await self._call(self._ledger.account, name, list(targets), self._clock())
+        account: Account = await self._call(self._ledger.account, name, list(targets), self._clock())
+        unreadable = [one for one in account.waiting if mail_again(one) is None]
+        if unreadable:  # given up, they count as not told, and are made anew
+            await self._keep([one._replace(state="failed", error=UNREADABLE) for one in unreadable], [])
+            account = await self._call(self._ledger.account, name, list(targets), self._clock())
         return account, stories, targets
 
     async def _keep(self, letters: Sequence[Letter], standings: Sequence[Standing]) -> None:
