@@ -26,6 +26,7 @@ from oomwatch import wire
 from oomwatch.letters import Letter, key_of
 from oomwatch.notify.channel import ChannelSection
 from oomwatch.notify.notice import Notice
+from oomwatch.notify.outbox import mail_again
 from oomwatch.notify.outcome import Delivered, Outcome
 from oomwatch.notify.rate import parse_rate
 from oomwatch.notify.route import Escalation, Route
@@ -248,6 +249,19 @@ def test_where_a_message_was_lost_and_made_anew_later_ones_bring_the_newer_recei
 
     asyncio.run(story())
     assert [one.receipt for one in board.given] == [None, "receipt 1", "receipt 2", "receipt 2"]
+
+
+def test_of_a_message_that_has_arrived_the_words_are_not_kept(store: Store, receiver: Receiver) -> None:
+    async def story() -> None:
+        async with notifying(store, webhook(receiver)) as world:
+            await world.happens(recent(0), recent(1))
+            await until(lambda: world.status().delivered_total == 1)
+
+    asyncio.run(story())
+    (kept,) = store.account("ops", [one.id for one in store.open_alerts()], time.time()).last.values()
+    assert "nearly full" in receiver.received[0].body.decode()
+    assert "nearly full" not in kept.document
+    assert mail_again(kept) is not None
 
 
 # ---------------------------------------------------------------- trouble

@@ -17,7 +17,7 @@ from oomwatch.notify.backoff import Patience
 from oomwatch.notify.channel import Channel
 from oomwatch.notify.health import Health
 from oomwatch.notify.notice import Notice
-from oomwatch.notify.outbox import Mail, Outbox, mail_of
+from oomwatch.notify.outbox import Mail, Outbox, as_kept, mail_of
 from oomwatch.notify.outcome import Delivered, Failed, Outcome, TryAgain
 from oomwatch.notify.pool import Pool
 from oomwatch.notify.rate import TokenBucket
@@ -199,17 +199,18 @@ class Courier:
         """It is done with: delivered, or given up. Gives what is to be kept of it."""
         self._failures = 0
         self._free_at = now + self._channel.pause_seconds
+        letter = mail.letter._replace(document=as_kept(mail.notice), done_at=wall)
         if self._outbox.remove(mail):
             self._pool.settle(mail.letter.incident)
         if isinstance(outcome, Failed):
             logger.error("channel %s: message not sent: %s", self.name, outcome.reason)
-            return mail.letter._replace(state="failed", done_at=wall, error=outcome.reason)
+            return letter._replace(state="failed", error=outcome.reason)
         if outcome.receipt is not None:
             # A second one of an incident: its message was deleted, and posted anew.
             self._receipts[mail.letter.incident] = outcome.receipt
             if len(self._receipts) > RECEIPTS_KEPT:
                 del self._receipts[next(iter(self._receipts))]
-        return mail.letter._replace(state="delivered", done_at=wall, receipt=outcome.receipt)
+        return letter._replace(state="delivered", receipt=outcome.receipt)
 
     async def _save(self, letters: Sequence[Letter]) -> None:
         self._unsaved.update({f"{one.channel} {one.id}": one for one in letters})

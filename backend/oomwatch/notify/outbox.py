@@ -38,6 +38,16 @@ def mail_again(letter: Letter) -> Mail | None:
         return None
 
 
+def as_kept(notice: Notice) -> str:
+    """What is kept of a message that is done with: what it was about, without the words (of 64 GPUs 100 KB)."""
+    news, everything = tuple(map(_bare, notice.news)), tuple(map(_bare, notice.everything))
+    return _encoder.encode(msgspec.structs.replace(notice, news=news, everything=everything)).decode()
+
+
+def _bare(one: wire.Transition) -> wire.Transition:
+    return msgspec.structs.replace(one, texts={}, facts={}, causes=(), remedies=(), acts=())
+
+
 class Outbox:
     """Messages of one incident go in the order in which they were made. Of others those that never failed go first,
     so that one message that a receiver chokes on holds up no other; then the gravest."""
