@@ -25,6 +25,7 @@ from oomwatch.notify.feed import (
     united,
 )
 from oomwatch.notify.outcome import Failed
+from oomwatch.notify.rate import parse_rate
 from oomwatch.notify.route import Target, Timing
 from oomwatch.notify.secret import Secret
 from oomwatch.notify.trial import send_test
@@ -332,9 +333,11 @@ def test_a_test_alert_ends_by_itself_and_a_refusal_is_told() -> None:
         ({"password": Secret("a")}, "belong together"),
         ({"username": "a", "password": Secret("a"), "token": Secret("b")}, "not both"),
         ({"token": Secret("a"), "token_env": "B"}, "by one of itself"),
+        ({"send_resolved": False}, "leave out rate and send_resolved"),
+        ({"rate": parse_rate("30/1m")}, "leave out rate and send_resolved"),
     ],
 )
-def test_odd_credentials_are_refused(settings: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_meant_is_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         section("http://a", **settings)
 

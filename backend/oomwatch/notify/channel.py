@@ -138,6 +138,14 @@ class AddressedSection(ChannelSection, frozen=True, kw_only=True):
 class FedSection(AddressedSection, frozen=True, kw_only=True):
     """A channel that is sent no messages: its receivers are kept up to date of what fires (feed.py)."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rate is not None or not self.send_resolved:
+            raise ValueError(
+                f"a channel of kind {self.kind} is told all the time what fires, and what is over; leave "
+                "out rate and send_resolved"
+            )
+
     def open_feed(self, around: Surroundings) -> Feed:
         """Ready to be fed. Raises SettingError where an address or a secret cannot be found or used."""
         raise NotImplementedError(f"a channel of kind {self.kind} cannot be opened")
