@@ -46,8 +46,8 @@ class ChannelStory:
     def hear(self, at: float, *transitions: wire.Transition) -> None:
         for one in transitions:
             self.heard.append(one)
-            for target in self._router.targets(told_labels(one)):
-                self.pool.add(one, target, START + at, max(0.0, START + at - one.at))
+            target = next(iter(self._router.targets(told_labels(one))), None)
+            self.pool.add(one, target, START + at, max(0.0, START + at - one.at))
 
     def take(self, at: float) -> list[Draft]:
         """What is made now and stays on its way."""

@@ -550,6 +550,44 @@ def test_a_message_of_another_version_that_cannot_be_read_is_made_anew(store: St
     assert [gpus_of(request) for request in receiver.received] == [["0"]]
 
 
+def test_a_channel_that_alerts_are_not_meant_for_any_more_hears_of_the_end_of_what_it_was_told(
+    store: Store, receiver: Receiver
+) -> None:
+    fired, other = recent(0), recent(0, run="other")
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver)) as world:
+            await world.happens(fired)
+            await until(lambda: world.status().delivered_total == 1)
+        nobody = Route(channels=())
+        async with notifying(store, webhook(receiver, severity="critical"), route=nobody) as world:
+            await world.happens(other, over(fired), over(other))
+            await until(lambda: world.status().delivered_total == 1)
+            await world.nothing_waits()
+
+    asyncio.run(story())
+    assert [(one.json()["groupLabels"]["run"], one.json()["status"]) for one in receiver.received] == [
+        ("qwen7b", "firing"),
+        ("qwen7b", "resolved"),
+    ]
+
+
+def test_two_who_ask_at_once_and_a_server_that_stops_leave_one_courier_or_none(
+    store: Store, receiver: Receiver
+) -> None:
+    async def story() -> None:
+        async with notifying(store, webhook(receiver)) as world:
+            await asyncio.gather(world.notifier.retry("ops"), world.notifier.retry("ops"))
+            await world.happens(recent(0))
+            await until(lambda: world.status().delivered_total == 1)
+            await world.nothing_waits()
+            await asyncio.gather(world.notifier.retry("ops"), world.notifier.stop(), world.notifier.retry("ops"))
+            assert not [task for task in asyncio.all_tasks() if task.get_name() == "notify ops"]
+
+    asyncio.run(story())
+    assert len(receiver.received) == 1
+
+
 def test_a_new_channel_is_told_of_open_alerts_only(store: Store, receiver: Receiver) -> None:
     ended = recent(1, ago=5.0)
     store.append([recent(0), ended, msgspec.structs.replace(over(ended), at=time.time() - 1)])

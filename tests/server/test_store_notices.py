@@ -147,3 +147,5 @@ def test_messages_are_pruned_with_the_history_but_not_before_they_have_arrived(s
     store.prune(START + 6000, 3600)
     assert [one.channel for one in store.deliveries_of(OTHER.id)] == ["b", "c"]
     assert store.account("a", [OTHER.id], START).told == {key_of(OTHER): None}
+    store.prune(START + 5000 + 86_400, 3600)
+    assert [one.channel for one in store.deliveries_of(OTHER.id)] == []

@@ -32,7 +32,7 @@ AFTER_DEFECT_SECONDS = 5.0
 
 logger = logging.getLogger(__name__)
 
-Routed = tuple[wire.Transition, Target]
+Routed = tuple[wire.Transition, Target | None]
 Keep = Callable[[Sequence[Letter], Sequence[Standing]], Awaitable[None]]
 TellOthers = Callable[[str, Callable[[str], Notice]], list[Letter]]
 """`tell_others(channel, make)`: put what `make` gives for each other channel into its outbox; it is yet to be kept."""
@@ -92,7 +92,7 @@ class Courier:
                 self.offer([one])
 
     def offer(self, news: Iterable[Routed]) -> None:
-        """Transitions that are routed here, in order."""
+        """Transitions, in order, each with its route to here; None where there is none."""
         if self._is_holding:
             self._held += news
             return
@@ -197,11 +197,13 @@ class Courier:
 
     def _settled(self, mail: Mail, outcome: Delivered | Failed, now: float, wall: float) -> Letter:
         """It is done with: delivered, or given up. Gives what is to be kept of it."""
-        self._failures = 0
+        had_failed, self._failures = self._failures > 0, 0
         self._free_at = now + self._channel.pause_seconds
         letter = mail.letter._replace(document=as_kept(mail.notice), done_at=wall)
         if self._outbox.remove(mail):
             self._pool.settle(mail.letter.incident)
+        if had_failed and isinstance(outcome, Delivered):
+            self._outbox.hurry()
         if isinstance(outcome, Failed):
             logger.error("channel %s: message not sent: %s", self.name, outcome.reason)
             return letter._replace(state="failed", error=outcome.reason)

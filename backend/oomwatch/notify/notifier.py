@@ -17,7 +17,7 @@ from oomwatch.letters import Account, Letter, Standing
 from oomwatch.notify.backoff import Patience, pause_seconds
 from oomwatch.notify.channel import Channel
 from oomwatch.notify.config import NotifyConfig
-from oomwatch.notify.courier import Courier, Routed
+from oomwatch.notify.courier import Courier
 from oomwatch.notify.grouping import told_labels
 from oomwatch.notify.notice import Notice
 from oomwatch.notify.outbox import mail_again, mail_of
@@ -72,16 +72,18 @@ class Notifier:
             for channel in channels
         }
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._changing = asyncio.Lock()  # of what runs: one after the other
+        self._is_stopped = False
 
     def offer(self, transitions: Iterable[wire.Transition]) -> None:
         """Take news to all channels that they are meant for. Never blocks and never raises for what a channel does."""
-        news: dict[str, list[Routed]] = {}
-        for transition in transitions:
-            for target in self._router.targets(told_labels(transition)):
-                news.setdefault(target.channel, []).append((transition, target))
+        routed = [(one, self._targets(one)) for one in transitions]
         for name, courier in self._couriers.items():
-            if name in news:
-                courier.offer(news[name])
+            courier.offer([(one, targets.get(name)) for one, targets in routed])
+
+    def _targets(self, transition: wire.Transition) -> dict[str, Target]:
+        """By channel."""
+        return {target.channel: target for target in self._router.targets(told_labels(transition))}
 
     async def start(self) -> None:
         """Begin to deliver; first what was left untold by an earlier life."""
@@ -92,16 +94,19 @@ class Notifier:
     async def retry(self, name: str) -> None:
         """Begin anew with one channel: what it refused is told again. Raises KeyError, or what the store raises."""
         courier = self._couriers[name]
-        courier.stop()
-        await self._ended([name])
-        try:
-            await courier.flush()
-            courier.recover(*await self._account(name, await self._stories()))
-        except BaseException:
-            courier.go_on()
-            raise
-        finally:
-            self._run(name)
+        async with self._changing:
+            if self._is_stopped:
+                return
+            courier.stop()
+            await self._ended([name])
+            try:
+                await courier.flush()
+                courier.recover(*await self._account(name, await self._stories()))
+            except BaseException:
+                courier.go_on()
+                raise
+            finally:
+                self._run(name)
 
     async def standing(self, name: str) -> Standing:
         """What others were told of a channel that is not ours to send to. Raises what the store raises."""
@@ -135,14 +140,16 @@ class Notifier:
         return stories
 
     async def _account(self, name: str, stories: Stories) -> tuple[Account, Stories, dict[str, Target]]:
-        """Of one channel, with the alerts that are routed to it."""
-        routes = {alert: self._router.targets(told_labels(story[0])) for alert, story in stories.items()}
-        targets = {alert: one for alert, found in routes.items() for one in found if one.channel == name}
-        account: Account = await self._call(self._ledger.account, name, list(targets), self._clock())
+        """Of one channel, with the alerts that are meant for it, or were when it was told of them."""
+        account: Account = await self._call(self._ledger.account, name, list(stories), self._clock())
         unreadable = [one for one in account.waiting if mail_again(one) is None]
         if unreadable:  # given up, they count as not told, and are made anew
             await self._keep([one._replace(state="failed", error=UNREADABLE) for one in unreadable], [])
-            account = await self._call(self._ledger.account, name, list(targets), self._clock())
+            account = await self._call(self._ledger.account, name, list(stories), self._clock())
+        targets = {key[0]: self._router.stray(name) for key in account.told}
+        for alert, story in stories.items():
+            if name in (found := self._targets(story[0])):
+                targets[alert] = found[name]
         return account, stories, targets
 
     async def _keep(self, letters: Sequence[Letter], standings: Sequence[Standing]) -> None:
@@ -150,9 +157,11 @@ class Notifier:
 
     async def stop(self) -> None:
         """Let messages on their way arrive, then stop. What still waits is in the store."""
-        for courier in self._couriers.values():
-            courier.stop()
-        await self._ended(list(self._tasks))
+        async with self._changing:
+            self._is_stopped = True
+            for courier in self._couriers.values():
+                courier.stop()
+            await self._ended(list(self._tasks))
 
     async def _ended(self, names: Sequence[str]) -> None:
         tasks = [self._tasks.pop(name) for name in names if name in self._tasks]

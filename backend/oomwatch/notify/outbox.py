@@ -73,6 +73,11 @@ class Outbox:
         """When there will be something to send; None where there is nothing."""
         return min((queue[0].retry_at for queue in self._queues.values()), default=None)
 
+    def hurry(self) -> None:
+        """The channel works again: all that waits for another attempt is due."""
+        for queue in self._queues.values():
+            queue[0] = queue[0]._replace(retry_at=0.0)
+
     def replace(self, mail: Mail) -> None:
         """The attempt failed: the same, with when to try again."""
         self._queues[mail.letter.incident][0] = mail

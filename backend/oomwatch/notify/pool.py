@@ -32,9 +32,14 @@ class Pool:
 
     # ------------------------------------------------------------ what comes in
 
-    def add(self, new: wire.Transition, target: Target, now: float, age_seconds: float) -> None:
-        """A transition that came about so long ago. A new alert for which there is no room is dropped and counted."""
-        bucket = self._home(new, target)
+    def add(self, new: wire.Transition, target: Target | None, now: float, age_seconds: float) -> None:
+        """A transition that came about so long ago. A new alert for which there is no room is dropped and counted.
+
+        `target` is None where alerts like this one are not meant for the channel; of those it was told of it hears on.
+        """
+        bucket = self._homes.get(new.id)
+        if bucket is None and target is not None and self._wants(new):
+            bucket = self._room(new, target)
         if bucket is None:
             return
         member = bucket.members.setdefault(new.id, Member())
@@ -45,16 +50,14 @@ class Pool:
 
     def recall(self, old: wire.Transition, target: Target, at: float, incident: str | None) -> None:
         """A transition of which the channel was told in an earlier life, by a message of this incident."""
-        bucket = self._home(old, target)
+        bucket = self._homes.get(old.id) or self._room(old, target)
         if bucket is not None:
             bucket.members.setdefault(old.id, Member()).recall(old, at)
             bucket.incident = incident or bucket.incident
             self._touched[bucket] = None
 
-    def _home(self, transition: wire.Transition, target: Target) -> Bucket | None:
-        known = self._homes.get(transition.id)
-        if known is not None or transition.state == "pending" or not self._wants(transition):
-            return known
+    def _room(self, transition: wire.Transition, target: Target) -> Bucket | None:
+        """Where a new alert belongs; None where it finds no room."""
         if len(self._homes) >= ALERTS_MAX:
             self.dropped_total += transition.state == "firing"
             return None
@@ -68,7 +71,7 @@ class Pool:
         return self._buckets[key]
 
     def _wants(self, transition: wire.Transition) -> bool:
-        return wire.SEVERITIES.index(severity_of(transition)) >= self._least
+        return transition.state != "pending" and wire.SEVERITIES.index(severity_of(transition)) >= self._least
 
     # ------------------------------------------------------------ what goes out
 

@@ -80,6 +80,10 @@ class Router:
         root = _Branch((), False, "", tuple(channels), None, timing, None)
         self._root = _grown(route or Route(), root, "")
 
+    def stray(self, channel: str) -> Target:
+        """For a channel that was told of an alert which is not meant for it any more."""
+        return Target(channel, "", None, self._root.timing)
+
     def targets(self, labels: Mapping[str, str]) -> list[Target]:
         """By labels, with alert and severity among them. A channel is named once: at once rather than later."""
         found: dict[str, Target] = {}

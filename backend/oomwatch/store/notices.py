@@ -16,6 +16,7 @@ from oomwatch.store.rows import pieces
 from oomwatch.store.schema import channels, deliveries, notices, transitions
 
 WAITING, FAILED = "waiting", "failed"
+WAITING_KEEP_SECONDS = 86_400.0  # how much longer what waits is kept
 _CHANGING = ("state", "attempts", "done_at", "error", "receipt", "document")  # a message that failed may be said anew
 
 
@@ -177,9 +178,13 @@ def _delivery(letter: Letter) -> wire.Delivery:
 
 
 def prune(connection: Connection, cutoff: float, horizon: float, at_most_rows: int) -> int:
-    """Delete messages made before `cutoff` or after `horizon` of which nothing is left to do; returns how many."""
+    """Delete messages made before `cutoff` or after `horizon`; returns how many.
+
+    What waits, perhaps for a channel that is no more, goes only when it is a day older.
+    """
     is_out = or_(notices.c.made_at < cutoff, notices.c.made_at > horizon)
-    over = select(notices.c.seq).where(notices.c.state != WAITING, is_out)
+    is_idle = or_(notices.c.state != WAITING, notices.c.made_at < cutoff - WAITING_KEEP_SECONDS)
+    over = select(notices.c.seq).where(is_idle, is_out)
     numbers = connection.scalars(over.order_by(notices.c.seq).limit(at_most_rows)).all()
     for some in pieces(numbers):
         connection.execute(delete(notices).where(notices.c.seq.in_(some)))
