@@ -7,7 +7,7 @@ from statistics import median
 from msgspec import Struct
 
 from oomwatch import wire
-from oomwatch.core.rule import RuleSet
+from oomwatch.core.rule import RuleSet, severity_of
 from oomwatch.core.subject import Channel
 
 IN_TIME_SECONDS = 60.0  # a lead of so much, or of one step, leaves something to be done
@@ -87,7 +87,7 @@ def scores(
     """`alerts` are those that fired in the time; `predicts` says what the rules in force foretell."""
     by_rule: dict[RuleKey, list[wire.Alert]] = {key: [] for key, channel in predicts.items() if channel is not None}
     for alert in alerts:
-        key = (alert.alert, alert.lowered_from or alert.severity)
+        key = (alert.alert, severity_of(alert))
         if alert.outcome is not None or key in by_rule:
             by_rule.setdefault(key, []).append(alert)
     return tuple(

@@ -6,7 +6,8 @@ from typing import Literal
 import msgspec
 
 from oomwatch import wire
-from oomwatch.notify.grouping import severity_of, told_labels
+from oomwatch.core.rule import severity_of
+from oomwatch.notify.grouping import told_labels
 from oomwatch.notify.notice import Notice, NoticeKind
 from oomwatch.notify.pool import Pool
 from oomwatch.notify.route import Router, Timing

@@ -211,3 +211,19 @@ def test_rules_that_cannot_be_used_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(SettingError):
         take(watched, RULES, lambda: written.append(True))
     assert written == []
+
+
+def test_a_file_that_is_being_read_does_not_come_over_what_a_program_takes_meanwhile(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    edited, taken = (RULES.replace("alert: full", f"alert: {name}") for name in ("edited", "taken"))
+    watched.write(edited)
+
+    async def story() -> None:
+        reading = asyncio.create_task(watched.watch.check())
+        await asyncio.sleep(0)  # it has asked for the file, in a thread, and waits
+        await watched.watch.take(parse_rules(taken), Replacement(watched.path, taken, instead_of=edited).take)
+        await reading
+
+    asyncio.run(story())
+    assert names(watched) == ["edited", "taken"]
+    assert "alert: taken" in watched.path.read_text(encoding="utf-8")

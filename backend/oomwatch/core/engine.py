@@ -30,7 +30,7 @@ from oomwatch.core.judge import (
 from oomwatch.core.lifecycle import Episode, Key, Lifecycle
 from oomwatch.core.outcome import Outcomes
 from oomwatch.core.past import Past
-from oomwatch.core.rule import Rule, RuleSet, key_of
+from oomwatch.core.rule import Rule, RuleSet, key_of, severity_of
 from oomwatch.core.spent import Spent
 from oomwatch.core.subject import News, Subject, subject_of
 
@@ -165,7 +165,7 @@ class Engine:
         fired_at = next(one.at for one in story if one.state == "firing")
         subject = subject_of(last.labels)
         rule = next((one for one in self.rules.in_use() if one.key == key_of(last)), None)
-        orphan = Rule(alert=last.alert, severity=last.lowered_from or last.severity, when=())
+        orphan = Rule(alert=last.alert, severity=severity_of(last), when=())
         self._lifecycle.restore(rule or orphan, subject, last, fired_at, now)
         return None if rule else self._lifecycle.end(Key(orphan.key, subject), now, "rule removed")
 

@@ -11,9 +11,14 @@ from oomwatch.core.conditions import Condition
 from oomwatch.core.subject import Channel, News, Scope
 
 
-def key_of(transition: wire.Transition) -> str:
-    """The key of the rule that an alert is of, whatever severity it was lowered to."""
-    return f"{transition.alert}/{transition.lowered_from or transition.severity}"
+def severity_of(told: wire.Transition | wire.Alert) -> wire.Severity:
+    """That of its rule, as people were told it, whatever it was lowered to since."""
+    return told.lowered_from or told.severity
+
+
+def key_of(told: wire.Transition | wire.Alert) -> str:
+    """The key of the rule that an alert is of."""
+    return f"{told.alert}/{severity_of(told)}"
 
 
 class RuleText(Struct, frozen=True, kw_only=True):

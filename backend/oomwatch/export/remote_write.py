@@ -4,7 +4,6 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ import httpx
 from oomwatch.export.batches import Batch, Packer, Queue
 from oomwatch.export.sending import Counts, OwnUp, Read, every, guarded
 from oomwatch.notify.backoff import pause_seconds
+from oomwatch.notify.http import retry_after_seconds
 from oomwatch.options import SettingError
 
 TIMEOUT_SECONDS = 30.0
@@ -106,7 +106,7 @@ class RemoteWrite(Counts):
             return _Answer()
         said = " ".join(answer.text.split())[:ANSWER_CHARS]
         again = answer.is_server_error or answer.status_code == HTTPStatus.TOO_MANY_REQUESTS
-        after = _asked_seconds(answer.headers.get("Retry-After"), self._clock()) if again else None
+        after = retry_after_seconds(answer.headers.get("Retry-After"), self._clock()) if again else None
         return _Answer(f"{self._url.host} answered {answer.status_code}: {said}", again, after)
 
 
@@ -123,13 +123,3 @@ def snappy() -> Callable[[bytes], bytes]:
     except ImportError as error:
         raise SettingError('remote_write_url: this needs Snappy: pip install "oomwatch[remote-write]"') from error
     return lambda body: bytes(cramjam.snappy.compress_raw(body))
-
-
-def _asked_seconds(header: str | None, now: float) -> float | None:
-    """Of a Retry-After header, which holds seconds or a date; None where it cannot be read."""
-    if header is None:
-        return None
-    try:
-        return float(header) if header.strip().isdecimal() else parsedate_to_datetime(header).timestamp() - now
-    except (ValueError, OverflowError):
-        return None

@@ -9,8 +9,8 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.catalogue import say
+from oomwatch.core.rule import severity_of
 from oomwatch.notify import words
-from oomwatch.notify.grouping import severity_of
 from oomwatch.notify.words import Frame
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from oomwatch import wire
+from oomwatch.core.rule import severity_of
 from oomwatch.letters import TransitionKey
-from oomwatch.notify.grouping import Group, in_order, incident_id, notice_id, repeat_id, severity_of
+from oomwatch.notify.grouping import Group, in_order, incident_id, notice_id, repeat_id
 from oomwatch.notify.member import Member, News, Ways
 from oomwatch.notify.notice import NOTICE_KINDS, Notice, NoticeKind
 from oomwatch.notify.route import Timing

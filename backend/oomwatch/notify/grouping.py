@@ -12,6 +12,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.core.mute.matcher import labels_of
+from oomwatch.core.rule import severity_of
 from oomwatch.letters import TransitionKey
 
 
@@ -21,11 +22,6 @@ class Group(NamedTuple):
     path: str  # of the route
     labels: tuple[tuple[str, str], ...]
     simulated: bool
-
-
-def severity_of(transition: wire.Transition) -> wire.Severity:
-    """The one that people were told: that of its rule, though it was lowered since."""
-    return transition.lowered_from or transition.severity
 
 
 def told_labels(transition: wire.Transition) -> dict[str, str]:

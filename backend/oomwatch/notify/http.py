@@ -76,7 +76,7 @@ class Answer(NamedTuple):
 
     @property
     def retry_after_seconds(self) -> float | None:
-        return _retry_after_seconds(self.headers.get("Retry-After"), time.time())
+        return retry_after_seconds(self.headers.get("Retry-After"), time.time())
 
 
 async def post(
@@ -149,7 +149,7 @@ def judge(answer: Answer, url: Secret, hide: Iterable[Secret] = ()) -> Outcome:
     return Failed(f"{said}. Check the address and its secret in alerts.yaml")
 
 
-def _retry_after_seconds(value: str | None, now: float) -> float | None:
+def retry_after_seconds(value: str | None, now: float) -> float | None:
     """Of a Retry-After header, which holds seconds or a date (RFC 9110); None where it cannot be read."""
     if value is None:
         return None

@@ -8,8 +8,9 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
 from oomwatch import wire
+from oomwatch.core.rule import severity_of
 from oomwatch.notify.bucket import NEVER, Bucket, Draft
-from oomwatch.notify.grouping import Group, group_of, severity_of, told_labels
+from oomwatch.notify.grouping import Group, group_of, told_labels
 from oomwatch.notify.member import Member, Ways
 from oomwatch.notify.route import Target
 

@@ -7,8 +7,8 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.catalogue import entries, say
+from oomwatch.core.rule import severity_of
 from oomwatch.figures import duration, figure
-from oomwatch.notify.grouping import severity_of
 from oomwatch.notify.notice import Notice
 
 T = TypeVar("T", bound=Hashable)

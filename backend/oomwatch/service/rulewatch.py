@@ -35,6 +35,7 @@ class RuleWatch:
         self._seen = seen
         self._in_force = in_force
         self._asked = asyncio.Event()
+        self._turn = asyncio.Lock()  # a file that was read must not be put in force over what was taken meanwhile
 
     def reload_soon(self) -> None:
         """Read the file even if it looks the same (SIGHUP)."""
@@ -56,6 +57,10 @@ class RuleWatch:
 
     async def check(self, *, force: bool = False) -> None:
         """Look once. A file that is away for a moment, as editors do when they save, is looked for again."""
+        async with self._turn:
+            await self._check(force=force)
+
+    async def _check(self, *, force: bool) -> None:
         now = stamp(self._path)
         if now == self._seen and not force:
             return
@@ -79,6 +84,10 @@ class RuleWatch:
 
         Raises ValueError for what cannot be used, and what `write` raises; then the rules are those of before.
         """
+        async with self._turn:
+            await self._take(rules, write)
+
+    async def _take(self, rules: RuleFile, write: Callable[[], Stamp]) -> None:
         before = self._in_force
         self._apply(rules)
         try:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from oomwatch import wire
 from oomwatch.backtest.score import subject_of
-from oomwatch.core.rule import Rule, RuleSet, key_of
+from oomwatch.core.rule import Rule, RuleSet, key_of, severity_of
 from oomwatch.tryout.result import Change, Firing, RuleTried, Told
 from oomwatch.tryout.together import MARK, alike
 
@@ -41,7 +41,7 @@ def _firing(fired: wire.Transition, story: Sequence[wire.Transition]) -> Firing:
     outcome = next((one.outcome for one in reversed(story) if one.outcome), None)
     return Firing(
         alert=fired.alert,
-        severity=fired.lowered_from or fired.severity,
+        severity=severity_of(fired),
         labels=fired.labels,
         fired_at=fired.at,
         ended_at=next((one.at for one in story if one.state == "resolved" and one.change == "state"), None),

@@ -1,6 +1,9 @@
 """Answers in JSON, encoded by msgspec as the rest of the wire is."""
 
+from collections.abc import Sequence
+
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 
 _encoder = msgspec.json.Encoder()
@@ -14,3 +17,31 @@ def answer(content: object, status: int = 200) -> Response:
 def refusal(status: int, sentence: str) -> Response:
     """What was wrong, for the person who asked."""
     return answer({"error": sentence}, status)
+
+
+class RefusedError(Exception):
+    """The answer to a request is another status, with a sentence; `mistakes` say more where a file was sent."""
+
+    def __init__(self, status: int, sentence: str, mistakes: Sequence[object] = ()) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+        self.mistakes = tuple(mistakes)
+
+
+async def refused(_: Request, error: Exception) -> Response:
+    """The answer to a RefusedError."""
+    if not isinstance(error, RefusedError):
+        raise error
+    content: dict[str, object] = {"error": error.sentence}
+    return answer(content | ({"mistakes": error.mistakes} if error.mistakes else {}), error.status)
+
+
+async def content_of(request: Request, bytes_max: int, what: str = "the request is") -> bytes:
+    """The request's body, of which no more than so much is ever in memory. Raises RefusedError."""
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > bytes_max:
+            raise RefusedError(413, f"{what} longer than {bytes_max} bytes")
+    return content

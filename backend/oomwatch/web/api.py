@@ -17,12 +17,10 @@ from oomwatch.service import runviews
 from oomwatch.service.sessions import StillConnectedError
 from oomwatch.store.store import StoreError
 from oomwatch.web import care, channels, incidents, rules, scores, silences
-from oomwatch.web.answers import answer, refusal
-from oomwatch.web.bodies import BadBodyError, bad_body
+from oomwatch.web.answers import RefusedError, answer, refusal, refused
 from oomwatch.web.describe import Language, described, refusals, returns
 from oomwatch.web.parts import Parts, parts_of
 from oomwatch.web.rows import Agent, AlertRow, AlertStory, History, agents, alert_row
-from oomwatch.web.ruledesk import RefusedError
 
 ALERTS_MAX = 1000
 STEPS_MAX = 10_000
@@ -224,8 +222,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _bad_query)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(StoreError, _store_error)
-    app.add_exception_handler(BadBodyError, bad_body)
-    app.add_exception_handler(RefusedError, rules.refused)
+    app.add_exception_handler(RefusedError, refused)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
 
 

@@ -6,8 +6,8 @@ from starlette.responses import Response
 
 from oomwatch.service.attention import NotFiringError
 from oomwatch.service.silences import matchers_of, name_of, note_of
-from oomwatch.web.answers import answer, refusal
-from oomwatch.web.bodies import BadBodyError, body_of, takes
+from oomwatch.web.answers import RefusedError, answer, refusal
+from oomwatch.web.bodies import body_of, takes
 from oomwatch.web.describe import Language, returns
 from oomwatch.web.parts import Parts, parts_of
 from oomwatch.web.rows import Acknowledged, AlertRow, alert_row
@@ -35,7 +35,7 @@ async def acknowledge_matching(request: Request) -> Response:
     try:
         by, note, matchers = name_of(told.by, "by"), note_of(told.note), matchers_of(told.match)
     except ValueError as error:
-        raise BadBodyError(400, str(error)) from error
+        raise RefusedError(400, str(error)) from error
     found = parts.service.attention.matching(matchers)
     parts.service.attention.acknowledge(found, by=by, note=note)
     await parts.journal.tell_now()
@@ -51,7 +51,7 @@ async def acknowledge(request: Request, alert_id: str, lang: Language = "en") ->
     try:
         by, note = name_of(told.by, "by"), note_of(told.note)
     except ValueError as error:
-        raise BadBodyError(400, str(error)) from error
+        raise RefusedError(400, str(error)) from error
     return await _acknowledged(parts_of(request), alert_id, by, note, lang)
 
 

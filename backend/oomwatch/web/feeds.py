@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from oomwatch import wire
 from oomwatch.core.mute.matcher import labels_of
+from oomwatch.core.rule import severity_of
 from oomwatch.notify.channel import ChannelSection, Feed, Surroundings
 from oomwatch.notify.channels import open_feeds
 from oomwatch.notify.config import NotifyConfig
@@ -148,14 +149,14 @@ class Selection:
         return [alert for alert in board if is_meant(alert, targets[alert.id], self._config, now)]
 
     def _target(self, alert: wire.Alert) -> Target | None:
-        labels = {**labels_of(alert), "severity": alert.lowered_from or alert.severity}
+        labels = {**labels_of(alert), "severity": severity_of(alert)}
         found = self._router.targets(labels)
         return next((target for target in found if target.channel == self._config.name), None)
 
 
 def is_meant(alert: wire.Alert, target: Target | None, config: ChannelSection, now: float) -> bool:
     """Whether a channel is to hold this alert. One that it escalates to, once nobody took care of it in time."""
-    told = alert.lowered_from or alert.severity
+    told = severity_of(alert)
     if target is None or wire.SEVERITIES.index(told) < wire.SEVERITIES.index(config.severity):
         return False
     if target.escalate_after is None:

@@ -14,6 +14,7 @@ from oomwatch.ruleedit.unmask import restored
 from oomwatch.rulefile import FILE_BYTES_MAX, RuleFile, RuleFileError, decoded, parse_rules, text_of
 from oomwatch.service.rulewatch import RuleWatch
 from oomwatch.settings import Settings, is_shipped
+from oomwatch.web.answers import RefusedError
 
 READ_ONLY = (
     "this server does not let its rules be changed over the API; start it with --rules-editable "
@@ -50,16 +51,6 @@ class RulesTaken(Struct, frozen=True, kw_only=True):
     digest: str
     changed: bool
     rules: int
-
-
-class RefusedError(Exception):
-    """The answer is another status, with a sentence."""
-
-    def __init__(self, status: int, sentence: str, mistakes: tuple[MistakeRow, ...] = ()) -> None:
-        super().__init__(sentence)
-        self.status = status
-        self.sentence = sentence
-        self.mistakes = mistakes
 
 
 class RuleDesk:

@@ -7,14 +7,15 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
 from oomwatch import wire
+from oomwatch.core.rule import key_of
 from oomwatch.ruleedit.rows import RuleRow, rows_of
 from oomwatch.ruleedit.switch import Switch
 from oomwatch.rulefile import FILE_BYTES_MAX
 from oomwatch.tryout.result import Tryout
-from oomwatch.web.answers import answer
+from oomwatch.web.answers import answer, content_of
 from oomwatch.web.describe import returns
 from oomwatch.web.parts import parts_of
-from oomwatch.web.ruledesk import RefusedError, RuleFileShown, RulesTaken
+from oomwatch.web.ruledesk import RuleFileShown, RulesTaken
 from oomwatch.web.ruleparts import RuleParts
 from oomwatch.web.tryouts import ClientGoneError, Question
 
@@ -40,9 +41,7 @@ def rule_parts(request: Request) -> RuleParts:
 async def every_rule(request: Request) -> Response:
     """The rules in force and those that are off, with how many alerts of each fire now."""
     service = parts_of(request).service
-    firing = Counter(
-        f"{one.alert}/{one.lowered_from or one.severity}" for one in service.open_alerts() if one.state == "firing"
-    )
+    firing = Counter(key_of(one) for one in service.open_alerts() if one.state == "firing")
     return answer(rows_of(service.engine.rules, dict(firing)))
 
 
@@ -61,7 +60,7 @@ async def put_rule_file(
     try_: Annotated[bool, Query(alias="try", description="say what it would have done, and change nothing")] = False,
 ) -> Response:
     """Take a changed file, which is the request's body: all of it is in force at once, or nothing is changed."""
-    content = await _body(request)
+    content = await content_of(request, FILE_BYTES_MAX, "a rule file cannot be")
     if try_:
         return await _tried(request, content, Question())
     taken = await rule_parts(request).desk.put(content, if_match)
@@ -81,7 +80,7 @@ async def try_rules(
 ) -> Response:
     """What a changed file, which is the request's body, would have done with the last hours. Nothing is changed."""
     question = Question(hours=hours, node=node, run=run, budget_seconds=budget, judge_all=all_, alone=alone)
-    return await _tried(request, await _body(request), question)
+    return await _tried(request, await content_of(request, FILE_BYTES_MAX, "a rule file cannot be"), question)
 
 
 @router.post("/{alert:path}/enable", responses=returns(RulesTaken, 403, 404, 409))
@@ -115,24 +114,6 @@ async def _tried(request: Request, content: bytes, question: Question) -> Respon
         return Response(status_code=499)  # as nginx says it; nobody reads it
 
 
-async def _body(request: Request) -> bytes:
-    """The request's body, of which no more than a rule file's size is ever in memory."""
-    content = b""
-    async for part in request.stream():
-        content += part
-        if len(content) > FILE_BYTES_MAX:
-            raise RefusedError(413, f"this is too large to be a rule file: more than {FILE_BYTES_MAX} bytes")
-    return content
-
-
 def _tagged(response: Response, digest: str) -> Response:
     response.headers["ETag"] = f'"{digest}"'
     return response
-
-
-async def refused(_: Request, error: Exception) -> Response:
-    """The answer to RefusedError."""
-    if not isinstance(error, RefusedError):
-        raise error
-    content: dict[str, object] = {"error": error.sentence}
-    return answer(content | ({"mistakes": error.mistakes} if error.mistakes else {}), error.status)

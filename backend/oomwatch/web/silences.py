@@ -13,8 +13,8 @@ from oomwatch.catalogue import say
 from oomwatch.core.mute.matcher import labels_of, matches, matches_everything
 from oomwatch.service.silences import Wish, check_room, matchers_of, silence_of
 from oomwatch.store.store import Store
-from oomwatch.web.answers import answer, refusal
-from oomwatch.web.bodies import BadBodyError, body_of, takes
+from oomwatch.web.answers import RefusedError, answer, refusal
+from oomwatch.web.bodies import body_of, takes
 from oomwatch.web.describe import Language, returns
 from oomwatch.web.parts import Parts, parts_of
 from oomwatch.web.rows import Hidden, Preview, SilenceRow, alert_row, silence_row
@@ -55,7 +55,7 @@ async def add_silence(request: Request) -> Response:
         silence = silence_of(wish, now, secrets.token_hex(8))
         check_room([*parts.service.attention.silences(), silence])
     except ValueError as error:
-        raise BadBodyError(400, str(error)) from error
+        raise RefusedError(400, str(error)) from error
     await _put(parts, silence)
     return answer(silence_row(silence, now), 201)
 
@@ -87,7 +87,7 @@ async def preview(request: Request, lang: Language = "en") -> Response:
     try:
         matchers = matchers_of(which.match)
     except ValueError as error:
-        raise BadBodyError(400, str(error)) from error
+        raise RefusedError(400, str(error)) from error
     firing = [one for one in parts.service.open_alerts() if one.state == "firing"]
     hidden = [one for one in firing if matches(matchers, labels_of(one))]
     day, week = await parts.read(_hidden_lately, parts.store, matchers, parts.service.clock())

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from oomwatch.rulefile import RuleFileError, read_rules
 from oomwatch.tryout.result import Tryout
-from oomwatch.web.ruledesk import RefusedError
+from oomwatch.web.answers import RefusedError
 
 NICENESS = 10
 LOOK_SECONDS = 0.2  # how often we look whether the client is still there
