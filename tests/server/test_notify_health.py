@@ -2,6 +2,7 @@
 
 import pytest
 
+from oomwatch import wire
 from oomwatch.letters import Standing
 from oomwatch.notify.backoff import pause_seconds
 from oomwatch.notify.health import FAILING_SECONDS, Health
@@ -12,7 +13,7 @@ BUSY, GONE, GOOD = TryAgain("busy"), Failed("no such hook"), Delivered()
 
 
 def health(standing: Standing | None = None) -> Health:
-    return Health("ops", "webhook", standing or Standing("ops", START))
+    return Health(wire.ChannelState(name="ops", kind="webhook"), standing or Standing("ops", START))
 
 
 @pytest.mark.parametrize(

@@ -53,15 +53,16 @@ class Courier:
         self._unsaved: dict[str, Letter] = {}
         self._held: list[Routed | Mail] = []
         self._is_holding = True
-        self._begin(Standing(self.name, clock()))
+        self._begin(Standing(self.name, clock()), wire.ChannelState(name=self.name, kind=channel.config.kind))
 
-    def _begin(self, standing: Standing) -> None:
+    def _begin(self, standing: Standing, state: wire.ChannelState) -> None:
         config = self._channel.config
         self._pool = Pool(
             self.name, severity=config.severity, send_resolved=config.send_resolved, edits=self._channel.edits
         )
+        self._pool.dropped_total = state.dropped_total
         self._outbox = Outbox()
-        self._health = Health(self.name, config.kind, standing)
+        self._health = Health(state, standing)
         self._kept = standing
         self._receipts: dict[str, str] = {}
         self._tokens = TokenBucket(config.rate, 0.0)
@@ -75,7 +76,7 @@ class Courier:
         self, account: Account, stories: Mapping[str, Sequence[wire.Transition]], targets: Mapping[str, Target]
     ) -> None:
         """Begin anew with what is known of an earlier life, and go on."""
-        self._begin(account.standing)
+        self._begin(account.standing, self.status())
         self._receipts = dict(account.receipts)
         for mail in recover(self._pool, account, stories, targets, _now(), self._clock()):
             self._outbox.put(mail)

@@ -15,14 +15,14 @@ FAILING_SECONDS = 600.0
 class Health:
     """`standing.health` is what others were last told of this channel, `state.health` what is so now."""
 
-    def __init__(self, name: str, kind: str, standing: Standing) -> None:
+    def __init__(self, state: wire.ChannelState, standing: Standing) -> None:
+        """`state`: with the totals so far."""
         self.standing = standing
-        self.state = wire.ChannelState(
-            name=name,
-            kind=kind,
+        self.state = msgspec.structs.replace(
+            state,
             health=standing.health,
-            last_error=standing.error,
-            last_error_at=standing.error_at,
+            last_error=standing.error or state.last_error,
+            last_error_at=standing.error_at or state.last_error_at,
         )
         self._failing_since: float | None = None
 
