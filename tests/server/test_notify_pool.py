@@ -135,6 +135,17 @@ def test_a_full_pool_drops_new_alerts_and_counts_them(monkeypatch: pytest.Monkey
     assert story.said(1) == ["firing 1 2", "resolved 0"]
 
 
+def test_incidents_that_are_over_make_room_for_new_alerts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "ALERTS_MAX", 2)
+    story = ChannelStory(edits=True)
+    story.hear(0, fires(0), fires(1))
+    story.say(1)
+    story.hear(40, ends(fires(0), 40), ends(fires(1), 40))
+    story.say(41)
+    story.hear(100, fires(2, 100))
+    assert (story.said(101), story.pool.dropped_total) == (["firing 2"], 0)
+
+
 def test_the_same_transition_is_told_once() -> None:
     story = ChannelStory()
     story.hear(0, fires(0), fires(0))

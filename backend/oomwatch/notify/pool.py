@@ -59,6 +59,8 @@ class Pool:
 
     def _room(self, transition: wire.Transition, target: Target) -> Bucket | None:
         """Where a new alert belongs; None where it finds no room."""
+        while len(self._homes) >= ALERTS_MAX and self._past:
+            self._forget(self._past.popitem(last=False)[1])
         if len(self._homes) >= ALERTS_MAX:
             self.dropped_total += transition.state == "firing"
             return None
