@@ -63,6 +63,11 @@ class GpuRecord:
         return self._steps.kept
 
     @property
+    def steps_of(self) -> str | None:
+        """The run whose steps these are."""
+        return self._steps_of
+
+    @property
     def residue_now_bytes(self) -> float | None:
         """What the engine left when it went to sleep in the step that runs."""
         return self._steps.residue_now_bytes

@@ -16,7 +16,7 @@ from oomwatch import wire
 from oomwatch.service import runviews
 from oomwatch.service.sessions import StillConnectedError
 from oomwatch.store.store import StoreError
-from oomwatch.web import care, channels, incidents, rules, scores, silences
+from oomwatch.web import care, channels, incidents, peaks, rules, scores, silences
 from oomwatch.web.answers import RefusedError, answer, refusal, refused
 from oomwatch.web.describe import Language, described, refusals, returns
 from oomwatch.web.parts import Parts, parts_of
@@ -215,6 +215,7 @@ def install(app: FastAPI) -> None:
     app.include_router(router)
     app.include_router(silences.router)
     app.include_router(scores.router)
+    app.include_router(peaks.router)
     app.include_router(incidents.router)
     app.include_router(rules.router)
     app.include_router(channels.router)

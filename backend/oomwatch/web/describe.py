@@ -11,7 +11,7 @@ from oomwatch.incident.report import Entry, Incident
 from oomwatch.ruleedit.rows import RuleRow
 from oomwatch.scorecard import Scorecard
 from oomwatch.tryout.result import Tryout
-from oomwatch.web.rows import Acknowledged, Agent, AlertRow, AlertStory, History, Preview, SilenceRow
+from oomwatch.web.rows import Acknowledged, Agent, AlertRow, AlertStory, History, PeaksOfRun, Preview, SilenceRow
 from oomwatch.web.ruledesk import RuleFileShown, RulesTaken
 
 Language = Annotated[wire.Language, Query(description="language of the texts")]
@@ -19,7 +19,7 @@ Language = Annotated[wire.Language, Query(description="language of the texts")]
 # Every type that an answer holds.
 KINDS = (
     *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan, wire.ChannelState),
-    *(AlertRow, AlertStory, History, Agent, Scorecard, Entry, Incident),
+    *(AlertRow, AlertStory, History, PeaksOfRun, Agent, Scorecard, Entry, Incident),
     *(Acknowledged, SilenceRow, Preview),
     *(RuleRow, RuleFileShown, RulesTaken, Tryout),
 )

@@ -100,6 +100,36 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     mean: tuple[float | None, ...]
 
 
+class PeakSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A GPU that had a peak, and what it can hold."""
+
+    node: str
+    gpu: str
+    usable_bytes: int
+
+
+class Peaks(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one phase, step by step: its peak on the GPU that was fullest by it, and the place of that GPU in `gpus`."""
+
+    peak_bytes: tuple[int | None, ...]
+    gpu: tuple[int | None, ...]
+
+
+class PeaksOfRun(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns of one length, oldest step first. null: not known, which is so of all peaks before `known_from_step`.
+
+    `phases` holds "step" too, for steps whose phases could not be told apart.
+    """
+
+    run: str
+    step: tuple[int, ...]
+    at: tuple[float, ...]
+    known_from_step: int | None
+    gpus: tuple[PeakSource, ...]
+    phases: dict[str, Peaks]
+    reshard_cycles: tuple[int | None, ...]
+
+
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """An agent that was heard since the server started."""
 
