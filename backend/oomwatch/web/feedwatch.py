@@ -64,7 +64,8 @@ class FeedWatch:
             raise
 
     async def _remembered(self, state: wire.ChannelState) -> Health:
-        return Health(state.name, state.kind, await self._announcer.standing(state.name))
+        new = wire.ChannelState(name=state.name, kind=state.kind)
+        return Health(new, await self._announcer.standing(state.name))
 
 
 def outcome_of(state: wire.ChannelState) -> Outcome:
