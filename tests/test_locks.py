@@ -1,5 +1,6 @@
 """The lock files follow pyproject.toml, and can be used by anyone anywhere."""
 
+import json
 import re
 from importlib.metadata import requires
 from pathlib import Path
@@ -69,3 +70,13 @@ def test_locks_agree_with_each_other() -> None:
         for package, pins in _pins(name).items():
             theirs = {str(pin.specifier) for pin in pins}
             assert theirs <= {str(pin.specifier) for pin in widest[package]}, f"{name} differs in {package}: make lock"
+
+
+def test_the_lock_of_the_pages_tools_has_hashes_and_names_no_address() -> None:
+    locked = json.loads(_text("package-lock.json"))
+    packages = {name: entry for name, entry in locked["packages"].items() if name}
+    assert packages
+    assert [name for name, entry in packages.items() if "integrity" not in entry] == []
+    assert "://" not in _text("package-lock.json").replace('"url": "https://', "")  # where the makers ask for donations
+    wanted = json.loads(_text("package.json"))["devDependencies"]
+    assert locked["packages"][""]["devDependencies"] == wanted, "npm install --package-lock-only"

@@ -116,7 +116,7 @@ def test_a_channel_that_refuses_is_told_on_the_page_and_delivers_once_it_is_mend
         channel = page.locator(".channel", has_text="ops")
         expect(channel).to_contain_text("410")
         receiver.always(Answer())
-        channel.get_by_role("button", name="Retry the channel ops now").click()
+        channel.get_by_role("button", name="Retry now: the channel ops").click()
         expect(channel).to_contain_text("works")
         expect(page.locator("#notices")).not_to_contain_text("ops")
 

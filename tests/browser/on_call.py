@@ -116,3 +116,11 @@ def fleet(at: float) -> wire.Snapshot:
         silences=(made, upcoming),
         channels=channels(at),
     )
+
+
+def mixed(at: float) -> wire.Snapshot:
+    """Everything that a page can show at once: every trouble, and what people did about some of it."""
+    handled = fleet(at)
+    troubled = scenes.troubled(at)
+    few = tuple(one for one in handled.alerts if not one.id.startswith("n"))
+    return replace(troubled, alerts=troubled.alerts + few, silences=handled.silences, channels=handled.channels)

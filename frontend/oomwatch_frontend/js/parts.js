@@ -24,7 +24,9 @@ export function table(heads, numeric, body) {
   const cells = heads.map((head, index) =>
     h("th", { scope: "col", class: numeric.includes(index) ? "number" : null }, head),
   );
-  return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...cells)), body));
+  // By keyboard only what can have the focus can be scrolled.
+  const reach = { tabindex: 0, role: "group", "aria-label": heads.filter((head) => head !== "").join(", ") };
+  return h("div", { class: "scroll", ...reach }, h("table", {}, h("thead", {}, h("tr", {}, ...cells)), body));
 }
 
 /** A table's row. @param {import("./dom.js").Child[]} cells @param {number[]} numeric */

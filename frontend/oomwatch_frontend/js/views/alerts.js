@@ -74,11 +74,13 @@ class AlertsPage {
     this.filters = new Part("div", { class: "toolbar" });
     this.lists = { open: cards(), muted: cards(), ended: cards() };
     this.mutedTitle = h("h2", { class: "muted-title" });
+    this.open = h("section", {}, h("h2", { class: "unseen" }, words.t("alerts.open")), this.lists.open);
     this.muted = h("section", {}, this.mutedTitle, this.lists.muted);
+    this.ended = h("section", {}, h("h2", { class: "ended-title" }, words.t("alerts.ended")), this.lists.ended);
     this.none = nothing("");
     /** @type {WeakMap<HTMLElement, AlertCard>} */
     this.cards = new WeakMap();
-    const parts = [this.tabs.element, this.filters.element, this.lists.open, this.muted, this.lists.ended, this.none];
+    const parts = [this.tabs.element, this.filters.element, this.open, this.muted, this.ended, this.none];
     root.append(h("div", { class: "detail-page" }, h("h1", {}, words.t("nav.alerts")), ...parts));
     this.#draw();
   }
@@ -99,7 +101,9 @@ class AlertsPage {
     this.#drawList(this.lists.open, open, new Set(firstOfEach(open)));
     this.#drawList(this.lists.muted, muted, new Set());
     this.#drawList(this.lists.ended, ended, new Set());
+    this.open.hidden = open.length === 0;
     this.muted.hidden = muted.length === 0;
+    this.ended.hidden = ended.length === 0;
     const count = muted.reduce((sum, group) => sum + group.alerts.length, 0);
     fill(this.mutedTitle, signIcon("muted"), words.count("mute.count", count));
     this.none.hidden = open.length + muted.length + ended.length > 0;
@@ -122,7 +126,6 @@ class AlertsPage {
 
   /** @param {HTMLElement} list @param {Group[]} groups @param {Set<Group>} opened */
   #drawList(list, groups, opened) {
-    list.hidden = groups.length === 0;
     keyed(
       list,
       groups,

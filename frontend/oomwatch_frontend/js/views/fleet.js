@@ -48,7 +48,7 @@ class Fleet {
     this.table = new NodesTable(app);
     this.empty = h("div", { class: "welcome", hidden: true });
     this.content = this.#layout();
-    root.append(this.empty, this.content);
+    root.append(h("h1", { class: "unseen" }, app.words.t("nav.fleet")), this.empty, this.content);
     this.map.start();
     this.update(new Set(["nodes", "runs", "alerts", "tick"]));
   }

@@ -5,7 +5,7 @@ import { bandOf } from "../fleet-paint.js";
 import { gibOf, percent } from "../format.js";
 import { fullest } from "../judge.js";
 import { markIcon } from "../marks.js";
-import { bar, nothing } from "../parts.js";
+import { bar } from "../parts.js";
 import { link } from "../router.js";
 
 /** @typedef {import("../main.js").App} App */
@@ -32,7 +32,7 @@ export class FullestList {
       () => h("li", {}),
       (row, item) => this.#row(row, item, alerts, runs),
     );
-    if (items.length === 0 && store.nodes.size > 0) fill(this.element, nothing(words.t("fleet.nothing_current")));
+    if (items.length === 0 && store.nodes.size > 0) fill(this.element, h("li", { class: "nothing" }, words.t("fleet.nothing_current")));
   }
 
   /** @param {HTMLElement} element @param {Fullness} item @param {AlertIndex} alerts @param {Map<string, string[]>} runs */
