@@ -23,7 +23,7 @@ from oomwatch.core.mute.times import Maintenance, QuietHours
 from oomwatch.notify.config import NotifyConfig
 from oomwatch.service.attention import Attention, Surroundings
 from oomwatch.service.muting import Muting
-from oomwatch.service.story import alert_of
+from oomwatch.story import alert_of
 
 NOW = 1_796_000_000.0
 HOUR = 3600.0

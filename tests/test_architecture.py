@@ -25,6 +25,7 @@ READERS = {
     "oomwatch.rulefile",
     "oomwatch.scorecard",
     "oomwatch.settings",
+    "oomwatch.story",
     "oomwatch.trace",
     "oomwatch.wording",
     "oomwatch.yamlread",

@@ -22,7 +22,7 @@ from oomwatch.notify.feed import AHEAD_SECONDS, BATCH
 from oomwatch.notify.outcome import Delivered, Outcome
 from oomwatch.notify.secret import Secret
 from oomwatch.notify.words import Frame
-from oomwatch.service.story import alert_view
+from oomwatch.story import alert_view
 
 HOSTILE = '{{ .Values }} "quoted" \\ \x00\x1b ☃ <b>\n' * 30
 

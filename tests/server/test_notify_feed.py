@@ -31,7 +31,7 @@ from oomwatch.notify.secret import Secret
 from oomwatch.notify.trial import send_test
 from oomwatch.notify.words import Frame
 from oomwatch.options import SettingError
-from oomwatch.service.story import alert_view
+from oomwatch.story import alert_view
 from oomwatch.web.feeds import is_meant
 
 MUTE = wire.Mute(kind="silence", by="s1")

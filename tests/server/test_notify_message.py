@@ -122,6 +122,7 @@ ACT = wire.Act(act="stacks", at=START, node="gpu-07", ok=True)
             "Acknowledged by ann: looking at it",
             "ann 已确认：looking at it",
         ),
+        (transition(change="acknowledged"), "Nobody takes care of it any more", "已取消确认，目前无人处理"),
         (
             transition(change="muted", muted=(UNTIL_SIX,)),
             "Muted by a silence, until 2023-11-14 22:13 UTC: reindex",

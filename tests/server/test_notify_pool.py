@@ -329,6 +329,16 @@ def test_what_is_acknowledged_muted_lowered_or_over_is_not_repeated() -> None:
     assert story.said(100) == ["repeat 4"]
 
 
+def test_what_nobody_takes_care_of_any_more_is_repeated_again() -> None:
+    story = ChannelStory(repeat_seconds=MINUTE)
+    story.hear(0, fires(0))
+    story.said(1)
+    story.hear(2, changes(fires(0), "acknowledged", 2, acknowledged=MARIA))
+    assert story.pool.next_at() is None
+    story.hear(100, changes(fires(0), "acknowledged", 100))
+    assert story.said(100) == ["repeat 0"]
+
+
 def test_news_of_a_group_put_off_its_repeat() -> None:
     story = ChannelStory(repeat_seconds=MINUTE)
     story.hear(0, fires(0))
@@ -375,6 +385,17 @@ def test_what_is_taken_care_of_is_not_passed_on(care: wire.Transition) -> None:
     story.hear(0, fires(0))
     story.hear(10, care)
     assert story.pool.next_at() is None
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_nobody_takes_care_of_any_more_is_passed_on_at_once(restarts: bool) -> None:
+    story = ChannelStory(route=ESCALATE)
+    story.hear(0, fires(0))
+    story.hear(10, changes(fires(0), "acknowledged", 10, acknowledged=MARIA))
+    story.hear(1000, changes(fires(0), "acknowledged", 1000))
+    if restarts:
+        story.restart(1001)
+    assert story.said(1002) == ["escalation 0"]
 
 
 def test_what_is_no_longer_muted_after_its_time_is_passed_on_at_once() -> None:

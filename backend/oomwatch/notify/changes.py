@@ -55,7 +55,8 @@ def _of_mutes(one: wire.Transition, language: wire.Language) -> list[str]:
 
 
 def _of_care(one: wire.Transition, language: wire.Language) -> list[str]:
-    return [] if one.acknowledged is None else [acknowledged(one.acknowledged, language)]
+    care = one.acknowledged
+    return [say("notify.care_over", language) if care is None else acknowledged(care, language)]
 
 
 _SAID: Mapping[wire.TransitionChange, Callable[[wire.Transition, wire.Language], list[str]]] = {

@@ -10,6 +10,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.letters import TransitionKey, key_of
+from oomwatch.story import added_up
 
 # What is kept of an alert that goes back and forth for weeks and of which nobody is told.
 CHANGES_KEPT = 64
@@ -25,22 +26,6 @@ class Ways(NamedTuple):
     send_resolved: bool = True
     edits: bool = False
     after_seconds: float | None = None  # it is told only of what fires for so long and nobody cares for
-
-
-def merged(before: wire.Transition | None, new: wire.Transition) -> wire.Transition:
-    """An alert's latest state with everything that was added to it. Times and texts are those of the last state."""
-    if before is None:
-        return new
-    added = {
-        "acts": tuple(dict.fromkeys((*before.acts, *new.acts))),
-        "outcome": new.outcome or before.outcome,
-        "acknowledged": new.acknowledged or before.acknowledged,
-    }
-    if new.change not in ("state", "severity"):
-        return msgspec.structs.replace(before, muted=new.muted if new.change == "muted" else before.muted, **added)
-    return msgspec.structs.replace(
-        new, causes=new.causes or before.causes, remedies=new.remedies or before.remedies, **added
-    )
 
 
 class Member:
@@ -76,7 +61,7 @@ class Member:
         self._seen[key_of(new)] = None
         if len(self._seen) > CHANGES_KEPT:
             del self._seen[next(iter(self._seen))]
-        self.latest = latest = merged(self.latest, new)
+        self.latest = latest = added_up(self.latest, new)
         if latest.state == "firing":
             if self.fired_at is None:
                 self.fired_at = at

@@ -13,7 +13,7 @@ from oomwatch.core.engine import Engine
 from oomwatch.core.subject import Subject
 from oomwatch.service.board import Board
 from oomwatch.service.sessions import Peer, Roster
-from oomwatch.service.story import transition_of
+from oomwatch.story import transition_of
 
 _APART_SECONDS = 1e-3  # two things told of one alert bear different times
 

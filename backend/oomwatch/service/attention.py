@@ -10,7 +10,7 @@ from oomwatch.core.mute.matcher import matches
 from oomwatch.core.mute.stages import Windows
 from oomwatch.service.muting import Muting, Open
 from oomwatch.service.seams import Audience
-from oomwatch.service.story import transition_of
+from oomwatch.story import transition_of
 
 
 class NotFiringError(ValueError):

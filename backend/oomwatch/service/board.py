@@ -7,7 +7,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.core.lifecycle import Episode
-from oomwatch.service.story import alert_view, with_lasting, with_transition
+from oomwatch.story import alert_view, with_lasting, with_transition
 
 RETELL_SECONDS = 5.0  # a number that moves is told again so often
 NOTICEABLE_RATIO = 0.01  # ... if it has moved by so much of itself

@@ -8,9 +8,9 @@ from sqlalchemy import Column, Connection, Select, and_, delete, func, insert, o
 
 from oomwatch import wire
 from oomwatch.letters import TransitionKey, key_of
-from oomwatch.service.story import alert_of
 from oomwatch.store.rows import matching, pieces
 from oomwatch.store.schema import transitions
+from oomwatch.story import alert_of
 
 FIRED_MAX = 100_000  # of one question; some seconds
 _decoder = msgspec.json.Decoder(wire.Transition)

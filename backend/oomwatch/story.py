@@ -8,6 +8,8 @@ from oomwatch import wire
 
 # What later transitions of an alert do not say again.
 LASTING = ("outcome", "causes", "remedies", "acts", "acknowledged")
+# A new state is told with everything that people see of the alert; any other change is an addition.
+STATES = ("state", "severity")
 
 
 def alert_of(story: Iterable[wire.Transition]) -> wire.Alert | None:
@@ -18,21 +20,34 @@ def alert_of(story: Iterable[wire.Transition]) -> wire.Alert | None:
     return alert
 
 
-def with_transition(before: wire.Alert | None, transition: wire.Transition) -> wire.Alert:
+def with_transition(before: wire.Alert | None, new: wire.Transition) -> wire.Alert:
     """An alert, which may be new, once this was told of it."""
-    if before is not None and transition.change in ("outcome", "acts"):
-        return msgspec.structs.replace(before, **_lasting(before, transition))
-    if before is not None and transition.change == "muted":
-        return msgspec.structs.replace(before, muted=transition.muted)
-    if before is not None and transition.change == "acknowledged":
-        return msgspec.structs.replace(before, acknowledged=transition.acknowledged)
+    if before is not None and new.change not in STATES:
+        return msgspec.structs.replace(before, **_brought(before, new))
     fired_at = before.fired_at if before is not None else None
-    if fired_at is None and transition.state == "firing":
-        fired_at = transition.at
-    alert = alert_view(
-        transition, fired_at=fired_at, ended_at=transition.at if transition.state == "resolved" else None
-    )
-    return alert if before is None else msgspec.structs.replace(alert, **_lasting(before, transition))
+    if fired_at is None and new.state == "firing":
+        fired_at = new.at
+    alert = alert_view(new, fired_at=fired_at, ended_at=new.at if new.state == "resolved" else None)
+    return alert if before is None else msgspec.structs.replace(alert, **_brought(before, new))
+
+
+def added_up(before: wire.Transition | None, new: wire.Transition) -> wire.Transition:
+    """The same as one transition: the alert's last state, with everything that was told of it before and since."""
+    if before is None:
+        return new
+    return msgspec.structs.replace(new if new.change in STATES else before, **_brought(before, new))
+
+
+def _brought(before: wire.Alert | wire.Transition, new: wire.Transition) -> dict[str, object]:
+    """What lasts, as it is after this change. Who takes care, or that nobody does, has a change of its own."""
+    if new.change == "muted":
+        return {"muted": new.muted}
+    if new.change == "acknowledged":
+        return {"acknowledged": new.acknowledged}
+    told = {name: getattr(new, name) or getattr(before, name) for name in LASTING}
+    if new.change not in STATES:
+        told["acknowledged"] = before.acknowledged
+    return told | {"acts": tuple(dict.fromkeys((*before.acts, *new.acts)))}
 
 
 def with_lasting(alert: wire.Alert, before: wire.Alert | None) -> wire.Alert:
@@ -41,11 +56,6 @@ def with_lasting(alert: wire.Alert, before: wire.Alert | None) -> wire.Alert:
         return alert
     missing = {name: getattr(before, name) for name in (*LASTING, "muted") if not getattr(alert, name)}
     return msgspec.structs.replace(alert, **missing)
-
-
-def _lasting(before: wire.Alert, transition: wire.Transition) -> dict[str, object]:
-    told = {name: getattr(transition, name) or getattr(before, name) for name in LASTING}
-    return told | {"acts": tuple(dict.fromkeys((*before.acts, *transition.acts)))}
 
 
 _OF_BOTH = tuple(name for name in wire.Transition.__struct_fields__ if name in wire.Alert.__struct_fields__)
