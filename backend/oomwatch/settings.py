@@ -131,9 +131,11 @@ def _check_sending(settings: Settings) -> None:
 def _is_http(address: str) -> bool:
     try:
         parts = urlsplit(address)
-    except ValueError:  # "http://[": no IPv6 address
+        has_port = parts.port != 0
+        name = (parts.hostname or "").encode("idna").decode("idna")
+    except ValueError:  # "http://[": no IPv6 address; "http://a:99999": no port; "http://xn--a": no name
         return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+    return parts.scheme in {"http", "https"} and bool(name) and has_port
 
 
 def database_url(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:

@@ -23,6 +23,9 @@ def settings(**changes: object) -> Settings:
     [
         ({"remote_write_url": "prometheus:9090"}, "remote_write_url: is no http"),
         ({"remote_write_url": "http://["}, "remote_write_url: is no http"),
+        ({"remote_write_url": "http://xn--aaaaaaaa/"}, "remote_write_url: is no http"),
+        ({"otlp_endpoint": "http://collector:99999/"}, 'otlp_endpoint: "http://collector:99999/" is no http'),
+        ({"external_url": "http://xn--aaaaaaaa/"}, 'external_url: "http://xn--aaaaaaaa/" is no http'),
         ({"otlp_endpoint": "collector:4317"}, 'otlp_endpoint: "collector:4317" is no http'),
         ({"remote_write_interval": 0.1}, "remote_write_interval: must be from 1s"),
         ({"otlp_interval": 3600.0}, "otlp_interval: must be from 1s to 300s"),
@@ -31,6 +34,11 @@ def settings(**changes: object) -> Settings:
 def test_what_cannot_be_is_refused_with_its_name(wrong: dict[str, object], said: str) -> None:
     with pytest.raises(SettingError, match=said):
         check(settings(**wrong))
+
+
+def test_an_address_that_only_a_client_finds_to_be_none_is_refused_with_its_name() -> None:
+    with pytest.raises(SettingError, match="remote_write_url: its address is no http"):
+        chosen(settings(remote_write_url="http://\N{SNOWMAN WITHOUT SNOW}.example/"), lambda: list, nothing, 0.0)
 
 
 def test_nothing_is_sent_anywhere_unless_a_setting_says_so() -> None:

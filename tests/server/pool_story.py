@@ -32,13 +32,18 @@ class ChannelStory:
         route: Route | None = None,
         repeat_seconds: float = 0.0,
     ) -> None:
-        self._router = Router(route, ["ops"], Timing(wait=0.25, interval=30.0, repeat=repeat_seconds))
+        self._timing = Timing(wait=0.25, interval=30.0, repeat=repeat_seconds)
+        self.reroute(route)
         self._ways: Mapping[str, bool] = {"send_resolved": send_resolved, "edits": edits}
         self._severity: wire.Severity = severity
         self.pool = self._new_pool()
         self.told: dict[TransitionKey, str | None] = {}
         self.letters: list[Letter] = []
         self.heard: list[wire.Transition] = []
+
+    def reroute(self, route: Route | None) -> None:
+        """For what is heard from now on; a pool keeps where it put what it knows, until a restart."""
+        self._router = Router(route, ["ops"], self._timing)
 
     def _new_pool(self) -> Pool:
         return Pool("ops", severity=self._severity, **self._ways)

@@ -115,6 +115,7 @@ def test_a_secret_may_come_from_a_variable_or_a_file(tmp_path: Path) -> None:
         ({"url": "hooks.slack.example/verysecret"}, "notify channel team: its address is no http"),
         ({"url": "http://host:port/verysecret"}, "notify channel team: its address is no http"),
         ({"url": "ftp://host/verysecret"}, "notify channel team: its address is no http"),
+        ({"url": "http://xn--aaaaaaaa.example/verysecret"}, "notify channel team: its address is no http"),
         ({"url": "http:///verysecret"}, "notify channel team: its address is no http"),
     ],
 )

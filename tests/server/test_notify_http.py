@@ -4,6 +4,7 @@ import asyncio
 import email.utils
 import logging
 import socket
+import threading
 import time
 
 import pytest
@@ -37,6 +38,38 @@ def outcome_of(answer: Answer) -> Outcome:
 def test_any_success_is_delivered(status: int) -> None:
     body = b"" if status == 204 else b"ok"
     assert outcome_of(Answer(status, body=body)) == Delivered()
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"Content-Length: 100\r\n\r\nok",
+        b"Transfer-Encoding: chunked\r\n\r\nnonsense\r\n",
+        b"Content-Length: 100\r\n\r\n",
+    ],
+    ids=["breaks off", "is malformed", "never comes"],
+)
+def test_a_success_stays_one_whatever_becomes_of_the_words_after_it(
+    rest: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "ANSWER_SECONDS", 0.1)
+    over = threading.Event()
+
+    def say() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\n" + rest)
+            if rest.endswith(b"\r\n\r\n"):
+                over.wait(10)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=say)
+        thread.start()
+        outcome = post_to(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        over.set()
+        thread.join()
+    assert outcome == Delivered()
 
 
 def test_json_is_posted_as_such() -> None:

@@ -554,3 +554,54 @@ def test_what_was_told_and_is_out_of_sight_is_in_everything_still() -> None:
     assert [(one.labels["gpu"], one.state) for one in notice.everything] == [
         ("0", "resolved"), ("1", "firing"), ("2", "firing"),
     ]  # fmt: skip
+
+
+# ---------------------------------------------------------------- long lives
+
+
+def test_what_flaps_beside_what_stays_does_not_fill_the_memory() -> None:
+    story = ChannelStory(edits=True)
+    story.hear(0, fires(7))
+    story.say(1)
+    for turn in range(50):
+        at = 100.0 * (turn + 1)
+        one = fires(0, at, id=f"turn {turn}", started_at=START + at)
+        story.hear(at, one)
+        story.hear(at + 10, ends(one, at + 10))
+        (told,) = story.say(at + 20)
+        assert [alert.labels["gpu"] for alert in told.everything] == ["0", "7"]
+    story.hear(9000, ends(fires(7), 9000))
+    (last,) = story.say(9001)
+    assert [(alert.id, alert.state) for alert in last.everything] == [
+        ("turn 49", "resolved"),
+        (fires(7).id, "resolved"),
+    ]
+
+
+@pytest.mark.parametrize("edits", [True, False])
+def test_what_began_with_an_incident_and_fires_when_that_is_over_is_another(edits: bool) -> None:
+    story = ChannelStory(edits=edits)
+    incidents = []
+    for gpu, at in [(0, 0.0), (1, 100.0), (2, 1000.0)]:
+        fired = fires(gpu, at)  # all began at START
+        story.hear(at, fired)
+        story.hear(at + 50, ends(fired, at + 50))
+        incidents += [notice.incident for notice in story.say(at + 60)]
+    assert len(set(incidents)) == 3
+
+
+def test_an_incident_that_new_routes_have_parted_ends_in_each_of_its_parts() -> None:
+    story = ChannelStory(edits=True)
+    one, two = (transition(gpu, node=node, started_at=START) for gpu, node in enumerate("ab"))
+    story.hear(0, one, two)
+    (told,) = story.say(1)
+    story.reroute(Route(group_by=("node",)))
+    story.restart(2)
+    story.hear(100, ends(one, 100))
+    story.say(101)
+    story.hear(200, ends(two, 200))
+    story.say(201)
+    later = transition(2, node="b", at=START + 300, started_at=START + 300)
+    story.hear(300, later)
+    (another,) = story.say(301)
+    assert another.incident != told.incident

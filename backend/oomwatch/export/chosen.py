@@ -6,14 +6,17 @@ from oomwatch import __version__
 from oomwatch.export.otlp import Otlp
 from oomwatch.export.remote_write import RemoteWrite, remote_client
 from oomwatch.export.sending import OwnUp, Read
+from oomwatch.notify import http
+from oomwatch.notify.secret import Secret
 from oomwatch.settings import Settings, address_of
 
 
 def chosen(settings: Settings, read: Read, own_up: OwnUp, started_at: float) -> list[RemoteWrite | Otlp]:
-    """Made, and not yet run. Raises SettingError where an extra is missing."""
+    """Made, and not yet run. Raises SettingError where an extra is missing, or an address is none."""
     instance = f"{socket.gethostname()}:{address_of(settings).port}"
     found: list[RemoteWrite | Otlp] = []
     if settings.remote_write_url is not None:
+        http.check_url(Secret(settings.remote_write_url), "remote_write_url")
         found.append(
             RemoteWrite(
                 remote_client(settings.remote_write_token),

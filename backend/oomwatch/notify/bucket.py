@@ -108,7 +108,7 @@ class Bucket:
             state = "resolved"
         covers = tuple(key for member in members for key in (member.told_now() if kind != "repeat" else ()))
         if self.incident is None:
-            self.incident = incident_id(self.group, min(one.started_at for one in news))
+            self.incident = incident_id(self.group, news)
         known = (
             repeat_id(channel, kind, self.incident, self.told_wall) if not covers else notice_id(channel, kind, covers)
         )
@@ -137,6 +137,23 @@ class Bucket:
 
     # ------------------------------------------------------------ its end
 
+    def drop_outlived(self) -> list[str]:
+        """Of what is told and over, keep each subject's last, for a subject that flaps beside one that stays would fill
+        the memory. Gives the ids of what is dropped."""
+        last: dict[object, tuple[float, str]] = {}
+        for alert, one in self.members.items():
+            if one.latest is not None:
+                subject = _subject(one.latest)
+                last[subject] = max(last.get(subject, (-NEVER, "")), (one.latest.started_at, alert))
+        outlived = [
+            alert
+            for alert, one in self.members.items()
+            if one.is_settled(self.ways) and one.latest is not None and last[_subject(one.latest)][1] != alert
+        ]
+        for alert in outlived:
+            del self.members[alert]
+        return outlived
+
     def part(self) -> "Bucket":
         """The incident is over: what was told of leaves as a bucket of its own, for verdicts that come later."""
         past = Bucket(self.group, self.timing, self.ways)
@@ -147,6 +164,10 @@ class Bucket:
         past.refresh()
         self.refresh()
         return past
+
+
+def _subject(one: wire.Transition) -> object:
+    return one.alert, severity_of(one), frozenset(one.labels.items())
 
 
 def _news_of(member: Member, kind: NoticeKind, state: Literal["firing", "resolved"]) -> Iterable[wire.Transition]:

@@ -48,9 +48,11 @@ def _place(transition: wire.Transition) -> tuple[str, int, str, float]:
     return (transition.labels.get("node", ""), rank, gpu, transition.started_at)
 
 
-def incident_id(group: Group, started_at: float) -> str:
-    """The same in every channel: of the group, and of when its first alert began."""
-    return f"inc_{digest((group.path, sorted(group.labels), group.simulated, started_at))}"
+def incident_id(group: Group, news: Iterable[wire.Transition]) -> str:
+    """The same in every channel: of the group, and of its first alert. Of two that began at one moment the second may
+    fire when the incident of the first is over."""
+    started_at, first = min((one.started_at, one.id) for one in news)
+    return f"inc_{digest((group.path, sorted(group.labels), group.simulated, started_at, first))}"
 
 
 def notice_id(channel: str, kind: str, covers: Iterable[TransitionKey]) -> str:

@@ -4,6 +4,7 @@ Everything that goes out goes through `client()`, whose gate says which addresse
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ from oomwatch.notify.secret import Secret
 
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 WHOLE_SECONDS = 20.0  # httpx' limits are per read: a receiver that drips one byte at a time needs one for all of it
+ANSWER_SECONDS = 5.0  # for what a receiver says beside the status
 JSON = "application/json; charset=utf-8"
 ANSWER_BYTES = 2048  # of the answer, enough for Slack's error words
 LONGEST_RETRY_AFTER_SECONDS = 3600.0  # a receiver that asks for more would silence us
@@ -47,14 +49,19 @@ def client() -> Client:
 
 def check_url(url: Secret, place: str) -> None:
     """Raises SettingError unless it is an http or https address with a host."""
-    try:
-        parsed = httpx.URL(url.reveal())
-    except httpx.InvalidURL:
-        parsed = httpx.URL()
-    if parsed.scheme not in {"http", "https"} or not parsed.host:
+    if not is_address(url.reveal()):
         raise options.SettingError(
             f"{place}: its address is no http:// or https:// address (not shown: it may be secret)"
         )
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an http or https address with a host that has a name."""
+    try:
+        parsed = httpx.URL(text)
+        return parsed.scheme in {"http", "https"} and bool(parsed.host)
+    except (httpx.InvalidURL, UnicodeError):  # "http://xn--a": no name begins so
+        return False
 
 
 def shown(url: Secret) -> str:
@@ -123,17 +130,18 @@ async def _ask(
     http: httpx.AsyncClient, method: str, url: Secret, content: bytes, headers: Mapping[str, str], answer_bytes: int
 ) -> Answer:
     async with http.stream(method, url.reveal(), content=content, headers=headers) as response:
-        read = await _first_bytes(response, answer_bytes)
-    return Answer(response.status_code, response.headers, read)
+        read = bytearray()
+        # What it decided is told by the status: an answer that breaks off, or never ends, takes nothing back.
+        with contextlib.suppress(asyncio.TimeoutError, httpx.TransportError):
+            await asyncio.wait_for(_read(response, answer_bytes, read), ANSWER_SECONDS)
+    return Answer(response.status_code, response.headers, bytes(read[:answer_bytes]))
 
 
-async def _first_bytes(response: httpx.Response, limit: int) -> bytes:
-    content = b""
+async def _read(response: httpx.Response, limit: int, into: bytearray) -> None:
     async for chunk in response.aiter_raw():
-        content += chunk
-        if len(content) >= limit:
+        into += chunk
+        if len(into) >= limit:
             break
-    return content[:limit]
 
 
 def judge(answer: Answer, url: Secret, hide: Iterable[Secret] = ()) -> Outcome:

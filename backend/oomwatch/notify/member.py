@@ -115,6 +115,11 @@ class Member:
         """It is over, and nobody was told or will be."""
         return self.told is None and self.latest is not None and self.latest.state == "resolved" and not self.news(ways)
 
+    def is_settled(self, ways: Ways) -> bool:
+        """It was told, is over, and there is nothing left to say of it."""
+        told = self.told is not None and self.latest is not None and self.latest.state == "resolved"
+        return told and not self.news(ways)
+
     def told_now(self) -> tuple[TransitionKey, ...]:
         """It has been said: gives the transitions of which it was."""
         covers = tuple(self.untold)

@@ -98,6 +98,8 @@ class Pool:
         if not due:
             return []
         bucket = min(due, key=lambda one: (-one.rank, one.next_at))
+        for alert in bucket.drop_outlived():
+            self._homes.pop(alert, None)
         drafts = bucket.compose(self._channel, now, wall)
         self._busy.update(draft.notice.incident for draft in drafts)
         return drafts
@@ -140,15 +142,14 @@ class Pool:
             self._touched[bucket] = None
 
     def _close_if_over(self, bucket: Bucket) -> None:
-        if (
-            bucket.incident is None
-            or bucket.incident in self._busy
-            or bucket.incident in self._past
-            or not bucket.is_over
-        ):
+        if bucket.incident is None or bucket.incident in self._busy or not bucket.is_over:
+            return
+        earlier = self._past.get(bucket.incident)  # of another group, where routes have changed since it began
+        if bucket is earlier:
             return
         past = bucket.part()
         if self._ways.edits and past.incident is not None:
+            past.members |= earlier.members if earlier is not None else {}
             self._homes.update(dict.fromkeys(past.members, past))
             self._past[past.incident] = past
         else:
