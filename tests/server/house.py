@@ -118,9 +118,12 @@ class Channels:
     def __init__(self, log: list[str]) -> None:
         self.offered: list[wire.Transition] = []
         self.states: list[wire.ChannelState] = []
+        self.is_broken = False
         self._log = log
 
     def offer(self, transitions: Sequence[wire.Transition]) -> None:
+        if self.is_broken:
+            raise ZeroDivisionError
         self.offered += transitions
         self._log += [f"sent {transition.state}" for transition in transitions]
 

@@ -222,6 +222,16 @@ def test_people_are_told_even_where_the_page_cannot_be() -> None:
     assert house.service.defects.total == 1
 
 
+def test_channels_that_cannot_take_news_stop_neither_the_page_nor_the_journal() -> None:
+    house = House()
+    session, _ = house.connect()
+    house.channels.is_broken = True
+    house.service.reception.take(session, sample(1, 79))
+    house.flush()
+    assert [told.alert.state for told in house.browsers.of(wire.AlertChanged)] == ["firing"]
+    assert house.service.defects.unjudged() == ["telling people"]
+
+
 # ---------------------------------------------------------------- what browsers are shown
 
 

@@ -16,6 +16,7 @@ from oomwatch.letters import Account, Letter, Standing
 from oomwatch.notify.backoff import Patience
 from oomwatch.notify.channel import Channel
 from oomwatch.notify.health import Health
+from oomwatch.notify.inbox import Inbox, Routed
 from oomwatch.notify.notice import Notice
 from oomwatch.notify.outbox import Mail, Outbox, as_kept, mail_of
 from oomwatch.notify.outcome import Delivered, Failed, Outcome, TryAgain
@@ -32,7 +33,6 @@ AFTER_DEFECT_SECONDS = 5.0
 
 logger = logging.getLogger(__name__)
 
-Routed = tuple[wire.Transition, Target | None]
 Keep = Callable[[Sequence[Letter], Sequence[Standing]], Awaitable[None]]
 TellOthers = Callable[[str, Callable[[str], Notice]], list[Letter]]
 """`tell_others(channel, make)`: put what `make` gives for each other channel into its outbox; it is yet to be kept."""
@@ -51,8 +51,7 @@ class Courier:
         self._patience = patience
         self._wake = asyncio.Event()
         self._unsaved: dict[str, Letter] = {}
-        self._held: list[Routed | Mail] = []
-        self._is_holding = True
+        self._inbox = Inbox()
         self._begin(Standing(self.name, clock()), wire.ChannelState(name=self.name, kind=channel.config.kind))
 
     def _begin(self, standing: Standing, state: wire.ChannelState) -> None:
@@ -60,7 +59,7 @@ class Courier:
         self._pool = Pool(
             self.name, severity=config.severity, send_resolved=config.send_resolved, edits=self._channel.edits
         )
-        self._pool.dropped_total = state.dropped_total
+        self._pool.dropped_total = state.dropped_total - self._inbox.dropped_total
         self._outbox = Outbox()
         self._health = Health(state, standing)
         self._kept = standing
@@ -84,40 +83,28 @@ class Courier:
 
     def go_on(self) -> None:
         """As things are, with what came meanwhile."""
-        self._stopping = self._is_holding = False
-        held, self._held = self._held, []
-        for one in held:
-            if isinstance(one, Mail):
-                self.put(one)
-            else:
-                self.offer([one])
+        self._stopping = False
 
     def offer(self, news: Iterable[Routed]) -> None:
-        """Transitions, in order, each with its route to here; None where there is none."""
-        if self._is_holding:
-            self._held += news
-            return
-        now, wall = _now(), self._clock()
-        for transition, target in news:
-            self._pool.add(transition, target, now, max(0.0, wall - transition.at))
+        """Transitions, in order, each with its route to here; None where there is none. It only puts them by."""
+        now = _now()
+        for one in news:
+            self._inbox.put(one, now)
         self._wake.set()
 
     def put(self, mail: Mail) -> None:
         """A message that is about no alert of ours. Who puts it has it kept."""
-        if self._is_holding:
-            self._held.append(mail)
-            return
-        self._pool.hold(mail.letter.incident)
-        self._outbox.put(mail)
+        self._inbox.put(mail, _now())
         self._wake.set()
 
     def status(self) -> wire.ChannelState:
-        waiting = self._pool.waiting() + len(self._outbox)
-        return msgspec.structs.replace(self._health.state, waiting=waiting, dropped_total=self._pool.dropped_total)
+        waiting = self._pool.waiting() + len(self._outbox) + self._inbox.has_any
+        dropped = self._pool.dropped_total + self._inbox.dropped_total
+        return msgspec.structs.replace(self._health.state, waiting=waiting, dropped_total=dropped)
 
     def stop(self) -> None:
         """Finish the message on its way, then return from `run`."""
-        self._stopping = self._is_holding = True
+        self._stopping = True
         self._wake.set()
 
     # ------------------------------------------------------------ the loop
@@ -133,12 +120,31 @@ class Courier:
 
     async def _turn(self) -> None:
         """Send one message, or wait until there is one and the channel is free."""
+        self._take_in()
         now = _now()
         mail = await self._next_mail(now) if now >= self._opens_at(now) else None
         if mail is not None:
             await self._deliver(mail)
         else:
             await self._rest()
+
+    def _take_in(self) -> None:
+        """What has come since."""
+        while (arrival := self._inbox.pop()) is not None:
+            self._sort_in(*arrival)
+
+    def _sort_in(self, what: Routed | Mail, now: float) -> None:
+        """`now`: when it came. One thing that meets a defect costs neither the others nor whoever offered it."""
+        try:
+            if isinstance(what, Mail):
+                self._pool.hold(what.letter.incident)
+                self._outbox.put(what)
+                return
+            transition, target = what
+            wall_then = self._clock() - (_now() - now)
+            self._pool.add(transition, target, now, max(0.0, wall_then - transition.at))
+        except Exception:
+            logger.exception("channel %s: a defect of oomwatch; something is not told", self.name)
 
     def _opens_at(self, now: float) -> float:
         return max(self._free_at, self._tokens.free_at(now))

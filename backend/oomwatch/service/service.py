@@ -218,7 +218,8 @@ class Service:
             for transition, alert in zip(transitions, alerts, strict=True):
                 if alert is not None:
                     self.acting.ask(transition, alert, now)
-        self._herald.offer(transitions)
+        with self.defects.judging("telling people"):
+            self._herald.offer(transitions)
 
     # ------------------------------------------------------------ showing
 
