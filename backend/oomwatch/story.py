@@ -22,13 +22,17 @@ def alert_of(story: Iterable[wire.Transition]) -> wire.Alert | None:
 
 def with_transition(before: wire.Alert | None, new: wire.Transition) -> wire.Alert:
     """An alert, which may be new, once this was told of it."""
+    told_at = (before.told_at if before is not None else None) or (new.at if _is_told(new) else None)
     if before is not None and new.change not in STATES:
-        return msgspec.structs.replace(before, **_brought(before, new))
-    fired_at = before.fired_at if before is not None else None
-    if fired_at is None and new.state == "firing":
-        fired_at = new.at
+        return msgspec.structs.replace(before, told_at=told_at, **_brought(before, new))
+    fired_at = (before.fired_at if before is not None else None) or (new.at if new.state == "firing" else None)
     alert = alert_view(new, fired_at=fired_at, ended_at=new.at if new.state == "resolved" else None)
-    return alert if before is None else msgspec.structs.replace(alert, **_brought(before, new))
+    return msgspec.structs.replace(alert, told_at=told_at, **(_brought(before, new) if before is not None else {}))
+
+
+def _is_told(new: wire.Transition) -> bool:
+    """Whether people are to be told that it fires."""
+    return new.state == "firing" and new.change in (*STATES, "muted") and not new.muted and not new.quiet
 
 
 def added_up(before: wire.Transition | None, new: wire.Transition) -> wire.Transition:
@@ -54,7 +58,7 @@ def with_lasting(alert: wire.Alert, before: wire.Alert | None) -> wire.Alert:
     """The alert with what was told of it earlier and it does not say itself."""
     if before is None:
         return alert
-    missing = {name: getattr(before, name) for name in (*LASTING, "muted") if not getattr(alert, name)}
+    missing = {name: getattr(before, name) for name in (*LASTING, "muted", "told_at") if not getattr(alert, name)}
     return msgspec.structs.replace(alert, **missing)
 
 

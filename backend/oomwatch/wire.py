@@ -732,6 +732,7 @@ class Alert(_Value, frozen=True, kw_only=True):
     started_at: UnixSeconds
     texts: dict[str, AlertText]  # by language
     fired_at: UnixSeconds | None = None
+    told_at: UnixSeconds | None = None  # when it was first to be sent to people: it fired, neither muted nor quiet
     ended_at: UnixSeconds | None = None
     value: float | None = None
     limit: float | None = None

@@ -59,7 +59,7 @@ def post(manager: Alertmanager, items: Iterable[Item]) -> list[Outcome]:
 
 def alert(gpu: int, now: float, **changes: Any) -> wire.Alert:
     one = transition(gpu, started_at=now - 60, at=now - 30, causes=(LEAK,), remedies=(RESTART,))
-    return msgspec.structs.replace(alert_view(one, fired_at=now - 30), **changes)
+    return msgspec.structs.replace(alert_view(one, fired_at=now - 30), **({"told_at": now - 30} | changes))
 
 
 def names(receiver: Receiver, status: str) -> list[str]:

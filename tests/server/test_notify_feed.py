@@ -38,8 +38,13 @@ MUTE = wire.Mute(kind="silence", by="s1")
 
 
 def alert(gpu: int = 0, **changes: Any) -> wire.Alert:
-    """A GPU's alert that has fired 30 s after START."""
-    return msgspec.structs.replace(alert_view(transition(gpu), fired_at=START + 30), **changes)
+    """A GPU's alert that has fired 30 s after START, and people were told of it."""
+    told: dict[str, Any] = {"told_at": START + 30} | changes
+    return msgspec.structs.replace(alert_view(transition(gpu), fired_at=START + 30), **told)
+
+
+def withheld(gpu: int = 0, **changes: Any) -> wire.Alert:
+    return alert(gpu, told_at=None, **changes)
 
 
 def ended(one: wire.Alert, at: float) -> wire.Alert:
@@ -86,7 +91,7 @@ def test_what_fires_anew_under_the_same_id_is_told_at_once() -> None:
 
 
 def test_muting_withholds_a_beginning_and_nothing_of_what_was_told() -> None:
-    story, told, untold = Story(), alert(0), alert(1, muted=(MUTE,))
+    story, told, untold = Story(), alert(0), withheld(1, muted=(MUTE,))
     assert set(story.at(30, told, untold)) == {told.id}
     muted = msgspec.structs.replace(told, muted=(MUTE,))
     assert set(story.at(90, muted, untold)) == {told.id}
@@ -94,21 +99,28 @@ def test_muting_withholds_a_beginning_and_nothing_of_what_was_told() -> None:
 
 
 def test_what_fires_still_when_its_mute_ends_is_told_then() -> None:
-    story, muted = Story(), alert(muted=(MUTE,))
+    story, muted = Story(), withheld(muted=(MUTE,))
     assert story.at(30, muted) == {}
     assert set(story.at(60, alert())) == {muted.id}
 
 
 def test_what_was_lowered_before_it_was_told_is_told_to_nobody_until_it_is_raised() -> None:
     story = Story()
-    lowered = alert(severity="info", lowered_from="warning")
+    lowered = withheld(severity="info", lowered_from="warning")
     assert story.at(30, lowered) == {}
     assert set(story.at(60, alert())) == {lowered.id}
-    assert set(story.at(120, lowered)) == {lowered.id}
+    assert set(story.at(120, alert(severity="info", lowered_from="warning"))) == {lowered.id}
 
 
 def test_pending_alerts_are_told_to_nobody() -> None:
-    assert Story().at(10, alert(state="pending", fired_at=None)) == {}
+    assert Story().at(10, withheld(state="pending", fired_at=None)) == {}
+
+
+@pytest.mark.parametrize("change", [{"muted": (MUTE,)}, {"severity": "info", "lowered_from": "warning"}])
+def test_after_a_restart_what_was_told_and_is_muted_or_lowered_by_now_goes_on(change: dict[str, Any]) -> None:
+    one = alert(**change)
+    assert Story().at(90, one) == {one.id: AHEAD_SECONDS}
+    assert Story().at(130, ended(one, START + 100)) == {one.id: -30.0}
 
 
 def test_after_a_restart_what_ended_lately_is_told_too() -> None:

@@ -2,6 +2,7 @@
 
 from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from msgspec.structs import replace
@@ -43,4 +44,27 @@ def test_a_channel_and_the_page_make_the_same_of_a_story(story: list[wire.Transi
     alert = alert_of(story)
     assert alert is not None
     assert member.latest is not None
-    assert alert_view(member.latest, fired_at=alert.fired_at, ended_at=alert.ended_at) == alert
+    assert replace(alert, fired_at=None, told_at=None, ended_at=None) == alert_view(member.latest, fired_at=None)
+
+
+SILENCE = (wire.Mute(kind="silence", by="s1"),)
+FIRED = transition()
+
+
+@pytest.mark.parametrize(
+    ("story", "told_at"),
+    [
+        ([FIRED], START + 30),
+        ([FIRED, replace(FIRED, change="muted", at=START + 40, muted=SILENCE)], START + 30),
+        ([FIRED, replace(FIRED, change="severity", at=START + 40, lowered_from="critical")], START + 30),
+        ([replace(FIRED, muted=SILENCE)], None),
+        ([replace(FIRED, muted=SILENCE), replace(FIRED, change="muted", at=START + 40)], START + 40),
+        ([replace(FIRED, muted=SILENCE), replace(FIRED, state="resolved", at=START + 40)], None),
+        ([replace(FIRED, quiet=True), replace(FIRED, change="acts", at=START + 40)], None),
+        ([replace(FIRED, quiet=True), replace(FIRED, change="severity", at=START + 40)], START + 40),
+    ],
+)
+def test_an_alert_knows_since_when_people_are_told_of_it(story: list[wire.Transition], told_at: float | None) -> None:
+    alert = alert_of(story)
+    assert alert is not None
+    assert alert.told_at == told_at

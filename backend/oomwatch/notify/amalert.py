@@ -12,6 +12,7 @@ from oomwatch.catalogue import say
 from oomwatch.core.rule import severity_of
 from oomwatch.notify import words
 from oomwatch.notify.words import Frame
+from oomwatch.story import transition_of
 
 
 def labels(transition: wire.Transition) -> dict[str, str]:
@@ -44,11 +45,10 @@ def annotations(transition: wire.Transition, frame: Frame) -> dict[str, str]:
     return {name: str(value) for name, value in values.items() if value is not None}
 
 
-def transition_of(alert: wire.Alert) -> wire.Transition:
+def as_told(alert: wire.Alert) -> wire.Transition:
     """An alert as it stands, as if it had just been told."""
     at = alert.ended_at if alert.ended_at is not None else alert.fired_at
-    shared = {name: getattr(alert, name) for name in wire.Transition.__struct_fields__ if hasattr(alert, name)}
-    return wire.Transition(**shared, at=alert.started_at if at is None else at)
+    return transition_of(alert, at=alert.started_at if at is None else at, change="state")
 
 
 def rfc3339(at: float) -> str:

@@ -57,15 +57,13 @@ class ToldSoFar:
     def _ends_at(self, alert: wire.Alert, now: float, tick: float) -> float | None:
         """None: nothing is to be told of it. Muting withholds a beginning, and nothing of what was told."""
         mark = self._marks.get(alert.id)
-        if alert.state == "firing":
-            is_withheld = mark is None and bool(alert.muted or alert.lowered_from)
-            is_due = mark is None or mark.is_over or self._is_old(mark, tick)
-            return now + AHEAD_SECONDS if is_due and not is_withheld else None
-        if alert.state != "resolved" or alert.ended_at is None or now - alert.ended_at > ENDED_SECONDS:
+        if alert.told_at is None:
             return None
-        if mark is None:
-            return None if alert.muted or alert.fired_at is None else alert.ended_at
-        return alert.ended_at if not mark.is_over or self._is_old(mark, tick) else None
+        if alert.state == "firing":
+            return now + AHEAD_SECONDS if mark is None or mark.is_over or self._is_old(mark, tick) else None
+        if alert.ended_at is None or now - alert.ended_at > ENDED_SECONDS:
+            return None
+        return alert.ended_at if mark is None or not mark.is_over or self._is_old(mark, tick) else None
 
     def _gone(self, here: set[str], now: float) -> dict[str, Item]:
         """What fires at the receiver and is not to be seen any more: forgotten, or meant for others by now."""

@@ -10,7 +10,7 @@ import msgspec
 from oomwatch import options
 from oomwatch.catalogue import say
 from oomwatch.notify import http
-from oomwatch.notify.amalert import Posted, annotations, labels, rfc3339, transition_of
+from oomwatch.notify.amalert import Posted, annotations, as_told, labels, rfc3339
 from oomwatch.notify.channel import FedSection, Item, Surroundings, given
 from oomwatch.notify.outcome import Outcome
 from oomwatch.notify.secret import Secret, find_secret
@@ -112,7 +112,7 @@ def posted(item: Item, now: float, frame: Frame) -> Posted:
             ends_at=rfc3339(item.ends_at),
             generator_url=frame.external_url or "",
         )
-    told = transition_of(item.alert)
+    told = as_told(item.alert)
     demo = {"simulated": "true"} if told.simulated else {}
     return Posted(
         labels={**labels(told), **demo},
