@@ -38,13 +38,13 @@ class Reader:
     """Someone at a browser: opens the page of a stage in a language, a theme and a window of some size."""
 
     def __init__(self, browser: Browser) -> None:
-        self._browser = browser
+        self.browser = browser
         self.complaints: list[str] = []  # what the browser's console said in error
 
     def open(
         self, stage: Stage, address: str = "#/", *, language: str = "en", dark: bool = False, width: int = 1440
     ) -> Page:
-        context = self._browser.new_context(
+        context = self.browser.new_context(
             locale=language, color_scheme="dark" if dark else "light", viewport={"width": width, "height": 900}
         )
         page = context.new_page()
@@ -65,7 +65,7 @@ class Reader:
         self.complaints = [text for text in self.complaints if not complaint.search(text)]
 
     def leave(self) -> None:
-        for context in self._browser.contexts:
+        for context in self.browser.contexts:
             context.close()
 
 

@@ -28,10 +28,10 @@ from tests.browser import on_call, scenes
 from tests.browser.desk import Desk
 
 from oomwatch import wire
+from oomwatch.web.guard import SECURITY_HEADERS
 from oomwatch_frontend import STATIC
 
 PLOTLY = Path(str(importlib.resources.files("plotly"))) / "package_data" / "plotly.min.js"
-POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'"
 
 
 class Stage:
@@ -88,7 +88,7 @@ class Stage:
         @app.middleware("http")
         async def with_policy(request: Request, call_next: RequestResponseEndpoint) -> Response:
             response = await call_next(request)
-            response.headers["Content-Security-Policy"] = POLICY
+            response.headers.update(SECURITY_HEADERS)
             return response
 
         app.add_api_route("/", lambda: FileResponse(STATIC / "index.html"))

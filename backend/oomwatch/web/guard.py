@@ -19,10 +19,17 @@ AGENT_PATH = "/ws/agent"
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # whether the server lives is no secret
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
+# Plotly writes style attributes of all kinds, so these cannot be forbidden: each styles its own element and no other.
+# Style sheets come from here alone, but for two of Plotly's: an empty one, which it fills by calls, and MapLibre's.
+PLOTLY_STYLES = (
+    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='"
+)
+
 SECURITY_HEADERS = {
-    # Plotly writes style attributes; images are its exported charts.
+    # "style-src" is for browsers of before 2023, which do not know the two that follow. Images are exported charts.
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
+        f"style-src-elem 'self' {PLOTLY_STYLES}; style-src-attr 'unsafe-inline'; "
         "connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
     ),
     "X-Content-Type-Options": "nosniff",

@@ -1,6 +1,8 @@
 // Numbers as people read them: memory in GiB with one decimal, shares without decimals, units always shown.
 // What is not known is a dash, never 0. Spaces before units do not break.
 
+import { isUtc, timeZone } from "./zone.js";
+
 /** @typedef {import("./i18n.js").Words} Words */
 
 export const GIB = 2 ** 30;
@@ -101,20 +103,24 @@ export function moment(words, unixSeconds) {
     dateStyle: "medium",
     timeStyle: "long",
     hour12: false,
+    timeZone: timeZone(),
   });
 }
 
 /**
- * When something will be: the time of day, with the date where that is not today.
+ * When something will be: the time of day, with the date where that is not today, and the zone where it is not the reader's.
  * @param {Words} words @param {number} unixSeconds @param {number} [now] Unix seconds
  * @returns {string} "14:30", "30 Nov, 09:00"
  */
 export function clockTime(words, unixSeconds, now = Date.now() / 1000) {
   const at = new Date(unixSeconds * 1000);
-  const today = at.toDateString() === new Date(now * 1000).toDateString();
+  const zone = timeZone();
+  const day = (/** @type {Date} */ one) => one.toLocaleDateString("en", { timeZone: zone });
+  const today = day(at) === day(new Date(now * 1000));
   /** @type {Intl.DateTimeFormatOptions} */
-  const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  return at.toLocaleString(words.locale, today ? time : { day: "numeric", month: "short", ...time });
+  const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: zone };
+  const said = at.toLocaleString(words.locale, today ? time : { day: "numeric", month: "short", ...time });
+  return isUtc() ? `${said}\u00a0UTC` : said;
 }
 
 /**

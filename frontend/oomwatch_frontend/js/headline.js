@@ -25,13 +25,23 @@ export function headline(store, words) {
   );
 }
 
+const BLINK_SECONDS = 3; // a break this short is over before it could be read
+
+/** Whether what is shown is what is. @param {Store} store */
+export function isCurrent(store) {
+  const { phase } = store.connection;
+  return phase === "live" || (phase === "reconnecting" && ageOf(store) < BLINK_SECONDS);
+}
+
+/** How old what is shown is, seconds. @param {Store} store */
+const ageOf = (store) => (store.newestAt === null ? 0 : store.now() - store.newestAt);
+
 /** @param {Store} store @param {Words} words */
 function ofConnection(store, words) {
   const { phase, failed } = store.connection;
-  if (phase === "live") return null;
+  if (isCurrent(store)) return null;
   if (phase === "connecting") return say("stale", words.t(failed ? "state.unreachable" : "state.connecting"));
-  const old = store.newestAt === null ? 0 : store.now() - store.newestAt;
-  return say("stale", words.t("state.reconnecting", { age: age(words, old) }));
+  return say("stale", words.t("state.reconnecting", { age: age(words, ageOf(store)) }));
 }
 
 /** What nobody takes care of yet comes first, then what somebody does, then what may become one. @param {Group[]} groups @param {Words} words */

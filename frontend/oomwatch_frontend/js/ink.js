@@ -1,9 +1,11 @@
 // How times, texts and colours are written for plotly.
 
+import { aheadMs } from "./zone.js";
+
 /** plotly shows times as they are written, so they are written in the reader's zone. @param {number} at Unix seconds */
 export function localStamp(at) {
   const date = new Date(at * 1000);
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 23).replace("T", " ");
+  return new Date(date.getTime() + aheadMs(date)).toISOString().slice(0, 23).replace("T", " ");
 }
 
 /** plotly reads a little markup in texts; names may hold anything. @param {string} text */

@@ -2,6 +2,12 @@
 
 import { refreshAges } from "./ages.js";
 import { Words, storeLanguage, storedLanguage } from "./i18n.js";
+import { listenForKeys } from "./keyboard.js";
+import { openKeyHelp } from "./elements/key-help.js";
+import { openSettings } from "./elements/settings-dialog.js";
+import { toast } from "./elements/toast.js";
+import { Notifier } from "./notifier.js";
+import { Preferences } from "./preferences.js";
 import { parseRoute } from "./router.js";
 import { Shell } from "./shell.js";
 import { LiveSocket } from "./socket.js";
@@ -15,6 +21,7 @@ import { nodeView } from "./views/node.js";
 import { runView } from "./views/run.js";
 import { runsView } from "./views/runs.js";
 import { silencesView } from "./views/silences.js";
+import { isUtc, setZone } from "./zone.js";
 
 /** @typedef {import("./store.js").Topic} Topic */
 /** @typedef {import("./router.js").Route} Route */
@@ -36,6 +43,8 @@ const VIEWS = {
 
 const store = new Store();
 const theme = new ThemeSwitch();
+const preferences = new Preferences();
+setZone(preferences.values.zone);
 const address = new URL("ws/live", document.baseURI);
 address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
 const socket = new LiveSocket(address.href, {
@@ -52,12 +61,21 @@ const root = /** @type {HTMLElement} */ (document.getElementById("view"));
 const shell = new Shell({
   theme,
   retry: () => socket.connect(),
-  language: (language) => {
-    storeLanguage(language);
-    words = new Words(catalogue, language);
-    showView();
-  },
+  settings: () => openSettings(words, preferences),
+  help,
+  language: speak,
 });
+
+/** @param {import("./i18n.js").Language} language */
+function speak(language) {
+  storeLanguage(language);
+  words = new Words(catalogue, language);
+  showView();
+}
+
+function help() {
+  openKeyHelp(words, preferences.values.keys);
+}
 
 /** @type {View | null} */
 let view = null;
@@ -87,7 +105,8 @@ function drawChanges() {
 store.subscribe((topics) => {
   if (waiting.size === 0) requestAnimationFrame(drawChanges);
   for (const topic of topics) waiting.add(topic);
-  if (document.hidden) shell.drawTab(store, words); // the tab's title and icon are what a hidden page still says
+  // The tab's title and icon are what a hidden page still says; readings alone change neither at once.
+  if (document.hidden && [...topics].some((topic) => topic !== "tick" && topic !== "torch")) shell.drawTab(store, words);
 });
 
 const QUIET_SECONDS = 30; // live nodes tick every second: this silence is a connection that died unnoticed
@@ -107,6 +126,37 @@ addEventListener("hashchange", () => {
 });
 // What was just unfolded is drawn only now, and its ages are blank until they are told.
 document.addEventListener("toggle", () => requestAnimationFrame(() => refreshAges(document, words, store.now())), true);
-addEventListener("online", () => socket.connect());
+/** Where there is no connection, now is a good time to try. */
+function tryNow() {
+  if (store.connection.phase !== "live" && !document.hidden) socket.connect();
+}
+addEventListener("online", tryNow);
+document.addEventListener("visibilitychange", tryNow);
 theme.addEventListener("change", showView);
+
+preferences.addEventListener("change", () => {
+  if (isUtc() === (preferences.values.zone === "utc")) return;
+  setZone(preferences.values.zone);
+  showView();
+});
+new Notifier(store, () => words, preferences);
+listenForKeys(
+  {
+    theme: () => theme.next(),
+    language: () => speak(words.language === "en" ? "zh" : "en"),
+    zone: () => preferences.choose({ zone: isUtc() ? "local" : "utc" }),
+    help,
+  },
+  () => preferences.values.keys,
+);
+
+// The first agent of all has arrived: said once, for the guide that asked for it is gone.
+let none = false;
+store.subscribe((topics) => {
+  if (!topics.has("nodes")) return;
+  const [first] = store.nodes.values();
+  if (none && first !== undefined)
+    toast(words, words.count("start.arrived", first.gpus.length, { node: first.info.node }));
+  none = first === undefined;
+});
 showView();

@@ -1,10 +1,12 @@
 // The frame of every view: top bar, the one sentence, notices, and the tab's title and icon.
 
-import { fill, h, setText, svg } from "./dom.js";
-import { headline, openCount } from "./headline.js";
+import { fill, h, refill, setText, svg } from "./dom.js";
+import { missedNotice } from "./elements/missed-notice.js";
+import { headline, isCurrent, openCount } from "./headline.js";
 import { isDemo } from "./judge.js";
 import { GLYPHS, iconUrl, markIcon } from "./marks.js";
 import { link } from "./router.js";
+import { isUtc } from "./zone.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./i18n.js").Words} Words */
@@ -14,11 +16,13 @@ import { link } from "./router.js";
  * @typedef {object} ShellHandlers
  * @property {import("./theme.js").ThemeSwitch} theme
  * @property {() => void} retry
+ * @property {() => void} settings
+ * @property {() => void} help
  * @property {(language: import("./i18n.js").Language) => void} language
  */
 
 /** Which tab of the bar a view belongs to. @type {Record<string, string>} */
-const SECTION = { gpu: "fleet", node: "fleet", fleet: "fleet", run: "runs", runs: "runs", alerts: "alerts", silences: "alerts", channels: "alerts" };
+const SECTION = { gpu: "fleet", node: "fleet", fleet: "fleet", run: "runs", runs: "runs", alerts: "alerts", silences: "alerts", channels: "alerts", rules: "rules" };
 
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -38,15 +42,17 @@ export class Shell {
     this.#when("nav", [language, route.view, open], () => this.#drawNav(words, route, open));
     this.#when(
       "tools",
-      [language, theme, isDemo(store), store.connection.phase, store.connection.retryAtMs === null],
+      [language, theme, isUtc(), isDemo(store), store.connection.phase, store.connection.retryAtMs === null],
       () => this.#drawTools(store, words, theme),
     );
     this.#drawHeadline(store, words);
     const { rules_error: rulesError = null } = store.server ?? {};
     // Of a channel only what the notice says: drawn anew it would be read out anew.
     const failed = store.channels.flatMap(({ name, health, last_error }) => (health === "failed" ? [[name, last_error]] : []));
-    this.#when("notices", [language, rulesError, failed, store.malformedFrames, store.unknownFrames], () =>
-      this.#drawNotices(store, words, rulesError),
+    this.#when(
+      "notices",
+      [language, isUtc(), rulesError, failed, store.malformedFrames, store.unknownFrames, store.missed],
+      () => this.#drawNotices(store, words, rulesError),
     );
   }
 
@@ -68,7 +74,7 @@ export class Shell {
   /** @param {Words} words @param {Route} route @param {number} open */
   #drawNav(words, route, open) {
     const current = SECTION[route.view] ?? "fleet";
-    const tabs = ["fleet", "runs", "alerts"].map((name) => {
+    const tabs = ["fleet", "runs", "alerts", "rules"].map((name) => {
       const badge = name === "alerts" && open > 0 ? h("span", { class: "badge" }, String(open)) : null;
       const attributes = { href: link(name), "aria-current": current === name ? "page" : null };
       return h("a", attributes, words.t(`nav.${name}`), badge);
@@ -94,6 +100,7 @@ export class Shell {
       {
         type: "button",
         class: "language",
+        "data-focus": "language",
         title: words.t("tools.language"),
         click: () => this.handlers.language(other),
       },
@@ -102,11 +109,25 @@ export class Shell {
     );
     const themes = h(
       "button",
-      { type: "button", title: words.t("tools.theme"), click: () => this.handlers.theme.next() },
+      { type: "button", "data-focus": "theme", title: words.t("tools.theme"), click: () => this.handlers.theme.next() },
       themeIcon(),
-      words.t(`theme.${theme}`),
+      h("span", { class: "wide-only" }, words.t(`theme.${theme}`)),
     );
-    fill(byId("tools"), demo, state, retry, language, themes);
+    const zone = isUtc() ? h("span", { class: "zone", title: words.t("settings.zone_utc") }, "UTC") : null;
+    const settings = iconButton(words.t("settings.title"), "settings", GEAR, this.handlers.settings);
+    const help = h(
+      "button",
+      {
+        type: "button",
+        class: "icon wide-only",
+        "data-focus": "help",
+        title: words.t("keys.title"),
+        "aria-label": words.t("keys.title"),
+        click: this.handlers.help,
+      },
+      "?",
+    );
+    refill(byId("tools"), demo, state, retry, zone, language, themes, settings, help);
   }
 
   /** @param {Store} store @param {Words} words */
@@ -119,7 +140,7 @@ export class Shell {
       byId("headline").className = `headline headline-${mark}`;
       fill(byId("headline"), markIcon(mark), mark === "ok" ? null : label, text);
     });
-    document.body.classList.toggle("offline", store.connection.phase !== "live");
+    document.body.classList.toggle("offline", !isCurrent(store));
     this.drawTab(store, words);
   }
 
@@ -127,6 +148,7 @@ export class Shell {
   #drawNotices(store, words, rulesError) {
     /** @type {HTMLElement[]} */
     const notices = [];
+    if (store.missed !== null) notices.push(missedNotice(words, store.missed, () => store.dismissMissed()));
     if (rulesError !== null) notices.push(notice(words.t("notice.rules"), rulesError));
     for (const { name, health, last_error } of store.channels) {
       if (health === "failed") notices.push(notice(words.t("notice.channel", { channel: name }), last_error ?? "", link("channels")));
@@ -135,7 +157,7 @@ export class Shell {
       notices.push(notice(words.count("notice.malformed", store.malformedFrames), store.malformedReason ?? ""));
     }
     if (store.unknownFrames > 0) notices.push(notice(words.count("notice.unknown", store.unknownFrames), ""));
-    fill(byId("notices"), ...notices);
+    refill(byId("notices"), ...notices);
   }
 
   /** @param {Store} store @param {Words} words */
@@ -147,6 +169,16 @@ export class Shell {
       document.querySelector("link[rel=icon]")?.setAttribute("href", iconUrl(mark));
     });
   }
+}
+
+const GEAR =
+  "M6.8 1.8h2.4l.4 1.7 1.1.5 1.5-.9 1.7 1.7-.9 1.5.5 1.1 1.7.4v2.4l-1.7.4-.5 1.1.9 1.5-1.7 1.7-1.5-.9-1.1.5-.4 1.7H6.8l-.4-1.7-1.1-.5-1.5.9-1.7-1.7.9-1.5-.5-1.1-1.7-.4V7.8l1.7-.4.5-1.1-.9-1.5 1.7-1.7 1.5.9 1.1-.5ZM8 6.3a2.2 2.2 0 1 0 0 4.4 2.2 2.2 0 0 0 0-4.4Z";
+
+/** @param {string} label @param {string} name @param {string} path @param {() => void} click */
+function iconButton(label, name, path, click) {
+  const shape = svg("path", { d: path, class: "filled", "fill-rule": "evenodd" });
+  const icon = svg("svg", { viewBox: "0 0 16 17", class: "mark", "aria-hidden": "true" }, shape);
+  return h("button", { type: "button", class: "icon", "data-focus": name, title: label, "aria-label": label, click }, icon);
 }
 
 function themeIcon() {

@@ -2,6 +2,7 @@
 // whose detail is the set of topics that changed. Views read, and never write.
 
 import { MIB } from "./format.js";
+import { missedBetween, together } from "./missed.js";
 import { mergePhases } from "./phases.js";
 import { WireError, decode } from "./wire.js";
 
@@ -77,6 +78,8 @@ export class Store extends EventTarget {
     this.torch = null;
     /** Names of the nodes in the last tick. @type {string[]} */
     this.ticked = [];
+    /** What was missed while there was no connection, until somebody has seen it. @type {import("./missed.js").Missed | null} */
+    this.missed = null;
     this.unknownFrames = 0;
     this.malformedFrames = 0;
     /** @type {string | null} */
@@ -121,6 +124,12 @@ export class Store extends EventTarget {
   /** A try goes on: nothing is waited for, and nothing is known yet. */
   connectionOpened() {
     this.connection = { ...this.connection, retryAtMs: null };
+    this.#changed("connection");
+  }
+
+  /** Somebody has read what was missed. */
+  dismissMissed() {
+    this.missed = null;
     this.#changed("connection");
   }
 
@@ -175,6 +184,9 @@ export class Store extends EventTarget {
 
   /** @param {import("./wire.js").Snapshot} snapshot */
   #replaceAll(snapshot) {
+    if (this.newestAt !== null) {
+      this.missed = together(this.missed, missedBetween(this.alerts, snapshot.alerts, this.newestAt, snapshot.at));
+    }
     this.offset = snapshot.at - this.clock();
     this.newestAt = snapshot.at;
     this.connection = { phase: "live", retryAtMs: null, failed: false };

@@ -17,14 +17,14 @@ export class Dialog {
     this.problem = new Problem();
     this.action = h("button", { type: "submit", class: "primary" });
     this.content = h("div", { class: "dialog-content" });
-    const cancel = h("button", { type: "button", click: () => this.close() }, words.t("dialog.cancel"));
+    this.cancel = h("button", { type: "button", click: () => this.close() }, words.t("dialog.cancel"));
     const form = h(
       "form",
       { novalidate: true, submit: (/** @type {Event} */ event) => this.#submit(event, submit) },
       h("h2", { id: "dialog-title" }, title),
       this.content,
       this.problem.element,
-      h("div", { class: "dialog-foot" }, cancel, this.action),
+      h("div", { class: "dialog-foot" }, this.cancel, this.action),
     );
     this.element = h("dialog", { "aria-labelledby": "dialog-title", close: () => this.#leave() }, form);
     this.busy = false;
@@ -75,6 +75,15 @@ export class Dialog {
     this.busy = busy;
     this.action.setAttribute("aria-disabled", String(busy)); // "disabled" would lose the focus
   }
+}
+
+/** One in which there is nothing to submit: its one button closes it. @param {Words} words @param {string} title */
+export function readOnlyDialog(words, title) {
+  /** @type {Dialog} */
+  const dialog = new Dialog(words, title, async () => dialog.close());
+  dialog.cancel.remove();
+  dialog.action.textContent = words.t("dialog.close");
+  return dialog;
 }
 
 /** A labelled field. @param {string} label @param {HTMLElement} input @param {string} [hint] */

@@ -1,6 +1,7 @@
 // Fleet: every GPU at a glance, what is closest to full, and the nodes that need somebody.
 
-import { fill, h, setText } from "../dom.js";
+import { h, setText } from "../dom.js";
+import { firstRun } from "../elements/first-run.js";
 import { FleetMap } from "../fleet-canvas.js";
 import { gib, gibOf, memoryOf, percent } from "../format.js";
 import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
@@ -46,7 +47,8 @@ class Fleet {
     this.totals = h("p", { class: "totals" });
     this.full = new FullestList(app);
     this.table = new NodesTable(app);
-    this.empty = h("div", { class: "welcome", hidden: true });
+    this.empty = firstRun(app.words);
+    this.empty.hidden = true;
     this.content = this.#layout();
     root.append(h("h1", { class: "unseen" }, app.words.t("nav.fleet")), this.empty, this.content);
     this.map.start();
@@ -100,19 +102,10 @@ class Fleet {
   }
 
   #showEmpty() {
-    const { store, words } = this.app;
+    const { store } = this.app;
     const empty = store.nodes.size === 0;
     this.content.hidden = empty;
-    if (this.empty.hidden === !empty) return;
-    this.empty.hidden = !empty;
-    const command = `oomwatch-agent --server ${location.protocol === "https:" ? location.origin : location.host}`;
-    fill(
-      this.empty,
-      h("p", {}, words.t("fleet.start")),
-      h("pre", {}, command),
-      h("p", { class: "muted" }, words.t("fleet.demo")),
-      h("pre", {}, `${command} --simulate demo`),
-    );
+    this.empty.hidden = !empty || store.connection.phase === "connecting";
   }
 
   // -------------------------------------------------------------- map

@@ -1,0 +1,73 @@
+// What a reader can choose for this browser: the zone of times, notifications, sound, keys. Each counts as soon as chosen.
+
+import { h } from "../dom.js";
+import { knowsNotifications, play, unlockSound } from "../notifier.js";
+import { readOnlyDialog } from "./dialog.js";
+
+/** @typedef {import("../i18n.js").Words} Words */
+/** @typedef {import("../preferences.js").Preferences} Preferences */
+
+/** @param {Words} words @param {Preferences} preferences */
+export function openSettings(words, preferences) {
+  const dialog = readOnlyDialog(words, words.t("settings.title"));
+  const zone = zoneChoice(words, preferences);
+  const { keys } = preferences.values;
+  const shortcuts = tick(words.t("settings.keys"), words.t("settings.keys_hint"), keys, async (on) => preferences.choose({ keys: on }));
+  dialog.content.append(zone.element, notifications(words, preferences), sounds(words, preferences), shortcuts);
+  dialog.open(zone.first);
+}
+
+/** @param {Words} words @param {Preferences} preferences */
+function zoneChoice(words, preferences) {
+  const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const options = /** @type {const} */ (["local", "utc"]).map((zone) => {
+    const checked = preferences.values.zone === zone;
+    const input = h("input", { type: "radio", name: "zone", checked, change: () => preferences.choose({ zone }) });
+    return { input, label: h("label", {}, input, words.t(`settings.zone_${zone}`, { zone: here })) };
+  });
+  const spans = h("div", { class: "spans" }, ...options.map(({ label }) => label));
+  const element = h("fieldset", {}, h("legend", {}, words.t("settings.zone")), spans);
+  return { element, first: (options.find(({ input }) => input.checked) ?? options[0]).input };
+}
+
+/** The browser asks for permission on this click, and never before. @param {Words} words @param {Preferences} preferences */
+function notifications(words, preferences) {
+  const allowed = () => knowsNotifications() && Notification.permission === "granted";
+  const hint = () => {
+    if (!knowsNotifications()) return words.t("settings.notify_insecure");
+    return words.t(Notification.permission === "denied" ? "settings.notify_denied" : "settings.notify_hint");
+  };
+  const choose = async (/** @type {boolean} */ on) => {
+    if (on && knowsNotifications()) await Notification.requestPermission();
+    preferences.choose({ notify: on && allowed() });
+    if (on && allowed()) new Notification("oomwatch", { body: words.t("settings.notify_test"), tag: "oomwatch test" });
+    return { on: on && allowed(), hint: hint() };
+  };
+  return tick(words.t("settings.notify"), hint(), preferences.values.notify && allowed(), choose);
+}
+
+/** @param {Words} words @param {Preferences} preferences */
+function sounds(words, preferences) {
+  return tick(words.t("settings.sound"), words.t("settings.sound_hint"), preferences.values.sound, async (on) => {
+    preferences.choose({ sound: on });
+    if (!on) return;
+    await unlockSound();
+    play(["critical"]);
+  });
+}
+
+/**
+ * @param {string} label @param {string} hint @param {boolean} checked
+ * @param {(on: boolean) => Promise<{ on: boolean, hint: string } | void>} choose what came of it, where that may differ
+ */
+function tick(label, hint, checked, choose) {
+  const said = h("span", { class: "hint" }, hint);
+  const input = h("input", { type: "checkbox", checked });
+  input.addEventListener("change", async () => {
+    const outcome = await choose(input.checked);
+    if (!outcome) return;
+    input.checked = outcome.on;
+    said.textContent = outcome.hint;
+  });
+  return h("label", { class: "setting" }, input, h("span", {}, label), said);
+}
