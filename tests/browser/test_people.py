@@ -10,6 +10,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.browser import scenes
 from tests.browser.conftest import Reader
 from tests.browser.stage import Stage
+from tests.server.running_server import until
 
 from oomwatch import wire
 
@@ -261,13 +262,10 @@ def test_new_alerts_are_notified_once_over_all_tabs_and_only_where_that_was_aske
         wire.AlertChanged(alert=_critical(time.time(), "x", "3")),
         wire.AlertChanged(alert=_critical(time.time(), "y", "4")),
     )
-    until_told = "window.shown.filter(one => one.startsWith('Critical')).length"
-    told = []
-    deadline = time.monotonic() + 10
-    while sum(told) == 0 and time.monotonic() < deadline:
-        told = [page.evaluate(until_told) for page in (first, second)]
+    critical = "window.shown.filter(one => one.startsWith('Critical'))"
+    until("one of them to tell", lambda: any(page.evaluate(critical) for page in (first, second)))
     first.wait_for_timeout(1500)  # for as long as a second one could still come
-    said = [line for page in (first, second) for line in page.evaluate("window.shown") if line.startswith("Critical")]
+    said = [line for page in (first, second) for line in page.evaluate(critical)]
     assert len(said) == 1
     assert "2 GPUs of gpu-01" in said[0] or "GPU 3 of gpu-01" in said[0]
     assert "GPU 7" not in said[0]
