@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,19 @@ def test_an_empty_secret_file_is_named(tmp_path: Path) -> None:
     file.touch()
     with pytest.raises(SettingError, match=f"the file {file} is empty"):
         open_one({"kind": "slack", "name": "team", "url_file": str(file)})
+
+
+def test_a_secret_that_never_ends_or_never_comes_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "huge").write_bytes(b"a" * 100_000)
+    for path, said in [
+        (tmp_path / "pipe", "is no ordinary file"),
+        (Path("/dev/zero"), "is no ordinary file"),
+        (tmp_path / "huge", "it is longer than 65536 bytes"),
+        (Path("nul\0"), "cannot read"),
+    ]:
+        with pytest.raises(SettingError, match=said):
+            open_one({"kind": "slack", "name": "team", "url_file": str(path)})
 
 
 @pytest.mark.parametrize("secret", ["not base64!", "c2hvcnQ=", f"{KEY} bad!"])

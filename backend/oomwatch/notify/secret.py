@@ -5,6 +5,8 @@ from pathlib import Path
 
 from oomwatch import options
 
+FILE_BYTES_MAX = 65_536
+
 
 class Secret:
     """A text that is given away only to who asks for it by name. repr, str and format show "(secret)"."""
@@ -47,10 +49,17 @@ def find_secret(
 
 
 def _read(path: str, place: str) -> str:
+    """No pipe, whose end may never come, and no file without an end: the server waits for it."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise options.SettingError(f"{place}: {path} is no ordinary file")
     try:
-        text = Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        with Path(path).open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+        text = content.decode().strip()
+    except (OSError, ValueError) as error:  # no text, or no name of a file
         raise options.SettingError(f"{place}: cannot read {path}: {error}") from error
+    if len(content) > FILE_BYTES_MAX:
+        raise options.SettingError(f"{place}: {path} holds no secret: it is longer than {FILE_BYTES_MAX} bytes")
     if not text:
         raise options.SettingError(f"{place}: the file {path} is empty")
     return text
