@@ -133,6 +133,14 @@ def test_where_the_budget_ends_first_the_latest_hours_are_judged_and_that_is_sai
     assert "HOURS fitted into the budget" in table(found)[1]
 
 
+def test_a_young_database_is_judged_whole_where_its_own_time_fits_the_budget(store: Store) -> None:
+    """An hour is kept, a day is asked for: the 23 hours without a reading are no reason to judge less."""
+    wanted = Wanted(end_at=END, hours=24, budget_seconds=60)
+    found = attempt(store, of(LOWER), IN_FORCE, wanted, clock=ticking(0.003))
+    assert found.tried.complete
+    assert found.count == 2
+
+
 def test_a_judgement_that_takes_longer_than_foreseen_stops_and_says_how_far_it_came(store: Store) -> None:
     jumps = chain(repeat(0.0, 2000), count(1.0))
     found = attempt(

@@ -12,7 +12,7 @@ from oomwatch.core.rule import RuleSet
 from oomwatch.store.store import Store
 from oomwatch.trace import Line
 from oomwatch.tryout.compare import compared, firings
-from oomwatch.tryout.recording import WARM_SECONDS, Chosen, choose, lines_of
+from oomwatch.tryout.recording import WARM_SECONDS, Chosen, choose, first_told_at, lines_of
 from oomwatch.tryout.result import Firing, Tried, Tryout
 from oomwatch.tryout.together import alike, left_out, together
 
@@ -102,13 +102,17 @@ class Counted:
 
 
 def _affordable(store: Store, chosen: Chosen, rules: RuleSet, wanted: Wanted, clock: Callable[[], float]) -> float:
-    """From when on everything can be judged within the budget, as pieces of the time tell."""
+    """From when on everything can be judged within the budget, as pieces of the time tell.
+
+    Hours before the first message cost nothing: pieces of them would tell of the rest what is not so.
+    """
     start, end, begun = wanted.end_at - 3600 * wanted.hours, wanted.end_at, clock()
-    if end - start <= 2 * PROBES * PROBE_SECONDS:
+    first = first_told_at(store, chosen, start, end)
+    if end - first <= 2 * PROBES * PROBE_SECONDS:
         return start
     until, judged_seconds = begun + PROBE_SHARE * wanted.budget_seconds, 0.0
     for place in range(PROBES):
-        at = end - PROBE_SECONDS - place * (end - start - PROBE_SECONDS) / (PROBES - 1)
+        at = end - PROBE_SECONDS - place * (end - first - PROBE_SECONDS) / (PROBES - 1)
         lines = lines_of(store, chosen, at, at + PROBE_SECONDS, recalled=False)
         piece = Counted(lines, until, clock)
         drive(iter(piece), rules, live=False)
@@ -118,7 +122,8 @@ def _affordable(store: Store, chosen: Chosen, rules: RuleSet, wanted: Wanted, cl
     spent = max(clock() - begun, 1e-3)
     left = max(1.0, MARGIN * wanted.budget_seconds - spent)
     affordable = left * judged_seconds / spent - WARM_SECONDS  # what is recalled before costs hardly less
-    return max(start, end - max(PROBE_SECONDS, affordable))
+    from_when = end - max(PROBE_SECONDS, affordable)
+    return start if from_when <= first else from_when
 
 
 def _result(

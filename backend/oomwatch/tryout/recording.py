@@ -89,6 +89,11 @@ def lines_of(store: Store, chosen: Chosen, start: float, end: float, *, recalled
     yield from _passed(now, end)
 
 
+def first_told_at(store: Store, chosen: Chosen, start: float, end: float) -> float:
+    """When the first message of that time came, or its end where none did. Raises StoreError."""
+    return next((message.at for _, message in _messages(store, chosen, start, end)), end)
+
+
 def _passed(now: float, until: float) -> Iterator[Line]:
     """The live server looks at its clock each second; the engine makes up for those in between."""
     if floor(until) <= floor(now):
