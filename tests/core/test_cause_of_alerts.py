@@ -69,6 +69,24 @@ def test_the_failure_names_the_phase() -> None:
     assert story.heard[-1].causes[0].cause == "rollout_kv_budget"
 
 
+def test_a_failure_keeps_its_cause_when_the_run_starts_again() -> None:
+    story = Story(shipped("out_of_memory"))
+    scores = {"sleep_residue": 0.5, "wake_up_overlap": 0.8}
+    found = iter(["sleep_residue"])
+
+    def diagnose(*_: object) -> tuple[wire.Cause, ...]:
+        cause = next(found, "wake_up_overlap")
+        return (wire.Cause(cause=cause, score=scores[cause]),)
+
+    story.engine = Engine(shipped("out_of_memory"), diagnose=diagnose)
+    story.hello("n")
+    tell_steps(story, 3, lambda _: Shape())
+    story.event(wire.DeviceOom(error="OutOfMemoryError", gpu="0"))
+    tell_steps(story, 3, lambda _: Shape())
+    (failure,) = story.engine.episodes()
+    assert [one.cause for one in failure.causes] == ["sleep_residue"]
+
+
 @pytest.mark.parametrize("alert", ["agent_silent", "gpu_lost"])
 def test_what_is_not_of_memory_has_no_cause(alert: str) -> None:
     story = Story(shipped(alert)).used(40)

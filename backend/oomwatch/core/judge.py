@@ -123,11 +123,13 @@ class Judge:
     def _look_again(self, subject: Subject, now: float) -> None:
         """After a step more may be known of what fires: a cause that has become clearer takes the place of the first.
 
-        What was told stays told; the board and what is told from now on have the new one.
+        What was told stays told; the board and what is told from now on have the new one. A failure is explained by
+        what led to it: the steps after it are those of another start.
         """
         for episode in self._lifecycle.open.get(subject, {}).values():
             told = episode.fired_at is not None and episode.fired_at < now
-            if not told or episode.state_before != "active" or episode.looked_again >= LOOKS:
+            failed = "event" in episode.verdict.facts
+            if failed or not told or episode.state_before != "active" or episode.looked_again >= LOOKS:
                 continue
             episode.looked_again += 1
             try:
