@@ -25,8 +25,15 @@ def test_the_list_tells_each_rule_on_a_line(capsys: Output) -> None:
     assert main(["rules", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["rule", "severity", "enabled", "for", "keeps", "firing", "watches"]
-    assert lines[1].split() == ["full", "warning", "yes", "0s", "0s", "threshold", "gpu_used_ratio", "above", "0.85"]
+    assert lines[1].split() == ["full", "warning", "yes", "0s", "0s", "threshold", "gpu_used_ratio", "above", "85%"]
     assert len(lines) == 4
+
+
+def test_bounds_and_times_are_listed_as_they_are_written(capsys: Output) -> None:
+    when = "{kind: threshold, metric: gpu_used_ratio, above: 85.5%, steady_steps: 10, steady: 1h}"
+    Path("alerts.yaml").write_text(f"rules: [{{alert: a, severity: info, when: {when}, summary: s}}]", encoding="utf-8")
+    assert main(["rules", "list"]) == 0
+    assert "threshold gpu_used_ratio above 85.5% steady_steps 10 steady 1h" in capsys.readouterr().out
 
 
 def test_the_list_as_json_holds_what_is_off_too(capsys: Output) -> None:

@@ -72,7 +72,7 @@ def test_every_rule_is_told_those_that_are_off_too_with_what_fires(server: Runni
         agent.say(sample(1, 79, time.time()))
         rows = until("the alert", lambda: [row for row in server.get("/api/v1/rules/all").json() if row["firing"]])
     assert [(row["alert"], row["enabled"], row["watches"]) for row in rows] == [
-        ("full", True, "threshold gpu_used_ratio above 0.85")
+        ("full", True, "threshold gpu_used_ratio above 85%")
     ]
     server.ask("POST", "/api/v1/rules/full/disable")
     assert [row["enabled"] for row in server.get("/api/v1/rules/all").json()] == [False]

@@ -6,6 +6,7 @@ from msgspec import Struct
 from oomwatch import wire
 from oomwatch.core.conditions import Condition
 from oomwatch.core.rule import Override, Rule, RuleSet, RuleText
+from oomwatch.units import Duration, Quantity, format_duration
 
 
 class OverrideRow(Struct, frozen=True, kw_only=True):
@@ -77,18 +78,23 @@ def _raw(rule: Rule) -> tuple[msgspec.Raw, ...]:
 
 
 def _in_words(condition: Condition) -> str:
-    """ "threshold gpu_used_ratio above 0.85": what is given, without what is left at its default."""
-    given = msgspec.to_builtins(condition, enc_hook=float)
+    """ "threshold gpu_used_ratio above 85%": what is given, as in the file, without what is left at its default."""
+    given = msgspec.structs.asdict(condition)
     usual = {field.name: field.default for field in msgspec.structs.fields(condition)}
+    is_share = str(given.get("metric", "")).endswith("_ratio")
     parts = [
-        _value(value) if name in ("metric", "of") else f"{name} {_value(value)}"
+        _value(value, is_share) if name in ("metric", "of") else f"{name} {_value(value, is_share)}"
         for name, value in given.items()
-        if name != "kind" and value is not None and value != usual.get(name)
+        if value is not None and value != usual.get(name)
     ]
-    return " ".join([str(given["kind"]), *parts])
+    return " ".join([str(condition.__struct_config__.tag), *parts])
 
 
-def _value(value: object) -> str:
+def _value(value: object, is_share: bool) -> str:
     if isinstance(value, list | tuple):
-        return "+".join(map(_value, value))
+        return "+".join(_value(one, is_share) for one in value)
+    if isinstance(value, Duration):
+        return format_duration(value)
+    if isinstance(value, Quantity) and is_share:
+        return f"{100 * value:g}%"
     return f"{value:g}" if isinstance(value, float) else str(value)
