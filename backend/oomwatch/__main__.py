@@ -298,15 +298,18 @@ def _record(options: argparse.Namespace) -> int:
 def _test_notify(options: argparse.Namespace) -> int:
     from oomwatch.rulefile import RuleFileError, read_rules
 
+    path = _rules(options.rules)
     try:
-        notify = read_rules(_rules(options.rules)).notify
+        notify = read_rules(path).notify
     except RuleFileError as error:
         print(error, file=sys.stderr)
         return FAILED
     channels = [one for one in notify.channels if options.channel in (None, one.name)]
+    if not notify.channels:
+        raise SettingError(f"{path} has no channels: add them under notify: (docs/howto/notifications.md)")
     if not channels:
-        known = ", ".join(one.name for one in notify.channels) or "none"
-        raise SettingError(f"there is no such channel; the rule file's notify section has {known}")
+        known = ", ".join(one.name for one in notify.channels)
+        raise SettingError(f'there is no channel "{options.channel}"; {path} has {known}')
     return max(asyncio.run(_send_test(channel, notify)) for channel in channels)
 
 

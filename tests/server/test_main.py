@@ -92,9 +92,16 @@ def test_a_test_message_says_what_became_of_it(capsys: Output) -> None:
 
 
 def test_a_channel_that_is_not_there_is_named_with_those_that_are(capsys: Output) -> None:
+    notify = "notify:\n  channels:\n    - {kind: webhook, name: ops, url: 'http://127.0.0.1:9/'}\n"
+    Path("mine.yaml").write_text(notify + GOOD_RULES, encoding="utf-8")
+    assert main(["test-notify", "--rules", "mine.yaml", "opps"]) == 2
+    assert 'there is no channel "opps"; mine.yaml has ops' in capsys.readouterr().err
+
+
+def test_a_file_without_channels_is_told_where_they_go(capsys: Output) -> None:
     Path("mine.yaml").write_text(GOOD_RULES, encoding="utf-8")
-    assert main(["test-notify", "--rules", "mine.yaml", "ops"]) == 2
-    assert "there is no such channel; the rule file's notify section has none" in capsys.readouterr().err
+    assert main(["test-notify", "--rules", "mine.yaml"]) == 2
+    assert "mine.yaml has no channels: add them under notify:" in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_is_said_with_a_way_out(capsys: Output) -> None:
