@@ -42,7 +42,7 @@ def test_what_is_one_of_a_list_is_said_in_the_readers_language() -> None:
     story = Story(shipped("out_of_memory"))
     (firing,) = story.event(wire.DeviceOom(error="OutOfMemoryError", gpu="0", phase="update_actor"), pid=7).heard
     assert words(firing).summary == "Out of memory on GPU 0 of n, pid 7, in actor update"
-    assert words(firing, "zh").summary == "n 的 GPU 0 内存耗尽，pid 7，阶段 actor 更新"
+    assert words(firing, "zh").summary == "n 的 GPU 0 发生 OOM，pid 7，阶段 actor 更新"
 
 
 @pytest.mark.parametrize(("limited_by", "zh"), [("machine", "整机"), ("container", "容器")])
