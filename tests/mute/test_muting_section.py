@@ -103,6 +103,8 @@ def test_a_mistake_in_quiet_hours_is_told_with_its_place(entry: str, at: str, se
     [
         ("{name: a, from: 2026-12-01T20:00:00Z, to: 2026-12-01T19:00:00Z, match: [node=n]}", "later than from"),
         ("{name: a, from: 2026-12-01T20:00:00, to: 2026-12-01T21:00:00Z, match: [node=n]}", "of which time zone"),
+        ("{name: a, from: 2026-12-01T20:00:00Z, to: '9999-12-31T23:59:59-14:00', match: [node=n]}", "of the years"),
+        ("{name: a, from: '0001-01-01T00:00:00+14:00', to: 2026-12-01T21:00:00Z, match: [node=n]}", "of the years"),
         ("{name: a, from: tomorrow, to: 2026-12-01T21:00:00Z, match: [node=n]}", "is no moment"),
         ("{name: a, from: 2026-12-01T20:00:00Z, to: 2026-12-01T21:00:00Z, match: []}", "match is empty"),
         ("{name: a, from: 2026-12-01T20:00:00Z, to: 2026-12-01T21:00:00Z}", '"match" is missing'),

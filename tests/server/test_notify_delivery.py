@@ -24,6 +24,7 @@ from tests.server.receiver import Answer, Receiver, receiving
 
 from oomwatch import wire
 from oomwatch.letters import Letter, key_of
+from oomwatch.notify import courier
 from oomwatch.notify.channel import ChannelSection
 from oomwatch.notify.inbox import ARRIVALS_MAX, Inbox
 from oomwatch.notify.notice import Notice
@@ -487,6 +488,40 @@ def test_people_are_told_while_the_database_fails_and_it_is_made_up_for(store: S
     asyncio.run(story())
     assert [one.state for one in store.deliveries_of(first.id)] == ["delivered"]
     assert len(receiver.received) == 2
+
+
+def test_what_could_not_be_noted_is_once_the_database_takes_it_though_nothing_else_happens(
+    store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(courier, "KEEP_AGAIN_SECONDS", 0.02)
+    ledger = BreakableLedger(store)
+    first = recent()
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), ledger=ledger) as world:
+            ledger.is_broken = True
+            await world.happens(first)
+            await until(lambda: world.status().delivered_total == 1)
+            ledger.is_broken = False
+            await until(lambda: [one.state for one in store.deliveries_of(first.id)] == ["delivered"])
+
+    asyncio.run(story())
+
+
+def test_what_could_not_be_noted_is_when_the_server_stops(store: Store, receiver: Receiver) -> None:
+    ledger = BreakableLedger(store)
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), ledger=ledger) as world:
+            ledger.is_broken = True
+            await world.happens(recent())
+            await until(lambda: world.status().delivered_total == 1)
+            ledger.is_broken = False
+        async with notifying(store, webhook(receiver)) as world:
+            await world.nothing_waits()
+
+    asyncio.run(story())
+    assert len(receiver.received) == 1
 
 
 def test_what_is_said_again_because_nothing_could_be_noted_has_the_same_id(store: Store, receiver: Receiver) -> None:

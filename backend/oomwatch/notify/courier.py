@@ -6,6 +6,7 @@ people are told all the same, and what was not written is written with the next 
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
@@ -27,6 +28,7 @@ from oomwatch.notify.route import Target
 
 # A message that fails waits up to 5 minutes for its next attempt; a new one tries its luck with the channel earlier.
 CHANNEL_PAUSE_SECONDS_MAX = 30.0
+KEEP_AGAIN_SECONDS = 5.0  # until the database is asked again to take what it did not, where nothing is sent meanwhile
 UNSAVED_MAX = 1000  # messages that the database could not be given
 RECEIPTS_KEPT = 1000
 AFTER_DEFECT_SECONDS = 5.0
@@ -117,6 +119,7 @@ class Courier:
             except Exception:
                 logger.exception("channel %s: a defect of oomwatch; it goes on", self.name)
                 await asyncio.sleep(AFTER_DEFECT_SECONDS)
+        await self._keep_quietly()
 
     async def _turn(self) -> None:
         """Send one message, or wait until there is one and the channel is free."""
@@ -164,11 +167,15 @@ class Courier:
         times = [at for at in (self._outbox.next_at(), self._pool.next_at()) if at is not None]
         now = _now()
         timeout = max(min(times), self._opens_at(now)) - now if times else None
+        if self._unsaved:
+            timeout = min(KEEP_AGAIN_SECONDS, timeout if timeout is not None else KEEP_AGAIN_SECONDS)
         waiting = asyncio.ensure_future(self._wake.wait())
         try:
             await asyncio.wait([waiting], timeout=timeout)
         finally:
             waiting.cancel()
+        if not self._wake.is_set():
+            await self._keep_quietly()
 
     # ------------------------------------------------------------ one message
 
@@ -230,6 +237,12 @@ class Courier:
         except Exception as error:
             # The worst that can come of this is that a message is sent once more after a restart, by the same id.
             logger.warning("channel %s: cannot note what is sent, and sends it all the same: %s", self.name, error)
+
+    async def _keep_quietly(self) -> None:
+        """Why it could not be kept was said, and the store says when it can be written again."""
+        if self._unsaved:
+            with contextlib.suppress(Exception):
+                await self.flush()
 
     async def flush(self) -> None:
         """Keep what could not be kept before. Raises what the store raises."""

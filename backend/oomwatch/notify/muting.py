@@ -16,6 +16,7 @@ from oomwatch.core.mute.times import DAYS, MINUTES_OF_A_DAY, Day, Maintenance, Q
 from oomwatch.notify.channel import Section
 from oomwatch.notify.route import Condition
 
+YEARS = (1970, 9000)  # what times of the wire can be, and every calendar can show
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 
 
@@ -145,6 +146,8 @@ def decode_moment(value: object) -> Moment:
         raise ValueError(f'"{value}" is no moment; write for example "2026-12-01T20:00:00+01:00"') from None
     if moment.tzinfo is None:
         raise ValueError(f'of which time zone is "{value}"? Add its offset, such as +01:00, or Z for UTC')
+    if not YEARS[0] <= moment.year <= YEARS[1]:
+        raise ValueError(f'"{value}" is no moment of the years {YEARS[0]} to {YEARS[1]}')
     return Moment(moment.timestamp())
 
 
