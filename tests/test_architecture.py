@@ -31,13 +31,14 @@ READERS = {
     "oomwatch.yamlread",
 }
 OUTER = {"oomwatch.hub", "oomwatch.metrics", "oomwatch.notify", "oomwatch.store"}
-INSIDE = SHARED | READERS | {"oomwatch.core"}
+INSIDE = SHARED | READERS | {"oomwatch.core", "oomwatch.tasks"}
 WIRED = INSIDE | OUTER | {"oomwatch.export", "oomwatch.incident", "oomwatch.service", "oomwatch_frontend"}
 MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch": set(),  # the version, and nothing else
     "oomwatch.wire": {"oomwatch.units"},
     "oomwatch.options": {"oomwatch.units"},
     "oomwatch.units": set(),
+    "oomwatch.tasks": set(),
     "oomwatch.core": {"oomwatch.wire", "oomwatch.units"},
     **dict.fromkeys(READERS, INSIDE),
     "oomwatch.rulefile": INSIDE | {"oomwatch.notify"},  # the section that says whom to tell: each channel has its own

@@ -50,7 +50,7 @@ def post(manager: Alertmanager, items: Iterable[Item]) -> list[Outcome]:
 
     async def go() -> list[Outcome]:
         async with http.client() as client:
-            feed = section(manager).open_feed(Surroundings(Frame(external_url="https://oom.example"), client, {}))
+            feed = section(manager).open(Surroundings(Frame(external_url="https://oom.example"), client, {}))
             batches = [held[start : start + BATCH] for start in range(0, len(held), BATCH)]
             return [await feed.post(feed.addresses[0], batch, time.time()) for batch in batches]
 
@@ -86,7 +86,7 @@ def test_a_server_feeds_it_and_what_it_told_ends_when_the_card_is_free_again(tmp
             agent.say(sample(3, 10, time.time() + 2))
             until("its end to be told", lambda: "full" in names(receiver, "resolved"))
             assert [one["labels"]["alertname"] for one in manager.alerts()] == ["Watchdog"]
-            [state] = server.call(server.parts.feeds.status)
+            [state] = server.call(server.parts.herald.status)
             assert (state.health, state.failed_total) == ("ok", 0)
     assert names(receiver, "firing").count("full") == 1
 

@@ -38,6 +38,7 @@ from tests.server.notify_samples import transition
 from oomwatch import wire
 from oomwatch.letters import key_of
 from oomwatch.notify import http
+from oomwatch.notify.channel import Surroundings
 from oomwatch.notify.channels import open_channels
 from oomwatch.notify.channels.webhook import WebhookChannel
 from oomwatch.notify.config import NotifyConfig
@@ -133,7 +134,7 @@ async def live(store: Store, story: Story, url: str, steps: Steps, chance: rando
     config = NotifyConfig(channels=(channel,), group_wait=at_once, group_interval=at_once, repeat_interval=never)
     client = httpx.AsyncClient(transport=CountedTransport(steps), timeout=http.TIMEOUT)
     notifier = Notifier(
-        open_channels(config.channels, Frame(), client, {}), config, store, call, patience=lambda _: 0.0
+        open_channels(config.channels, Surroundings(Frame(), client, {})), config, store, call, patience=lambda _: 0.0
     )
     await notifier.start()
     stored = {key_of(one) for batch in story for one in batch for one in store.transitions_of(one.id)}

@@ -15,7 +15,7 @@ from oomwatch import wire
 from oomwatch.letters import Account, Letter, Standing
 from oomwatch.notify import http
 from oomwatch.notify.backoff import Patience, pause_seconds
-from oomwatch.notify.channel import Channel
+from oomwatch.notify.channel import Channel, Surroundings
 from oomwatch.notify.channels import ChannelConfig, open_channels
 from oomwatch.notify.channels.slack_webhook import SlackChannel
 from oomwatch.notify.channels.webhook import WebhookChannel
@@ -114,7 +114,7 @@ async def notifying(
             return await asyncio.get_running_loop().run_in_executor(thread, fn, *args)
 
         async with http.client() as client:
-            opened = [*open_channels(config.channels, Frame(), client, {}), *others]
+            opened = [*open_channels(config.channels, Surroundings(Frame(), client, {})), *others]
             notifier = Notifier(opened, config, ledger or store, call, patience=patience)
             world = World(store, notifier, call)
             notifier.offer(before)

@@ -50,7 +50,7 @@ def test_a_full_card_is_told_with_the_watchdog_beside_it(tmp_path: Path, manager
         agent.say(sample(1, 79, time.time()))
         until("the alert", lambda: "full" in names(manager))
         until("the watchdog", lambda: "Watchdog" in names(manager))
-        [state] = server.call(server.parts.feeds.status)
+        [state] = server.call(server.parts.herald.status)
         assert (state.name, state.kind, state.health) == ("am", "alertmanager", "ok")
 
 
@@ -82,7 +82,7 @@ def test_a_file_whose_channel_cannot_be_used_changes_nothing(tmp_path: Path, man
         until("the first request", lambda: manager.received)
         write(tmp_path, manager, ", token_env: NO_SUCH_VARIABLE")
         until("the mistake", lambda: "NO_SUCH_VARIABLE" in server.get("/api/v1/state").text)
-        [state] = server.call(server.parts.feeds.status)
+        [state] = server.call(server.parts.herald.status)
         assert state.health == "ok"
 
 
@@ -90,8 +90,8 @@ def test_a_receiver_that_refuses_marks_the_channel(tmp_path: Path, manager: Rece
     manager.always(Answer(401, body=b"who are you"))
     write(tmp_path, manager)
     with serving(settings_in(tmp_path)) as server:
-        until("the refusal", lambda: server.call(server.parts.feeds.status)[0].health == "failed")
-        [state] = server.call(server.parts.feeds.status)
+        until("the refusal", lambda: server.call(server.parts.herald.status)[0].health == "failed")
+        [state] = server.call(server.parts.herald.status)
         assert "who are you" in str(state.last_error)
 
 
@@ -100,7 +100,7 @@ def test_a_feed_that_has_ended_by_a_defect_is_a_reason_not_to_be_ready(tmp_path:
     with serving(settings_in(tmp_path)) as server:
         until("the first request", lambda: manager.received)
         server.end_task("feed am")
-        until("the problem", lambda: "alerts are not sent to the channel am" in server.get("/readyz").text)
+        until("the problem", lambda: "nothing is sent to the channel am any more" in server.get("/readyz").text)
 
 
 # ---------------------------------------------------------------- who else is told

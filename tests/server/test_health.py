@@ -8,7 +8,8 @@ import pytest
 from tests.server.running_server import settings_in
 
 from oomwatch.store.store import StoreError
-from oomwatch.web.app import end, in_background, running
+from oomwatch.tasks import end
+from oomwatch.web.app import running
 from oomwatch.web.parts import Parts
 from oomwatch.web.upkeep import helpings
 from oomwatch.web.wellbeing import silencing
@@ -30,13 +31,11 @@ def test_a_task_that_dies_by_a_defect_shows(tmp_path: Path, caplog: pytest.LogCa
         for _ in range(100):  # the journal is yet to begin
             await asyncio.sleep(0)
         assert silencing(parts) == []
-        async with in_background({"rule watch": dies()}, parts):
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            assert silencing(parts) == [
-                "the task rule watch has ended by a defect; see the log, and restart the server"
-            ]
-            assert parts.service.defects.total == 1
+        parts.crew.start("spare", dies())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert silencing(parts) == ["the task spare has ended by a defect; see the log, and restart the server"]
+        assert parts.service.defects.total == 1
 
     in_a_server(tmp_path, story)
     assert "ZeroDivisionError" in caplog.text

@@ -17,7 +17,7 @@ from oomwatch.notify.heartbeat import LASTING_LOOKS, Heartbeat, HeartbeatSection
 from oomwatch.notify.secret import Secret
 from oomwatch.options import SettingError
 from oomwatch.rulefile import RuleFileError, parse_rules
-from oomwatch.web.app import end
+from oomwatch.tasks import end
 
 LOOK_SECONDS = 0.005
 ENOUGH_SECONDS = 10.0

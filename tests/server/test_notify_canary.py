@@ -16,7 +16,7 @@ from tests.server.running_server import RULES, AgentClient, serving, settings_in
 
 from oomwatch.__main__ import main
 from oomwatch.notify import http
-from oomwatch.notify.channel import FedSection, Item, Surroundings
+from oomwatch.notify.channel import Feed, Item, Surroundings
 from oomwatch.notify.channels import ChannelConfig
 from oomwatch.notify.config import NotifyConfig, decode_hook
 from oomwatch.notify.outcome import Outcome
@@ -75,11 +75,9 @@ def test_no_outcome_and_no_log_shows_it_even_if_the_receiver_echoes_it(
 
 async def _news(channel: Any) -> Outcome:
     async with http.client() as client:
-        around = Surroundings(Frame(), client, {})
-        if isinstance(channel, FedSection):
-            feed = channel.open_feed(around)
-            return await feed.post(feed.addresses[0], [Item(None, time.time() + 60)], time.time())
-        opened = channel.open(around)
+        opened = channel.open(Surroundings(Frame(), client, {}))
+        if isinstance(opened, Feed):
+            return await opened.post(opened.addresses[0], [Item(None, time.time() + 60)], time.time())
         outcome: Outcome = await opened.send(told(transition(3)))
         return outcome
 

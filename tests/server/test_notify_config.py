@@ -13,7 +13,7 @@ import pytest
 from tests.server.notify_samples import SECTIONS
 
 from oomwatch.notify.channel import Surroundings
-from oomwatch.notify.channels import ChannelConfig, open_channels, open_feeds
+from oomwatch.notify.channels import ChannelConfig, open_channels
 from oomwatch.notify.channels.slack_webhook import SlackChannel
 from oomwatch.notify.channels.webhook import WebhookChannel
 from oomwatch.notify.config import NotifyConfig, decode_hook
@@ -34,8 +34,7 @@ def parse(section: Any) -> NotifyConfig:
 def open_one(channel: dict[str, object], environ: dict[str, str] | None = None) -> Any:
     config = parse({"channels": [channel]})
     client = httpx.AsyncClient()
-    feeds = open_feeds(config.channels, Surroundings(Frame(), client, environ or {}))
-    return [*open_channels(config.channels, Frame(), client, environ or {}), *feeds][0]
+    return open_channels(config.channels, Surroundings(Frame(), client, environ or {}))[0]
 
 
 def test_the_section_is_read_as_written() -> None:

@@ -28,11 +28,11 @@ from oomwatch.notify.outcome import Failed
 from oomwatch.notify.rate import parse_rate
 from oomwatch.notify.route import Target, Timing
 from oomwatch.notify.secret import Secret
+from oomwatch.notify.selection import is_meant
 from oomwatch.notify.trial import send_test
 from oomwatch.notify.words import Frame
 from oomwatch.options import SettingError
 from oomwatch.story import alert_view
-from oomwatch.web.feeds import is_meant
 
 MUTE = wire.Mute(kind="silence", by="s1")
 
@@ -204,7 +204,7 @@ class World:
         self, section: AlertmanagerChannel, check: Callable[[Sequence[Feeder]], Awaitable[None]]
     ) -> list[wire.ChannelState]:
         async with http.client() as client:
-            feed = section.open_feed(Surroundings(Frame(), client, {}))
+            feed = section.open(Surroundings(Frame(), client, {}))
             feeders = [
                 Feeder(feed, address, lambda: self.alerts, lambda: self.is_well, clock=lambda: self.now,
                        chance=lambda: 0.0)
@@ -357,7 +357,7 @@ def test_what_cannot_be_meant_is_refused(settings: dict[str, Any], message: str)
 def test_one_wrong_address_among_several_is_a_mistake_that_is_not_shown() -> None:
     async def go() -> None:
         async with http.client() as client:
-            section("http://a", "canary").open_feed(Surroundings(Frame(), client, {}))
+            section("http://a", "canary").open(Surroundings(Frame(), client, {}))
 
     with pytest.raises(SettingError) as caught:
         asyncio.run(go())

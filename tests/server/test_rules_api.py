@@ -306,7 +306,7 @@ def test_one_change_is_tried_at_a_time(with_readings: RunningServer) -> None:
 
     first = threading.Thread(target=ask)
     first.start()
-    tryouts = with_readings.parts.rules.tryouts  # type: ignore[union-attr]
+    tryouts = with_readings.parts.rules.tryouts
     until("the first to be tried", lambda: tryouts.is_busy)
     ask()
     first.join()
@@ -317,7 +317,7 @@ def test_one_change_is_tried_at_a_time(with_readings: RunningServer) -> None:
 
 def test_a_client_that_goes_away_takes_the_process_along(with_readings: RunningServer) -> None:
     host, port = with_readings.url.removeprefix("http://").split(":")
-    tryouts = with_readings.parts.rules.tryouts  # type: ignore[union-attr]
+    tryouts = with_readings.parts.rules.tryouts
     body = RULES.encode()
     with contextlib.closing(socket.create_connection((host, int(port)))) as connection:
         head = f"POST /api/v1/rules/try HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {len(body)}\r\n\r\n"

@@ -145,8 +145,8 @@ def test_other_channels_are_told_from_then_on(tmp_path: Path) -> None:
 
 
 def _address_of(herald: object) -> str:
-    config = getattr(herald, "_config")  # noqa: B009 - what is in force is nobody's business but this test's
-    return str(config.channels[0].url.reveal())
+    means = getattr(herald, "_means")  # noqa: B009 - what is in force is nobody's business but this test's
+    return str(means.config.channels[0].url.reveal())
 
 
 def test_hangup_is_heard_by_a_server_in_its_main_thread(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from tests.server.receiver import receiving
 from tests.server.running_server import RULES, AgentClient, RunningServer, serving, settings_in, until
 
 from oomwatch.core.rule import Rule, RuleSet
-from oomwatch.web.parts import Parts
-from oomwatch.web.pool import WatchedPool
+from oomwatch.web.threads import Threads, WatchedPool
 from oomwatch.web.wellbeing import READERS_STUCK_SECONDS, WRITER_STUCK_SECONDS, ailing, silencing, unready
 
 
@@ -72,16 +71,16 @@ async def _problems(look: Callable[[], list[str]]) -> list[str]:
 @pytest.mark.parametrize(
     ("limit_seconds", "with_pool", "said"),
     [
-        (WRITER_STUCK_SECONDS, lambda parts, pool: parts._replace(writer=pool), "ended a write for 21 s"),
-        (READERS_STUCK_SECONDS, lambda parts, pool: parts._replace(readers=pool), "answered a question for 61 s"),
+        (WRITER_STUCK_SECONDS, lambda threads, pool: threads._replace(writer=pool), "ended a write for 21 s"),
+        (READERS_STUCK_SECONDS, lambda threads, pool: threads._replace(readers=pool), "answered a question for 61 s"),
     ],
 )
 def test_a_call_of_the_database_that_never_returns_is_noticed(
-    server: RunningServer, limit_seconds: float, with_pool: Callable[[Parts, WatchedPool], Parts], said: str
+    server: RunningServer, limit_seconds: float, with_pool: Callable[[Threads, WatchedPool], Threads], said: str
 ) -> None:
     now, released = [0.0], threading.Event()
     with WatchedPool(1, "hangs", clock=lambda: now[0]) as hanging:
-        parts = with_pool(server.parts, hanging)
+        parts = server.parts._replace(threads=with_pool(server.parts.threads, hanging))
         hanging.submit(released.wait)
         try:
             now[0] = limit_seconds
@@ -96,19 +95,19 @@ def test_a_call_of_the_database_that_never_returns_is_noticed(
 
 def test_the_writer_owes_an_answer_while_the_database_hangs(server: RunningServer) -> None:
     released = threading.Event()
-    server.parts.writer.submit(released.wait)
+    server.parts.threads.writer.submit(released.wait)
     try:
-        until("the wait to be counted", lambda: server.parts.writer.owed_seconds() > 0)
+        until("the wait to be counted", lambda: server.parts.threads.writer.owed_seconds() > 0)
         assert readiness(server)[0] == 200  # a moment is no hang
     finally:
         released.set()
-    until("the writer to be free", lambda: server.parts.writer.owed_seconds() == 0)
+    until("the writer to be free", lambda: server.parts.threads.writer.owed_seconds() == 0)
 
 
 def test_a_disk_that_hangs_makes_readiness_fail_and_does_not_hold_the_loop(server: RunningServer) -> None:
     released = threading.Event()
     for _ in range(2):
-        server.parts.readers.submit(released.wait)
+        server.parts.threads.readers.submit(released.wait)
     try:
         assert readiness(server) == (
             503,

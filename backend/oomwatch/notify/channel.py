@@ -4,7 +4,7 @@ A kind is one file in channels/ with a struct and a class, and one name in chann
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, NamedTuple, Protocol, TypeAlias
+from typing import Annotated, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import httpx
 import msgspec
@@ -84,7 +84,7 @@ class ChannelSection(Section, frozen=True, kw_only=True, tag_field="kind"):
         """How errors call it."""
         return f"notify channel {self.name}"
 
-    def open(self, around: Surroundings) -> Channel:
+    def open(self, around: Surroundings) -> "Channel | Feed":
         """Ready to send. Raises SettingError where its address or secret cannot be found or used."""
         raise NotImplementedError(f"a channel of kind {self.kind} cannot be opened")
 
@@ -96,6 +96,7 @@ class Item(NamedTuple):
     ends_at: float  # in the past: it is over; in the future: until then it fires, unless told again
 
 
+@runtime_checkable
 class Feed(Protocol):
     """One channel of one or more receivers that each have to be told everything, again and again."""
 
@@ -136,7 +137,7 @@ class AddressedSection(ChannelSection, frozen=True, kw_only=True):
 
 
 class FedSection(AddressedSection, frozen=True, kw_only=True):
-    """A channel that is sent no messages: its receivers are kept up to date of what fires (feed.py)."""
+    """A channel that is sent no messages: it opens as a Feed, whose receivers are kept up to date of what fires."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -145,10 +146,6 @@ class FedSection(AddressedSection, frozen=True, kw_only=True):
                 f"a channel of kind {self.kind} is told all the time what fires, and what is over; leave "
                 "out rate and send_resolved"
             )
-
-    def open_feed(self, around: Surroundings) -> Feed:
-        """Ready to be fed. Raises SettingError where an address or a secret cannot be found or used."""
-        raise NotImplementedError(f"a channel of kind {self.kind} cannot be opened")
 
 
 def given(*values: object) -> int:

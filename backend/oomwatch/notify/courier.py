@@ -16,7 +16,7 @@ from oomwatch import wire
 from oomwatch.letters import Account, Letter, Standing
 from oomwatch.notify.backoff import Patience
 from oomwatch.notify.channel import Channel
-from oomwatch.notify.health import Health
+from oomwatch.notify.health import Health, totals_of
 from oomwatch.notify.inbox import Inbox, Routed
 from oomwatch.notify.notice import Notice
 from oomwatch.notify.outbox import Mail, Outbox, as_kept, mail_of
@@ -25,6 +25,7 @@ from oomwatch.notify.pool import Pool
 from oomwatch.notify.rate import TokenBucket
 from oomwatch.notify.recovery import recover
 from oomwatch.notify.route import Target
+from oomwatch.tasks import rung
 
 # A message that fails waits up to 5 minutes for its next attempt; a new one tries its luck with the channel earlier.
 CHANNEL_PAUSE_SECONDS_MAX = 30.0
@@ -104,6 +105,11 @@ class Courier:
         dropped = self._pool.dropped_total + self._inbox.dropped_total
         return msgspec.structs.replace(self._health.state, waiting=waiting, dropped_total=dropped)
 
+    def inherit(self, before: wire.ChannelState) -> None:
+        """An earlier courier of this channel has counted so far. Before it recovers or goes on."""
+        self._health.state = totals_of(before, self._health.state)
+        self._pool.dropped_total = before.dropped_total
+
     def stop(self) -> None:
         """Finish the message on its way, then return from `run`."""
         self._stopping = True
@@ -169,11 +175,7 @@ class Courier:
         timeout = max(min(times), self._opens_at(now)) - now if times else None
         if self._unsaved:
             timeout = min(KEEP_AGAIN_SECONDS, timeout if timeout is not None else KEEP_AGAIN_SECONDS)
-        waiting = asyncio.ensure_future(self._wake.wait())
-        try:
-            await asyncio.wait([waiting], timeout=timeout)
-        finally:
-            waiting.cancel()
+        await rung(self._wake, timeout)
         if not self._wake.is_set():
             await self._keep_quietly()
 

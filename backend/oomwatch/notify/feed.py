@@ -18,6 +18,7 @@ from oomwatch.notify.channel import Feed, Item
 from oomwatch.notify.http import shown
 from oomwatch.notify.outcome import Delivered, Failed, Outcome, TryAgain
 from oomwatch.notify.secret import Secret
+from oomwatch.tasks import rung
 
 RESEND_SECONDS = 60.0
 AHEAD_SECONDS = 240.0
@@ -121,16 +122,9 @@ class Feeder:
             self._wake.clear()
             pause = await self._tell()
             if pause is None:
-                await self._rest()
+                await rung(self._wake, TICK_SECONDS)
             else:
                 await asyncio.sleep(pause)  # whatever happens meanwhile
-
-    async def _rest(self) -> None:
-        waiting = asyncio.ensure_future(self._wake.wait())
-        try:
-            await asyncio.wait([waiting], timeout=TICK_SECONDS)
-        finally:
-            waiting.cancel()
 
     async def _tell(self) -> float | None:
         """Send what is due. Seconds to leave the receiver alone where it did not answer as it should.

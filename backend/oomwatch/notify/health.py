@@ -12,6 +12,17 @@ from oomwatch.notify.outcome import Delivered, Failed, Outcome
 FAILING_SECONDS = 600.0
 
 
+def totals_of(before: wire.ChannelState, now: wire.ChannelState) -> wire.ChannelState:
+    """A channel as it fares now, counted on from before."""
+    return msgspec.structs.replace(
+        now,
+        delivered_total=before.delivered_total + now.delivered_total,
+        failed_total=before.failed_total + now.failed_total,
+        retries_total=before.retries_total + now.retries_total,
+        dropped_total=before.dropped_total + now.dropped_total,
+    )
+
+
 class Health:
     """`standing.health` is what others were last told of this channel, `state.health` what is so now."""
 

@@ -17,6 +17,7 @@ from oomwatch.notify.backoff import pause_seconds
 from oomwatch.notify.channel import Section, given
 from oomwatch.notify.outcome import Delivered, Failed, Outcome, TryAgain
 from oomwatch.notify.secret import Secret, find_secret
+from oomwatch.tasks import rung
 from oomwatch.units import Duration
 
 PLACE = "notify heartbeat"
@@ -97,14 +98,7 @@ class Heartbeat:
             self._changed.clear()
             if self._target is not None:
                 await self._look(self._target, problems(), asyncio.get_running_loop().time())
-            await self._rest()
-
-    async def _rest(self) -> None:
-        waiting = asyncio.ensure_future(self._changed.wait())
-        try:
-            await asyncio.wait([waiting], timeout=self._look_seconds if self._target is not None else None)
-        finally:
-            waiting.cancel()
+            await rung(self._changed, self._look_seconds if self._target is not None else None)
 
     async def _look(self, target: Target, problems: Sequence[str], now: float) -> None:
         if problems:

@@ -15,14 +15,17 @@ from typing import Any, Protocol, TypeAlias
 from oomwatch import wire
 from oomwatch.letters import Account, Letter, Standing
 from oomwatch.notify.backoff import Patience, pause_seconds
-from oomwatch.notify.channel import Channel
+from oomwatch.notify.channel import Channel, Feed
 from oomwatch.notify.config import NotifyConfig
 from oomwatch.notify.courier import Courier
+from oomwatch.notify.feeding import Feeding, Outlook
 from oomwatch.notify.grouping import told_labels
+from oomwatch.notify.inbox import Routed
 from oomwatch.notify.notice import Notice
 from oomwatch.notify.outbox import mail_again, mail_of
 from oomwatch.notify.recovery import RESEND_SECONDS
 from oomwatch.notify.route import Target
+from oomwatch.tasks import Crew
 
 UNREADABLE = "another version of oomwatch wrote this message; it was made anew"
 STOP_SECONDS = 3.0  # how long a message on its way may take when the server stops
@@ -50,36 +53,64 @@ class Ledger(Protocol):
         ...
 
 
+class Teller(Protocol):
+    """What keeps one channel: a courier, which sends messages, or what keeps receivers up to date."""
+
+    def offer(self, news: Iterable[Routed]) -> None:
+        """Transitions, in order, each with its route to here. Never blocks and never raises."""
+        ...
+
+    async def run(self) -> None:
+        """Until it is stopped or cancelled."""
+        ...
+
+    def stop(self) -> None:
+        """Let `run` end as soon as nothing is on its way."""
+        ...
+
+    def inherit(self, before: wire.ChannelState) -> None:
+        """Count on from here. Before it runs."""
+        ...
+
+    def status(self) -> wire.ChannelState: ...
+
+
 class Notifier:
     """Everything runs in one event loop; `offer` is called from that loop."""
 
     def __init__(
         self,
-        channels: Sequence[Channel],
+        channels: Sequence[Channel | Feed],
         config: NotifyConfig,
         ledger: Ledger,
         call: Call,
         *,
         clock: Callable[[], float] = time.time,
+        outlook: Outlook = Outlook(),  # noqa: B008 - a tuple
         patience: Patience = lambda failures: pause_seconds(failures, random.random()),  # noqa: S311 - no secret
     ) -> None:
         self._ledger = ledger
         self._call = call
         self._clock = clock
         self._router = config.router()
-        self._couriers = {
-            channel.config.name: Courier(channel, self._keep, self._tell_others, clock=clock, patience=patience)
-            for channel in channels
-        }
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._couriers: dict[str, Courier] = {}
+        self._tellers: dict[str, Teller] = {}  # couriers and others, in the order of alerts.yaml
+        for channel in channels:
+            name = channel.config.name
+            if isinstance(channel, Feed):
+                self._tellers[name] = Feeding(channel, self._router, outlook, clock=clock)
+            else:
+                courier = Courier(channel, self._keep, self._tell_others, clock=clock, patience=patience)
+                self._tellers[name] = self._couriers[name] = courier
+        self._crew = Crew()
         self._changing = asyncio.Lock()  # of what runs: one after the other
         self._is_stopped = False
 
     def offer(self, transitions: Iterable[wire.Transition]) -> None:
         """Take news to all channels that they are meant for. Never blocks and never raises for what a channel does."""
         routed = [(one, self._targets(one)) for one in transitions]
-        for name, courier in self._couriers.items():
-            courier.offer([(one, targets.get(name)) for one, targets in routed])
+        for name, teller in self._tellers.items():
+            teller.offer([(one, targets.get(name)) for one, targets in routed])
 
     def _targets(self, transition: wire.Transition) -> dict[str, Target]:
         """By channel."""
@@ -88,7 +119,7 @@ class Notifier:
     async def start(self) -> None:
         """Begin to deliver; first what was left untold by an earlier life."""
         await self._recover(list(self._couriers))
-        for name in self._couriers:
+        for name in self._tellers:
             self._run(name)
 
     async def retry(self, name: str) -> None:
@@ -98,7 +129,7 @@ class Notifier:
             if self._is_stopped:
                 return
             courier.stop()
-            await self._ended([name])
+            await self._crew.end([_task(name)], grace_seconds=STOP_SECONDS)
             try:
                 await courier.flush()
                 courier.recover(*await self._account(name, await self._stories()))
@@ -118,7 +149,7 @@ class Notifier:
         await self._keep(self._tell_others(standing.channel, make), [standing])
 
     def _run(self, name: str) -> None:
-        self._tasks[name] = asyncio.create_task(self._couriers[name].run(), name=f"notify {name}")
+        self._crew.start(_task(name), self._tellers[name].run())
 
     async def _recover(self, names: Sequence[str]) -> None:
         try:
@@ -159,28 +190,35 @@ class Notifier:
         """Let messages on their way arrive, then stop. What still waits is in the store."""
         async with self._changing:
             self._is_stopped = True
-            for courier in self._couriers.values():
-                courier.stop()
-            await self._ended(list(self._tasks))
-
-    async def _ended(self, names: Sequence[str]) -> None:
-        tasks = [self._tasks.pop(name) for name in names if name in self._tasks]
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=STOP_SECONDS)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            for teller in self._tellers.values():
+                teller.stop()
+            await self._crew.end(grace_seconds=STOP_SECONDS)
 
     def dead(self) -> list[str]:
-        """Names of the channels whose courier has ended by a defect: to them nothing is sent any more."""
-        return [name for name, task in self._tasks.items() if task.done()]
+        """Names of the channels whose task has ended by a defect: to them nothing is sent any more."""
+        dead = self._crew.dead()
+        return [name for name in self._tellers if _task(name) in dead]
+
+    def inherit(self, states: Iterable[wire.ChannelState]) -> None:
+        """Totals so far of channels of these names. Before `start`."""
+        for state in states:
+            if state.name in self._tellers:
+                self._tellers[state.name].inherit(state)
 
     def status(self) -> list[wire.ChannelState]:
         """How each channel fares, in the order of alerts.yaml."""
-        return [courier.status() for courier in self._couriers.values()]
+        return [teller.status() for teller in self._tellers.values()]
+
+    def fed(self) -> list[wire.ChannelState]:
+        """The same of those that are kept up to date and sent no messages."""
+        return [teller.status() for name, teller in self._tellers.items() if name not in self._couriers]
 
     def _tell_others(self, channel: str, make: Callable[[str], Notice]) -> list[Letter]:
         mails = [(courier, mail_of(name, make(name))) for name, courier in self._couriers.items() if name != channel]
         for courier, mail in mails:
             courier.put(mail)
         return [mail.letter for _, mail in mails]
+
+
+def _task(channel: str) -> str:
+    return f"notify {channel}"

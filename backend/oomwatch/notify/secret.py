@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from oomwatch import options
 
 FILE_BYTES_MAX = 65_536
@@ -46,6 +48,17 @@ def find_secret(
             )
         return Secret(text)
     return Secret(_read(path or "", place))
+
+
+def kept_elsewhere(section: msgspec.Struct, environ: Mapping[str, str], place: str) -> tuple[Secret, ...]:
+    """What the environment variables and files of a section hold now. Raises SettingError as find_secret does."""
+    given = {name: value for name in section.__struct_fields__ if (value := getattr(section, name)) is not None}
+    variables = [value for name, value in given.items() if name.endswith("_env")]
+    paths = [value for name, value in given.items() if name.endswith("_file")]
+    return (
+        *(find_secret(None, variable, None, environ=environ, place=place) for variable in variables),
+        *(find_secret(None, None, path, environ=environ, place=place) for path in paths),
+    )
 
 
 def _read(path: str, place: str) -> str:

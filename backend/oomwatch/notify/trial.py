@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from oomwatch import options, wire
 from oomwatch.catalogue import say
 from oomwatch.notify import http
-from oomwatch.notify.channel import ChannelSection, FedSection, Feed, Item, Surroundings
+from oomwatch.notify.channel import ChannelSection, Feed, Item, Surroundings
 from oomwatch.notify.notice import Notice
 from oomwatch.notify.outcome import Delivered, Failed, Outcome
 from oomwatch.notify.words import Frame
@@ -29,9 +29,10 @@ async def send_test(
         client.allow_private_addresses(allow_private_addresses)
         around = Surroundings(frame, client, environ)
         try:
-            if isinstance(channel, FedSection):
-                return await _feed(channel.open_feed(around), time.time())
-            return await channel.open(around).send(_message(time.time()))
+            opened = channel.open(around)
+            if isinstance(opened, Feed):
+                return await _feed(opened, time.time())
+            return await opened.send(_message(time.time()))
         except options.SettingError as error:
             return Failed(str(error))
 

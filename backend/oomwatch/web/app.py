@@ -7,9 +7,9 @@ import logging
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import NamedTuple
 
 from fastapi import FastAPI
 from starlette.routing import Mount, Route, WebSocketRoute
@@ -22,39 +22,36 @@ from oomwatch.incident.desk import Desk
 from oomwatch.incident.folder import Folder
 from oomwatch.metrics.page import Metrics, rooms_with
 from oomwatch.notify import http
-from oomwatch.notify.heartbeat import Heartbeat, Target
+from oomwatch.notify.feeding import Outlook
+from oomwatch.notify.heartbeat import Heartbeat
 from oomwatch.rulefile import RuleFile, read_rules
-from oomwatch.service.journal import Entry, Journal
+from oomwatch.service.journal import Journal
 from oomwatch.service.rulewatch import RuleWatch, Stamp, stamp
 from oomwatch.service.service import BEAT_SECONDS, Service
 from oomwatch.settings import Settings, check, database_url, incidents_path, rules_path
-from oomwatch.store.store import Batch, Store
-from oomwatch.store.store import Entry as StoreEntry
+from oomwatch.store.archive import Archive
+from oomwatch.store.store import Store
+from oomwatch.tasks import Crew
 from oomwatch.trace import TraceWriter
 from oomwatch.web import api, health, systemd
 from oomwatch.web.curves import Curves
-from oomwatch.web.feeds import Feeds, Tellers
 from oomwatch.web.feedwatch import FeedWatch
 from oomwatch.web.guard import Guard
 from oomwatch.web.herald import Herald
 from oomwatch.web.ingest import agent_endpoint
 from oomwatch.web.live import live_endpoint
-from oomwatch.web.parts import Parts, run_in
-from oomwatch.web.pool import WatchedPool
+from oomwatch.web.parts import Parts
 from oomwatch.web.restart import restore
 from oomwatch.web.ruledesk import RuleDesk
 from oomwatch.web.ruleparts import RuleParts
 from oomwatch.web.static import PageFiles, page, plotly
+from oomwatch.web.threads import Threads, WatchedPool
 from oomwatch.web.tryouts import Tryouts
 from oomwatch.web.upkeep import keep_pasts, keep_up
 from oomwatch.web.wellbeing import ailing, silencing
 from oomwatch_frontend import STATIC
 
-T = TypeVar("T")
-
 READ_THREADS = 2  # a chart over a week must not stand in the way of a short question
-
-CANCEL_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -96,144 +93,129 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
     seen = stamp(path)
     rules = read_rules(path)
     async with contextlib.AsyncExitStack() as stack:
-        parts = await _start(settings, rules, clock, stack)
-        parts.feeds.attach(lambda: not silencing(parts))
+        parts = await _start(settings, RuleFileOnDisk(path, seen, rules), clock, stack)
+        await parts.herald.ready()
         stack.push_async_callback(keep_pasts, parts)
-        watch = _rule_watch(parts, path, seen, rules)
-        parts = parts._replace(rules=_rule_parts(parts, path, watch))
-        work = {
-            "journal": parts.journal.run(),
-            "beat": _beat(parts.service),
-            "rule watch": watch.run(),
-            "upkeep": keep_up(parts),
-            "feed watch": FeedWatch(parts.feeds.status, parts.herald, clock).run(),
-            "heartbeat": parts.heartbeat.run(lambda: silencing(parts)),
-            "incidents": _clerk(parts, rules.notify.language).run(),
-        }
-        limit_seconds = systemd.watchdog_seconds()
-        if limit_seconds is not None:
-            work["systemd"] = systemd.keep_telling(lambda: ailing(parts), limit_seconds)
-        senders = chosen(settings, parts.metrics.read, parts.service.defects.count, parts.service.started_at)
-        parts.metrics.senders += senders
-        work |= {sender.name: sender.run() for sender in senders}
-        await stack.enter_async_context(in_background(work, parts))
-        stack.enter_context(_reload_on_hangup(watch))
+        stack.push_async_callback(parts.crew.end)
+        _set_to_work(parts, rules.notify.language, clock)
+        stack.enter_context(_reload_on_hangup(parts.rules.watch))
         logger.info("watching by %d rules of %s", len(rules.rules.rules), path)
         yield parts
 
 
+def _set_to_work(parts: Parts, language: wire.Language, clock: Callable[[], float]) -> None:
+    """Everything that goes on by itself until the server stops."""
+    crew = parts.crew
+    crew.start("journal", parts.journal.run())
+    crew.start("beat", _beat(parts.service))
+    crew.start("rule watch", parts.rules.watch.run())
+    crew.start("upkeep", keep_up(parts))
+    crew.start("feed watch", FeedWatch(parts.herald.fed, parts.herald, clock).run())
+    crew.start("heartbeat", parts.heartbeat.run(lambda: silencing(parts)))
+    crew.start("incidents", _clerk(parts, language).run())
+    limit_seconds = systemd.watchdog_seconds()
+    if limit_seconds is not None:
+        crew.start("systemd", systemd.keep_telling(lambda: ailing(parts), limit_seconds))
+    senders = chosen(parts.settings, parts.metrics.read, parts.service.defects.count, parts.service.started_at)
+    parts.metrics.senders += senders
+    for sender in senders:
+        crew.start(sender.name, sender.run())
+
+
+class RuleFileOnDisk(NamedTuple):
+    path: Path
+    seen: Stamp  # when it was read
+    rules: RuleFile
+
+
 async def _start(
-    settings: Settings, rules: RuleFile, clock: Callable[[], float], stack: contextlib.AsyncExitStack
+    settings: Settings, file: RuleFileOnDisk, clock: Callable[[], float], stack: contextlib.AsyncExitStack
 ) -> Parts:
-    """What comes first here is stopped last."""
-    writer = stack.enter_context(WatchedPool(1, "store"))
-    readers = stack.enter_context(WatchedPool(READ_THREADS, "read"))
-
-    async def write(fn: Callable[..., T], *args: object) -> T:
-        return await run_in(writer, fn, *args)
-
-    store: Store = await write(Store.open, database_url(settings))
-    stack.push_async_callback(write, store.close)
-    recorder = TraceWriter(settings.record) if settings.record else None
-    if recorder is not None:
-        stack.callback(recorder.close)
-    hub = Hub()
+    """What comes first here is stopped last. What is made later is reached through lambdas."""
+    store, threads = await _open_store(settings, stack)
+    folder = Folder(incidents_path(settings), settings.incidents_keep)
+    desk = Desk()
+    desk.remember(reversed(await threads.read(folder.entries)))
     client = http.client()
-    heartbeat = Heartbeat(client, clock=clock)
-    curves = Curves(store, functools.partial(run_in, readers), lambda one: service.engine.rules.of(one))  # noqa: PLW0108 - made below
-    herald = Herald(store, write, client, external_url=settings.external_url, clock=clock, charts=curves.of)
+    herald = Herald(
+        store,
+        threads.write,
+        client,
+        external_url=settings.external_url,
+        clock=clock,
+        charts=Curves(store, threads.read, lambda one: service.engine.rules.of(one)).of,  # noqa: PLW0108 - made below
+        outlook=Outlook(lambda: service.board.all(), lambda: not silencing(parts)),  # noqa: PLW0108
+    )
     stack.push_async_callback(herald.stop)
-    folder, desk = Folder(incidents_path(settings), settings.incidents_keep), Desk()
-    desk.remember(reversed(await run_in(readers, folder.entries)))
-    feeds = Feeds(client, external_url=settings.external_url, clock=clock)
-    stack.push_async_callback(feeds.stop)
-    service = Service(rules.rules, hub, Tellers(herald, feeds), recorder=recorder, incidents=desk, clock=clock)
-    journal = Journal(_Archive(store), write, service.tell, flush_seconds=float(settings.flush_interval))
+    hub, heartbeat = Hub(), Heartbeat(client, clock=clock)
+    recorder = _recorder(settings, stack)
+    service = Service(file.rules.rules, hub, herald, recorder=recorder, incidents=desk, clock=clock)
+    journal = Journal(Archive(store), threads.write, service.tell, flush_seconds=float(settings.flush_interval))
     service.attach(journal)
     stack.push_async_callback(journal.flush)
-    service.muting.replace_windows(rules.notify.windows())
+    apply = functools.partial(put_in_force, herald, heartbeat, service)
+    apply(file.rules)
     restore(service, store)
     desk.resume(service.board.all(), folder.ids(), service.started_at)
-    heartbeat.replace(_target(rules))
-    feeds.watch(service.board.all)
-    prepared = feeds.prepare(rules.notify)
-    herald.replace(rules.notify)
-    feeds.replace(prepared)
-    await herald.ready()
-    metrics = Metrics(
-        service,
-        Tellers(herald, feeds).status,
-        hub,
-        rooms_with(settings.compat),
-        heartbeat_at=lambda: heartbeat.last_success_at,
-        problems=lambda: silencing(parts),
+    watch = RuleWatch(
+        file.path, apply, service.report_rules, service.defects.count, seen=file.seen, in_force=file.rules
     )
     parts = Parts(
-        settings,
-        store,
-        service,
-        journal,
-        hub,
-        herald,
-        feeds,
-        heartbeat,
-        metrics,
-        write,
-        writer,
-        readers,
-        folder,
-        desk,
-        dead_tasks=[],
+        settings=settings,
+        store=store,
+        service=service,
+        journal=journal,
+        hub=hub,
+        herald=herald,
+        heartbeat=heartbeat,
+        metrics=Metrics(
+            service,
+            herald.status,
+            hub,
+            rooms_with(settings.compat),
+            heartbeat_at=lambda: heartbeat.last_success_at,
+            problems=lambda: silencing(parts),
+        ),
+        threads=threads,
+        incidents=folder,
+        desk=desk,
+        crew=Crew(service.defects.count),
+        rules=RuleParts(
+            watch,
+            RuleDesk(file.path, settings, watch, lambda: service.rules_error),
+            Tryouts(database_url(settings), file.path),
+        ),
     )
     return parts
 
 
-class _Archive:
-    """The store, as the journal writes to it."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def append(self, transitions: Sequence[wire.Transition]) -> None:
-        self._store.append(transitions)
-
-    def record(self, entries: Sequence[Entry]) -> None:
-        self._store.record(
-            Batch(
-                entries=tuple(
-                    StoreEntry(
-                        node=entry.session.node,
-                        session=entry.session.session,
-                        received_at=entry.received_at,
-                        message=entry.message,
-                    )
-                    for entry in entries
-                )
-            )
-        )
+async def _open_store(settings: Settings, stack: contextlib.AsyncExitStack) -> tuple[Store, Threads]:
+    threads = Threads(
+        stack.enter_context(WatchedPool(1, "store")), stack.enter_context(WatchedPool(READ_THREADS, "read"))
+    )
+    store = await threads.write(Store.open, database_url(settings))
+    stack.push_async_callback(threads.write, store.close)
+    return store, threads
 
 
-def _rule_parts(parts: Parts, path: Path, watch: RuleWatch) -> RuleParts:
-    desk = RuleDesk(path, parts.settings, watch, lambda: parts.service.rules_error)
-    return RuleParts(desk, Tryouts(database_url(parts.settings), path))
+def _recorder(settings: Settings, stack: contextlib.AsyncExitStack) -> TraceWriter | None:
+    recorder = TraceWriter(settings.record) if settings.record else None
+    if recorder is not None:
+        stack.callback(recorder.close)
+    return recorder
 
 
-def _rule_watch(parts: Parts, path: Path, seen: Stamp, in_force: RuleFile) -> RuleWatch:
-    def apply(rules: RuleFile) -> None:
-        target, feeds = _target(rules), parts.feeds.prepare(rules.notify)  # first what may refuse
-        parts.herald.replace(rules.notify)
-        parts.feeds.replace(feeds)
-        parts.heartbeat.replace(target)
-        parts.service.replace_rules(rules.rules)
-        parts.service.attention.replace_windows(rules.notify.windows())
-
-    return RuleWatch(path, apply, parts.service.report_rules, parts.service.defects.count, seen=seen, in_force=in_force)
-
-
-def _target(rules: RuleFile) -> Target | None:
-    """Whom the heartbeat is to call. Raises SettingError."""
+def put_in_force(herald: Herald, heartbeat: Heartbeat, service: Service, rules: RuleFile) -> None:
+    """What alerts.yaml says, at the start and whenever it changes. Raises SettingError, and then changes nothing."""
     section = rules.notify.heartbeat
-    return section.open(os.environ) if section is not None else None
+    channels = herald.prepare(rules.notify)
+    target = section.open(os.environ) if section is not None else None
+    windows = rules.notify.windows()
+    herald.replace(channels)
+    heartbeat.replace(target)
+    if rules.rules is not service.engine.rules:  # it was made with the first ones
+        service.replace_rules(rules.rules)
+    service.attention.replace_windows(windows)
 
 
 def _clerk(parts: Parts, language: wire.Language) -> Clerk:
@@ -248,38 +230,6 @@ async def _beat(service: Service) -> None:
         service.beat()
         due_at = max(due_at + BEAT_SECONDS, loop.time())
         await asyncio.sleep(due_at - loop.time())
-
-
-@contextlib.asynccontextmanager
-async def in_background(work: Mapping[str, Coroutine[Any, Any, None]], parts: Parts) -> AsyncIterator[None]:
-    """Tasks that none may end before all are ended here."""
-    tasks = [asyncio.create_task(one, name=name) for name, one in work.items()]
-    tell = functools.partial(_tell_of_death, parts=parts)
-    for task in tasks:
-        task.add_done_callback(tell)
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.remove_done_callback(tell)
-        await end(tasks)
-
-
-async def end(tasks: Sequence["asyncio.Task[None]"]) -> None:
-    """Cancel them until they are over: before Python 3.12 `wait_for` may swallow it in the moment in which it ends."""
-    left = set(tasks)
-    while left:
-        for task in left:
-            task.cancel()
-        _, left = await asyncio.wait(left, timeout=CANCEL_SECONDS)
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _tell_of_death(task: "asyncio.Task[None]", parts: Parts) -> None:
-    error = None if task.cancelled() else task.exception()
-    parts.service.defects.count()
-    parts.dead_tasks.append(task.get_name())
-    logger.critical("the task %s has ended by a defect", task.get_name(), exc_info=error)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ from starlette.responses import Response
 from oomwatch import wire
 from oomwatch.web.answers import answer, refusal
 from oomwatch.web.describe import refusals, returns
-from oomwatch.web.feeds import Tellers
 from oomwatch.web.parts import parts_of
 
 router = APIRouter(prefix="/api/v1")
@@ -14,16 +13,15 @@ router = APIRouter(prefix="/api/v1")
 
 @router.get("/channels", responses=returns(list[wire.ChannelState]))
 async def channels(request: Request) -> Response:
-    """Every channel: those that are sent messages, then those that are kept up to date."""
-    parts = parts_of(request)
-    return answer(Tellers(parts.herald, parts.feeds).status())
+    """Every channel, in the order of alerts.yaml."""
+    return answer(parts_of(request).herald.status())
 
 
 @router.post("/channels/{name}/retry", status_code=204, responses=refusals(404, 409, 503))
 async def retry(request: Request, name: str) -> Response:
     """Tell a channel again what it has refused, as far as it is still of interest, and what waits for it at once."""
     parts = parts_of(request)
-    if any(one.name == name for one in parts.feeds.status()):
+    if any(one.name == name for one in parts.herald.fed()):
         return refusal(409, f'the channel "{name}" is sent everything again by itself, every minute')
     if not await parts.herald.retry(name):
         return refusal(404, f'there is no channel "{name}"')

@@ -41,7 +41,6 @@ def _ended(parts: Parts) -> Iterator[str]:
     for name in parts.dead_tasks:
         yield f"the task {name} has ended by a defect; {RESTART}"
     yield from parts.herald.problems()
-    yield from parts.feeds.problems()
 
 
 def _hanging(parts: Parts) -> Iterator[str]:
@@ -49,8 +48,8 @@ def _hanging(parts: Parts) -> Iterator[str]:
     if late_seconds > STUCK_SECONDS:
         yield f"the rules were last judged {late_seconds:.0f} s ago"
     for pool, limit_seconds, what in (
-        (parts.writer, WRITER_STUCK_SECONDS, "has not ended a write"),
-        (parts.readers, READERS_STUCK_SECONDS, "has not answered a question"),
+        (parts.threads.writer, WRITER_STUCK_SECONDS, "has not ended a write"),
+        (parts.threads.readers, READERS_STUCK_SECONDS, "has not answered a question"),
     ):
         owed_seconds = pool.owed_seconds()
         if owed_seconds > limit_seconds:

@@ -1,17 +1,14 @@
 """The kinds of channels: one name a line."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import TypeAlias
 
-import httpx
-
-from oomwatch.notify.channel import Channel, Charts, FedSection, Feed, Surroundings
+from oomwatch.notify.channel import Channel, Feed, Surroundings
 from oomwatch.notify.channels.alertmanager import AlertmanagerChannel
 from oomwatch.notify.channels.apprise import AppriseChannel
 from oomwatch.notify.channels.slack_bot import SlackBotChannel
 from oomwatch.notify.channels.slack_webhook import SlackChannel
 from oomwatch.notify.channels.webhook import WebhookChannel
-from oomwatch.notify.words import Frame
 
 # fmt: off
 ChannelConfig: TypeAlias = (
@@ -24,19 +21,6 @@ ChannelConfig: TypeAlias = (
 # fmt: on
 
 
-def open_channels(
-    channels: tuple[ChannelConfig, ...],
-    frame: Frame,
-    client: httpx.AsyncClient,
-    environ: Mapping[str, str],
-    *,
-    charts: Charts | None = None,
-) -> list[Channel]:
-    """All that are sent messages, ready. Raises SettingError where an address or a secret cannot be found or used."""
-    around = Surroundings(frame, client, environ, charts)
-    return [channel.open(around) for channel in channels if not isinstance(channel, FedSection)]
-
-
-def open_feeds(channels: tuple[ChannelConfig, ...], around: Surroundings) -> list[Feed]:
-    """Those that are fed and sent no messages. Raises SettingError as open_channels does."""
-    return [channel.open_feed(around) for channel in channels if isinstance(channel, FedSection)]
+def open_channels(channels: Iterable[ChannelConfig], around: Surroundings) -> list[Channel | Feed]:
+    """Ready to send. Raises SettingError where an address or a secret cannot be found or used."""
+    return [channel.open(around) for channel in channels]

@@ -45,7 +45,7 @@ class AlertmanagerChannel(FedSection, frozen=True, kw_only=True, tag="alertmanag
         if passwords and tokens:
             raise ValueError("give username and password, or a token, and not both")
 
-    def open_feed(self, around: Surroundings) -> "Alertmanager":
+    def open(self, around: Surroundings) -> "Alertmanager":
         """Raises SettingError where an address or a secret cannot be found or used."""
         found = find_secret(self.url, self.url_env, self.url_file, environ=around.environ, place=self.place)
         addresses = [Secret(text) for text in found.reveal().split()]

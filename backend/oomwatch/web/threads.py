@@ -1,9 +1,11 @@
 """Threads for what blocks, which know for how long they have owed an answer."""
 
+import asyncio
+import functools
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,3 +30,16 @@ class WatchedPool(ThreadPoolExecutor):
         """How long the call that was asked for first has waited for its end; 0 where none does."""
         now = self._clock()
         return max((now - at for at in list(self._asked_at.values())), default=0.0)
+
+
+class Threads(NamedTuple):
+    """Of the store: one writes, and others read beside it, so that a long question delays no alert."""
+
+    writer: WatchedPool
+    readers: WatchedPool
+
+    async def write(self, fn: Callable[..., T], *args: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self.writer, functools.partial(fn, *args))
+
+    async def read(self, fn: Callable[..., T], *args: object, **kwargs: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self.readers, functools.partial(fn, *args, **kwargs))
