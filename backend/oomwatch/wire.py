@@ -769,6 +769,8 @@ class Node(_Value, frozen=True, kw_only=True):
     simulated: bool = False
     skew_seconds: float = 0.0  # agent's clock minus the server's, as corrected for
     sample: Sample | None = None  # the latest, with the processes, probes and engines that were read last
+    # The last one that listed processes, all of it read at one moment; told to those alone who ask for this node.
+    together: Sample | None = None
 
 
 class StepPoint(_Value, frozen=True, kw_only=True):

@@ -52,11 +52,11 @@ HOST = wire.HostFacts(
 )
 
 
-def processes(used: int) -> tuple[wire.GpuProcess, ...]:
-    engine = used * 2 // 5
+def processes(used: int, gpu: int = 0) -> tuple[wire.GpuProcess, ...]:
+    engine = used * 3 // 10
     return (
         wire.GpuProcess(
-            pid=25520,
+            pid=25520 + gpu,
             used_bytes=used - engine - GIB,
             name="ray::WorkerDict.actor_rollout_update_actor",
             run=RUN,
@@ -119,7 +119,7 @@ def node(number: int, at: float, *, gpus: int = 8, run: str | None = RUN, level:
                 power_watts=611.0 + gpu,
                 temperature_celsius=61.0 + gpu,
                 ecc_uncorrected_total=0,
-                processes=processes(used),
+                processes=processes(used, gpu),
             )
         )
     host = wire.HostSample(

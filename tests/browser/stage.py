@@ -155,6 +155,7 @@ class Stage:
 _FIGURES: dict[str, Callable[[int, int, float, float], int]] = {
     "gpu_used_bytes": scenes.used_bytes,
     "torch_reserved_bytes": scenes.torch_bytes,
+    "torch_allocated_bytes": lambda node, gpu, at, level: scenes.torch_bytes(node, gpu, at, level) * 4 // 5,
     "host_memory_used_bytes": lambda node, _gpu, at, level: 9 * scenes.used_bytes(node, 0, at / 9, level) + 400 * 2**30,
     "host_cgroup_used_bytes": lambda node, _gpu, at, level: 5 * scenes.used_bytes(node, 0, at / 9, level) + 50 * 2**30,
 }

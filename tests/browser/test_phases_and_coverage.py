@@ -18,7 +18,7 @@ replace = msgspec.structs.replace
 
 def _lane(page: Page) -> list[str]:
     """The patterns in the lane of phases; "plain" for one without."""
-    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=20_000)
     found: list[str] = page.evaluate(
         """() => document.querySelector(".plot").data
              .filter((trace) => trace.yaxis === "y90" && trace.fill === "toself")
@@ -102,15 +102,15 @@ def test_more_phases_than_can_be_seen_are_left_out_and_that_is_said(healthy: Sta
         for n in range(401)
     )
     _with_run(healthy, phases=short)
-    page = reader.open(healthy, "#/gpu/gpu-01/3")
+    page = reader.open(healthy, "#/gpu/gpu-01/3?span=900")
     expect(page.locator("main")).to_contain_text("Phases are too short to be drawn over so long a time")
     assert _lane(page) == []
 
 
 def test_probes_are_listed_by_rank_and_a_gpu_without_one_says_how_to_get_it(healthy: Stage, reader: Reader) -> None:
     page = reader.open(healthy, "#/gpu/gpu-01/3")
-    expect(page.get_by_role("row", name="25523")).to_contain_text("actor")
-    expect(page.locator(".plot")).to_contain_text("Reserved by torch")
+    expect(page.get_by_role("row", name="25523").last).to_contain_text("actor")
+    expect(page.locator(".plot")).to_contain_text("Reserved, unused")
     page.goto(healthy.url + "#/gpu/gpu-01/7")
     expect(page.locator("main")).to_contain_text("start the training with oomwatch-agent run")
 
@@ -122,7 +122,9 @@ def test_what_a_probe_says_each_second_is_drawn(healthy: Stage, reader: Reader) 
     reserved = (None, None, None, 1024 * 33, None, None, None, None)
     reading = wire.NodeTick(node="gpu-01", at=at, used_mib=(40_000,) * 8, torch_reserved_mib=reserved)
     healthy.send(wire.Tick(at=at, nodes=(reading,)))
-    page.wait_for_function("() => document.querySelector('.plot').data[2].y.at(-1) === 33")
+    page.wait_for_function(
+        "() => document.querySelector('.plot').data.findLast((one) => one.name === 'Reserved, unused').y.at(-1) === 33"
+    )
 
 
 def test_no_process_is_told_apart_from_not_read(healthy: Stage, reader: Reader) -> None:

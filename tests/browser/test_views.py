@@ -103,7 +103,7 @@ def test_the_list_of_the_fullest_has_ten_rows_at_most_fullest_first(troubled: St
 
 def test_a_gpu_shows_its_history_its_limits_processes_and_sources(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled, "#/gpu/gpu-02/3")
-    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=20_000)
     expect(page.locator(".plot")).to_contain_text("Warning 85 %")
     expect(page.locator(".plot")).to_contain_text("Critical 95 %")
     expect(page.locator(".plot")).to_contain_text("usable 79.1 GiB")
@@ -115,34 +115,33 @@ def test_a_gpu_shows_its_history_its_limits_processes_and_sources(troubled: Stag
     expect(page.locator(".sources")).to_contain_text("8 GPUs, driver 570.86.15")
 
 
-def _last_point(page: Page, trace: int) -> float:
-    value = page.evaluate("trace => document.querySelector('.plot').data?.[trace]?.y.at(-1) ?? -1", trace)
+def _last_point(page: Page, trace: str) -> float:
+    value = page.evaluate(
+        "name => document.querySelector('.plot').data?.findLast((one) => one.name === name)?.y.at(-1) ?? -1", trace
+    )
     return float(value)
 
 
 def test_a_gpus_chart_goes_on_with_what_arrives(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled, "#/gpu/gpu-02/3")
-    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=20_000)
     at = time.time() + 5  # a point of its own
     reading = wire.NodeTick(node="gpu-02", at=at, used_mib=(0, 0, 0, 12345, 0, 0, 0, 0))
     troubled.send(wire.Tick(at=at, nodes=(reading,)))
     expect(page.locator(".figures")).to_contain_text("12.1 / 79.1 GiB")
     deadline = time.monotonic() + 5
-    while abs(_last_point(page, 1) - 12345 / 1024) > 0.01 and time.monotonic() < deadline:
+    while abs(_last_point(page, "Device memory used") - 12345 / 1024) > 0.01 and time.monotonic() < deadline:
         page.wait_for_timeout(50)
-    assert _last_point(page, 1) == pytest.approx(12345 / 1024)
-    memory = wire.TorchMemory(reserved_bytes=61 * GIB, gpu="3")
-    troubled.send(wire.TorchPoint(at=time.time(), node="gpu-02", memory=memory))
-    expect(page.locator(".plot")).to_contain_text("Reserved by torch")
+    assert _last_point(page, "Device memory used") == pytest.approx(12345 / 1024)
 
 
 def test_without_history_the_chart_says_so_and_begins_now(troubled: Stage, reader: Reader) -> None:
     troubled.has_history = False
     page = reader.open(troubled, "#/gpu/gpu-02/3")
     expect(page.locator(".note")).to_contain_text("HTTP 503")
-    reader.complaints.clear()  # the browser itself reports a 503 on its console
     _tick(troubled)
-    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=20_000)
+    reader.forgive(re.compile("503"))  # the browser itself reports it on its console
 
 
 def test_a_run_shows_its_steps_and_a_new_step_is_drawn(troubled: Stage, reader: Reader) -> None:

@@ -40,6 +40,7 @@ class NodeRecord:
         self.parts = Parts()  # of the host
         self.history = HostHistory()
         self.memo = Memo()
+        self.together: wire.Sample | None = None  # the last one that listed processes, of one moment
         self.torch: tuple[wire.TorchSample, ...] = ()
         self.torch_at = 0.0
         self.engines: tuple[wire.EngineSample, ...] = ()
@@ -89,6 +90,8 @@ class NodeRecord:
                 self.parts.observe(sample.at, of_host(sample.host.processes, sample.host.shm_used_bytes))
         if sample.at >= self.torch_at:
             self.torch, self.torch_at = sample.torch, sample.at
+            if any(gpu.processes is not None for gpu in sample.gpus):
+                self.together = sample
         if sample.engines:
             self.engines, self.engines_at = sample.engines, sample.at
             self.preemptions.observe(sample.engines, sample.at)
@@ -97,6 +100,7 @@ class NodeRecord:
     def shift(self, seconds: float) -> None:
         """The server's clock was set by so much, and with it all times that it keeps."""
         self.heard_at += seconds
+        self.together = None  # the next one is here in seconds
         self.host_at += seconds
         self.history.shift(seconds)
         self.torch_at += seconds

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Collection, Iterator
 
+from msgspec.structs import replace
+
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.noderecord import NodeRecord
@@ -28,6 +30,11 @@ class Picture:
 
     def nodes(self, now: float) -> Iterator[wire.Node]:
         return (self._node(node, now) for node in self._fleet.nodes.values())
+
+    def node(self, name: str, now: float) -> wire.Node | None:
+        """One node, with what is told to those alone who ask for it. None: no such node is known."""
+        record = self._fleet.nodes.get(name)
+        return None if record is None else replace(self._node(record, now), together=record.together)
 
     def runs(self) -> Iterator[wire.Run]:
         return (run_view(run, steps_of(run), all_phases_since(run)) for run in self._fleet.runs.values())

@@ -105,9 +105,9 @@ async def nodes(request: Request) -> Response:
 
 @router.get("/nodes/{name}", responses=returns(wire.Node, 404))
 async def node(request: Request, name: str) -> Response:
-    """One node."""
+    """One node, with the last sample that listed its processes."""
     service = parts_of(request).service
-    found = next((one for one in service.picture.nodes(service.clock()) if one.node == name), None)
+    found = service.picture.node(name, service.clock())
     return refusal(404, f'there is no node "{name}"') if found is None else answer(found)
 
 

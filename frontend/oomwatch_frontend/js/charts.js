@@ -1,8 +1,9 @@
 // The only file that knows plotly. It is loaded when the first chart is opened, long after the first paint.
+// For charts over time that a person may zoom: Chart.zoomed, Chart.stretch; for stacks: Line.solid, pattern, thin, told.
 
 import { LANE_AXIS, LANE_GAP_PX, LANE_PX, bandLabels, bandTraces } from "./bands.js";
 import { h } from "./dom.js";
-import { escapeMarkup, fade, localStamp } from "./ink.js";
+import { escapeMarkup, fade, fromStamp, localStamp } from "./ink.js";
 import { colour } from "./theme.js";
 
 /**
@@ -17,6 +18,10 @@ import { colour } from "./theme.js";
  * @property {boolean} [points] marks at the points, for few of them
  * @property {boolean} [right] against the axis on the right
  * @property {string} [right_title]
+ * @property {number} [solid] how much of its colour the band has, instead of a faint one
+ * @property {boolean} [thin] no line along its y: the band tells
+ * @property {string} [pattern] of the band, as plotly names it
+ * @property {(number | null)[]} [told] what pointing at it says, where that is not y: the height of a layer of a stack
  */
 
 /**
@@ -36,8 +41,10 @@ import { colour } from "./theme.js";
  * @property {[number, number]} [range]
  * @property {Row[]} rows
  * @property {number} rowHeight px
- * @property {{ x: number, label: string, glyph: string, colour: string }[]} [flags] alerts, across all rows
+ * @property {{ x: number, label: string, glyph: string, colour: string, top?: boolean }[]} [flags] alerts, across all rows; `top` names a line at its upper end
  * @property {import("./bands.js").Band[]} [bands] stretches of time that have a name, oldest first
+ * @property {(from: number, to: number) => void} [zoomed] a person dragged across a stretch of x; whoever draws shows it
+ * @property {string} [stretch] with `zoomed`: names what `range` shows, and where it changes, `range` is in force again
  */
 
 /** @type {Promise<any> | null} */
@@ -72,6 +79,18 @@ export class ChartView {
     this.timer = null;
     this.drawnAt = -Infinity;
     this.closed = false;
+    this.listens = false;
+    this.held = false; // a button is down in it: to draw now would end the drag
+    element.addEventListener("pointerdown", () => {
+      this.held = true;
+      addEventListener("pointerup", () => this.#letGo(), { once: true });
+      addEventListener("pointercancel", () => this.#letGo(), { once: true });
+    });
+  }
+
+  #letGo() {
+    this.held = false;
+    if (this.next !== null && !this.closed) this.draw(this.next);
   }
 
   /** @param {Chart} chart */
@@ -85,15 +104,29 @@ export class ChartView {
       const plotly = await loadPlotly();
       const chart = this.next;
       if (this.closed || chart === null) return;
+      if (this.held) return void (this.timer = null); // letting go draws it
       if (document.hidden)
         return void document.addEventListener("visibilitychange", () => this.#draw(), { once: true });
       this.drawnAt = performance.now();
       this.timer = null;
-      await plotly.react(this.element, traces(chart), layout(chart, this.element.clientWidth), { displayModeBar: false, responsive: true });
+      const settings = { displayModeBar: false, responsive: true, doubleClick: chart.zoomed ? false : "reset+autosize" };
+      await plotly.react(this.element, traces(chart), layout(chart, this.element.clientWidth), settings);
+      if (!this.listens && chart.zoomed) this.#listen();
     } catch (error) {
       this.timer = null;
       this.failed(/** @type {Error} */ (error));
     }
+  }
+
+  #listen() {
+    this.listens = true;
+    const plot = /** @type {any} */ (this.element);
+    plot.on("plotly_relayout", (/** @type {Record<string, unknown>} */ change) => {
+      const ends = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+      if (ends.some((end) => end === undefined)) return;
+      const [from, to] = ends.map((end) => (this.next?.axis === "time" ? fromStamp(String(end)) : Number(end)));
+      this.next?.zoomed?.(from, to);
+    });
   }
 
   close() {
@@ -133,9 +166,10 @@ function lineTraces(chart, row, line, index) {
     y: line.y,
     name: line.name,
     mode: line.points && line.y.length <= 200 ? "lines+markers" : "lines",
-    line: { color: ink, width: 1.6, dash: line.dash ?? "solid" },
+    line: { color: ink, width: line.thin ? 0.6 : 1.6, dash: line.dash ?? "solid" },
     marker: { color: ink, size: 4 },
-    hovertemplate: `%{y:,.1f} ${unit}`,
+    hovertemplate: `%{${line.told ? "customdata" : "y"}:,.1f} ${unit}`,
+    ...(line.told ? { customdata: line.told } : {}),
   };
   if (line.low === undefined || line.high === undefined) return [main];
   const shape = bandShape(x, line.low, line.high);
@@ -145,10 +179,17 @@ function lineTraces(chart, row, line, index) {
     mode: "lines",
     line: { width: 0 },
     fill: "toself",
-    fillcolor: fade(ink, 0.2),
+    ...inkOf(ink, line),
     hoverinfo: "skip",
   };
   return [band, main];
+}
+
+/** What a band is filled with. @param {string} ink @param {Line} line */
+function inkOf(ink, { solid, pattern }) {
+  const fillcolor = fade(ink, solid ?? 0.2);
+  if (!pattern) return { fillcolor };
+  return { fillpattern: { shape: pattern, bgcolor: fillcolor, fgcolor: ink, fgopacity: 0.7, size: 7, solidity: 0.2 } };
 }
 
 /**
@@ -196,7 +237,7 @@ function layout(chart, width) {
     hoverlabel: { bgcolor: colour("surface"), bordercolor: colour("line"), font: { color: colour("text"), size: 12 } },
     showlegend: false,
     dragmode: "zoom",
-    uirevision: "kept", // a zoom survives new readings
+    uirevision: chart.stretch ?? "kept", // a zoom survives new readings
     xaxis: xaxis(chart),
     annotations: [],
     shapes: [],
@@ -205,7 +246,7 @@ function layout(chart, width) {
     const bottom = inner - (index + 1) * chart.rowHeight - index * BETWEEN_PX;
     const domain = [Math.max(0, bottom / inner), Math.min(1, (bottom + chart.rowHeight) / inner)];
     Object.assign(out, yaxes(row, index, domain));
-    out.annotations.push(...titles(row, domain[1]), ...limitLabels(row, index));
+    out.annotations.push(...titles(row, domain[1]), ...limitLabels(row, index, chart.rowHeight));
     out.shapes.push(...limitLines(row, index));
   });
   if (chart.bands !== undefined) {
@@ -221,12 +262,10 @@ function layout(chart, width) {
     out.annotations.push({
       x,
       yref: "paper",
-      y: 0,
-      yanchor: "bottom",
-      yshift: -2,
+      ...(flag.top ? { y: 1, yanchor: "top", xanchor: "right" } : { y: 0, yanchor: "bottom", yshift: -2 }),
       showarrow: false,
-      text: flag.glyph,
-      font: { size: 13, color: colour(flag.colour) },
+      text: flag.top ? escapeMarkup(flag.glyph) : flag.glyph,
+      font: { size: 13, color: colour(`${flag.colour}-text`) || colour(flag.colour) },
       hovertext: escapeMarkup(flag.label),
     });
   }
@@ -336,18 +375,28 @@ function limitLines(row, index) {
   }));
 }
 
-/** @param {Row} row @param {number} index */
-function limitLabels(row, index) {
-  return (row.limits ?? []).map(({ y, label, colour: name }) => ({
-    xref: "paper",
-    x: 1,
-    xanchor: "left",
-    xshift: 6,
-    yref: yAxis(index),
-    y,
-    yanchor: "middle",
-    showarrow: false,
-    text: escapeMarkup(label),
-    font: { size: 11, color: colour(`${name}-text`) || colour(name) },
-  }));
+const LABEL_PX = 13; // of the name of a limit: nearer together they could not be read
+
+/** @param {Row} row @param {number} index @param {number} height of the row in px */
+function limitLabels(row, index, height) {
+  const perPixel = highestOf(row) / height;
+  let least = -Infinity;
+  const rising = [...(row.limits ?? [])].sort((a, b) => a.y - b.y);
+  return rising.map(({ y, label, colour: name }) => {
+    const pixel = Math.max(y / perPixel, least);
+    least = pixel + LABEL_PX;
+    return {
+      xref: "paper",
+      x: 1,
+      xanchor: "left",
+      xshift: 6,
+      yref: yAxis(index),
+      y,
+      yanchor: "middle",
+      yshift: pixel - y / perPixel,
+      showarrow: false,
+      text: escapeMarkup(label),
+      font: { size: 11, color: colour(`${name}-text`) || colour(name) },
+    };
+  });
 }

@@ -14,25 +14,25 @@ import { readPhases } from "./wire.js";
 
 /** @typedef {{ series: string, node?: string, gpu?: string, run?: string, from: number, to: number }} Query */
 
-const POINTS = 600; // about one a pixel or two; more is not seen
+const POINTS = 600; // where it is not known how wide the chart is
 
-/** Whole seconds between points. @param {number} spanSeconds */
-export const stepFor = (spanSeconds) => Math.max(1, Math.ceil(spanSeconds / POINTS));
+/** Whole seconds between points: never more points than pixels. @param {number} spanSeconds @param {number} [pixels] */
+export const stepFor = (spanSeconds, pixels = POINTS) => Math.max(1, Math.ceil(spanSeconds / Math.max(1, pixels)));
 
 /** @returns {Series} */
 export const emptySeries = () => ({ at: [], min: [], max: [], mean: [], readings: 1, newest: -Infinity });
 
 /**
- * @param {Query} query @param {AbortSignal} signal @returns {Promise<Series>}
+ * @param {Query} query @param {AbortSignal} signal @param {number} [step] seconds between points @returns {Promise<Series>}
  * @throws {Error} with the server's reason
  */
-export async function fetchHistory(query, signal) {
+export async function fetchHistory(query, signal, step = stepFor(query.to - query.from)) {
   const { from, to, ...labels } = query;
   const search = new URLSearchParams({
     ...labels,
     from: String(Math.floor(from)),
     to: String(Math.ceil(to)),
-    step: String(stepFor(to - from)),
+    step: String(step),
   });
   const response = await fetch(`api/v1/history?${search}`, { signal, headers: { accept: "application/json" } });
   const body = await response.json().catch(() => null);
@@ -67,12 +67,12 @@ export function readSeries(body) {
  * Adds a live reading, in points as wide as those of the history: a page that stays open for a day does not choke on
  * a point a second. What is older than the window goes.
  * @param {Series} series @param {number} at @param {number | null} value @param {number} spanSeconds
+ * @param {number} [step] seconds between points
  */
-export function extend(series, at, value, spanSeconds) {
+export function extend(series, at, value, spanSeconds, step = stepFor(spanSeconds)) {
   const last = series.at.length - 1;
   if (last >= 0 && at <= series.newest) return;
   series.newest = at;
-  const step = stepFor(spanSeconds);
   if (last >= 0 && Math.floor(at / step) === Math.floor(series.at[last] / step)) merge(series, last, value);
   else append(series, at, value);
   const old = series.at.findIndex((moment) => moment >= at - spanSeconds);
@@ -119,6 +119,78 @@ export function withGaps(series, seconds) {
     out.mean.push(series.mean[index]);
   });
   return out;
+}
+
+/**
+ * Stretches of at least so many seconds in which nothing was read, within a time.
+ * @param {Series} series @param {[number, number]} ends Unix seconds @param {number} seconds @returns {[number, number][]}
+ */
+export function gapsOf(series, [from, to], seconds) {
+  const read = series.at.filter((at, index) => series.mean[index] !== null && at >= from && at <= to);
+  /** @type {[number, number][]} */
+  const gaps = [];
+  let before = from;
+  for (const at of [...read, to]) {
+    if (at - before > seconds) gaps.push([before, at]);
+    before = at;
+  }
+  return gaps;
+}
+
+/** Whether readings come as steadily as a probe's, and not as log lines do. @param {Series} series @param {number} seconds the pace */
+export function isSteady({ at }, seconds) {
+  const steady = at.filter((moment, index) => index > 0 && moment - at[index - 1] <= seconds).length;
+  return at.length > 1 && steady >= (at.length - 1) / 2;
+}
+
+/**
+ * What a series said last, for each of these moments; null where that is longer ago than so many seconds.
+ * @param {Series} series @param {number[]} moments in order @param {number} seconds @returns {(number | null)[]}
+ */
+export function heldAt(series, moments, seconds) {
+  let next = 0;
+  return moments.map((moment) => {
+    while (next < series.at.length && series.at[next] <= moment) next += 1;
+    const last = next - 1;
+    return last >= 0 && moment - series.at[last] <= seconds ? series.mean[last] : null;
+  });
+}
+
+/** @typedef {{ min: number, mean: number, max: number } | null} Summary null: nothing was read */
+
+/**
+ * The same as numbers to read: so many stretches of equal length, each with the least, mean and greatest of every series.
+ * @param {Series[]} all @param {[number, number]} ends Unix seconds @param {number} count
+ * @returns {{ at: number, cells: Summary[] }[]} the newest first
+ */
+export function summaries(all, [from, to], count) {
+  const width = (to - from) / count;
+  const tables = all.map((series) => summariesOf(series, from, width));
+  const stretches = Array.from({ length: count }, (_, index) => count - 1 - index);
+  return stretches.map((index) => ({
+    at: from + index * width,
+    cells: tables.map((table) => table.get(index) ?? null),
+  }));
+}
+
+/** @param {Series} series @param {number} from @param {number} width */
+function summariesOf(series, from, width) {
+  /** @type {Map<number, { min: number, max: number, mean: number, points: number }>} */
+  const table = new Map();
+  series.at.forEach((at, point) => {
+    const [min, mean, max] = [series.min[point], series.mean[point], series.max[point]];
+    if (min === null || mean === null || max === null) return;
+    const index = Math.floor((at - from) / width);
+    const known = table.get(index) ?? { min, max, mean, points: 0 };
+    const points = known.points + 1;
+    table.set(index, {
+      min: Math.min(known.min, min),
+      max: Math.max(known.max, max),
+      mean: known.mean + (mean - known.mean) / points,
+      points,
+    });
+  });
+  return table;
 }
 
 /** What was measured before, and what came since it was asked for. @param {Series} before @param {Series} live @returns {Series} */

@@ -1,11 +1,17 @@
 // How times, texts and colours are written for plotly.
 
-import { aheadMs } from "./zone.js";
+import { aheadMs, isUtc } from "./zone.js";
 
 /** plotly shows times as they are written, so they are written in the reader's zone. @param {number} at Unix seconds */
 export function localStamp(at) {
   const date = new Date(at * 1000);
   return new Date(date.getTime() + aheadMs(date)).toISOString().slice(0, 23).replace("T", " ");
+}
+
+/** The moment that a stamp of plotly means, in the reader's zone. @param {string} stamp "2026-11-29 23:10" @returns {number} Unix seconds */
+export function fromStamp(stamp) {
+  const [day, time = "00:00"] = stamp.split(" ");
+  return new Date(`${day}T${time}${isUtc() ? "Z" : ""}`).getTime() / 1000;
 }
 
 /** plotly reads a little markup in texts; names may hold anything. @param {string} text */

@@ -178,16 +178,16 @@ function offer(top, count, item) {
 }
 
 /**
- * The used share from which a rule calls a GPU's memory tight, lowest first: of every condition on gpu_used_ratio.
- * @param {Store} store @returns {{ ratio: number, severity: import("./wire.js").Severity }[]}
+ * The used share from which a rule calls a memory tight, lowest first: of every condition on that metric.
+ * @param {Store} store @param {"gpu_used_ratio" | "host_memory_ratio"} [of] @returns {{ ratio: number, severity: import("./wire.js").Severity }[]}
  */
-export function memoryLimits(store) {
+export function memoryLimits(store, of = "gpu_used_ratio") {
   return store.rules
     .flatMap((rule) =>
       rule.when.map((condition) => ({ ratio: condition.above, metric: condition.metric, severity: rule.severity })),
     )
     .flatMap(({ ratio, metric, severity }) =>
-      metric === "gpu_used_ratio" && typeof ratio === "number" ? [{ ratio, severity }] : [],
+      metric === of && typeof ratio === "number" ? [{ ratio, severity }] : [],
     )
     .sort((a, b) => a.ratio - b.ratio);
 }

@@ -106,7 +106,7 @@ export function runLinks(runs) {
 export const phaseName = (words, phase) => (Object.hasOwn(PHASES, phase) ? words.t(`phase.${phase}`) : phase);
 
 /** Classes of the style sheet that look like plotly's patterns. @type {Record<string, string>} */
-const SWATCHES = {
+export const PATTERN_CLASS = {
   "/": "slash",
   "\\": "backslash",
   x: "crosses",
@@ -122,7 +122,7 @@ export function phaseLegend(words, shown) {
   const phases = [...new Set(shown.map(({ phase }) => phase))].sort((a, b) => order.indexOf(a) - order.indexOf(b));
   const items = phases.map((phase) => {
     const { colour, pattern } = lookOf(phase);
-    const swatch = h("i", { class: `swatch phase ${SWATCHES[pattern] ?? ""}` });
+    const swatch = h("i", { class: `swatch phase ${PATTERN_CLASS[pattern] ?? ""}` });
     swatch.style.setProperty("--ink", `var(--${colour})`);
     return h("li", {}, swatch, phaseName(words, phase));
   });
@@ -146,9 +146,21 @@ export function sourceList(words, sources) {
       h("b", {}, name),
       h("span", {}, words.t(`sources.${state}`)),
       detail === null ? null : h("span", { class: "detail" }, detail),
+      remedyOf(words, name, state),
     ),
   );
   return h("ul", { class: "sources" }, ...items);
+}
+
+/** The source of a name and what helps, by its first word. @type {Record<string, string>} */
+const FIXES = { nvml: "card", "nvidia-smi": "card", amdsmi: "card", host: "host", ray: "ray", log: "log", probe: "probe", engine: "engine" };
+
+/** What a person can do about a source that gives nothing. @param {Words} words @param {string} name @param {import("./wire.js").SourceFacts["state"]} state */
+function remedyOf(words, name, state) {
+  if (state === "ok") return null;
+  const family = FIXES[name.split(" ")[0]];
+  if (state !== "hung" && family === undefined) return null;
+  return h("span", { class: "fix" }, prose(words, words.t(`sources.fix_${state === "hung" ? "hung" : family}`)));
 }
 
 /** The way back up. @param {[string, string][]} steps name and address of each level above @param {string} here */

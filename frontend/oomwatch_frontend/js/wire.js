@@ -234,6 +234,7 @@ const node = struct({
   simulated: flag,
   skew_seconds: or(number, 0),
   sample: maybe(sample),
+  together: maybe(sample),
 });
 /** @typedef {ReturnType<typeof node>} Node */
 

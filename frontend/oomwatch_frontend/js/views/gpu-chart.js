@@ -1,87 +1,129 @@
-// One GPU over time: memory in use, what torch has reserved of it, the limits of the rules, and the phases of its run.
+// One GPU over time: where its memory is, the limits of the rules, what is foretold, and the phases of its run.
 
 import { ChartView } from "../charts.js";
-import { h } from "../dom.js";
-import { GIB, gibNumber, percent } from "../format.js";
-import { emptySeries, extend, fetchHistory, fetchPhases, joined, stepFor, withGaps } from "../history.js";
-import { memoryLimits } from "../judge.js";
-import { lookOf, mergePhases, phasesBetween } from "../phases.js";
+import { h, setText } from "../dom.js";
+import { ChartTable } from "../elements/chart-table.js";
+import { forecastOf } from "../forecast.js";
+import { clockTime, gib, gibNumber, percent } from "../format.js";
+import { fetchPhases } from "../history.js";
+import { levelOf, memoryLimits } from "../judge.js";
+import { GLYPHS } from "../marks.js";
+import { gapText, roomFor } from "../missing.js";
 import { phaseLegend, phaseName } from "../parts.js";
+import { lookOf, mergePhases, phasesBetween } from "../phases.js";
+import { Recorder } from "../recorder.js";
+import { endsOf, spanOf } from "../timerange.js";
+import { forecastLine, inGib, memoryLines } from "./gpu-lines.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../store.js").NodeView} NodeView */
 /** @typedef {import("../store.js").GpuView} GpuView */
 /** @typedef {import("../store.js").Topic} Topic */
+/** @typedef {import("../timerange.js").Range} Range */
 /** @typedef {import("../wire.js").PhaseSpan} PhaseSpan */
 
-const PROBE_SILENT = 60; // seconds after which the server, too, takes log lines again
+const USED = "gpu_used_bytes";
+const RESERVED = "torch_reserved_bytes";
+const ALLOCATED = "torch_allocated_bytes";
+const PROBE_SECONDS = 15; // the page is told of a probe's allocated bytes every five
 const MOST_BANDS = 400; // more would be narrower than a pixel or two
+const AHEAD = 0.5; // of the span: so far into the future a forecast is followed
+const MARGINS_PX = 140; // of the plot, left and right
 
 export class GpuChart {
-  /** @param {App} app @param {string} node @param {string} gpu @param {number} span seconds @param {(key: string, reason: string) => void} say */
-  constructor(app, node, gpu, span, say) {
+  /** @param {App} app @param {string} node @param {string} gpu @param {import("../elements/time-bar.js").TimeBar} bar @param {(key: string, reason: string) => void} say */
+  constructor(app, node, gpu, bar, say) {
     this.app = app;
     this.node = node;
     this.gpu = gpu;
-    this.span = span;
-    this.say = say;
-    this.used = emptySeries();
-    this.torch = emptySeries();
+    this.bar = bar;
     /** Phases from before the page knew the run, and of which run. @type {{ run: string | null, spans: PhaseSpan[] }} */
     this.told = { run: null, spans: [] };
+    /** @type {{ key: string, at: number }} */
+    this.foretold = { key: "", at: 0 };
     this.abort = new AbortController();
     this.plot = h("div", { class: "plot" });
+    this.frame = h("div", {
+      class: "chart-frame",
+      tabindex: 0,
+      role: "group",
+      "aria-label": app.words.t("chart.keys"),
+      keydown: (event) => bar.key(event),
+    });
     this.legend = h("div");
-    this.element = h("div", {}, this.plot, this.legend);
+    this.missing = h("p", { class: "hint", role: "status" });
+    this.table = new ChartTable(app.words);
+    this.frame.append(this.plot);
+    this.element = h("div", {}, this.frame, this.legend, this.missing, this.table.element);
     this.chart = new ChartView(this.plot, (error) => say("chart.failed", error.message));
+    this.recorder = new Recorder([USED, RESERVED, ALLOCATED], { node, gpu }, bar.range, {
+      now: () => app.store.now(),
+      pace: () => app.store.nodes.get(node)?.info.interval_seconds ?? 1,
+      pixels: () => Math.max(200, (this.plot.clientWidth || 800) - MARGINS_PX),
+      changed: () => this.draw(),
+      say: (problem) => say(problem === null ? "" : "chart.no_history", problem ?? ""),
+    });
+    this.resize = new ResizeObserver(() => this.recorder.resized());
+  }
+
+  /** What was measured before: once the element is on the page. */
+  load() {
+    this.resize.observe(this.plot);
+    return this.look(this.bar.range);
+  }
+
+  /** @param {Range} range */
+  look(range) {
+    const loaded = this.recorder.look(range);
+    void this.#loadPhases(this.told.run);
+    this.draw();
+    return loaded;
   }
 
   close() {
     this.abort.abort();
+    this.resize.disconnect();
+    this.recorder.close();
     this.chart.close();
-  }
-
-  /** What was measured before. */
-  async load() {
-    const to = this.app.store.connection.phase === "connecting" ? Date.now() / 1000 : this.app.store.now();
-    const query = { node: this.node, gpu: this.gpu, from: to - this.span, to };
-    const [used, torch] = await Promise.allSettled([
-      fetchHistory({ series: "gpu_used_bytes", ...query }, this.abort.signal),
-      fetchHistory({ series: "torch_reserved_bytes", ...query }, this.abort.signal),
-    ]);
-    if (this.abort.signal.aborted) return;
-    if (used.status === "fulfilled") this.used = joined(used.value, this.used);
-    else this.say("chart.no_history", used.reason.message);
-    if (torch.status === "fulfilled") this.torch = joined(torch.value, this.torch); // without it the chart shows one line less
-    this.draw();
   }
 
   /** Takes in what came. @param {Set<Topic>} topics @param {NodeView} node @param {GpuView} card */
   take(topics, node, card) {
     if (topics.has("tick") && this.app.store.ticked.includes(this.node)) {
-      extend(this.used, node.heardAt, card.usedBytes, this.span);
-      if (card.torchReservedBytes !== null) extend(this.torch, node.heardAt, card.torchReservedBytes, this.span);
+      this.recorder.take(USED, node.heardAt, card.usedBytes);
+      if (card.torchReservedBytes !== null) this.recorder.take(RESERVED, node.heardAt, card.torchReservedBytes);
     }
+    if (topics.has("nodes")) this.#takeProbes(node);
     if (topics.has("torch") && card.torchReservedBytes === null) this.#takeLogged();
     if (card.run !== this.told.run) void this.#loadPhases(card.run);
-    if (["tick", "rules", "nodes", "torch", "runs"].some((topic) => topics.has(/** @type {Topic} */ (topic)))) this.draw();
+    if (["tick", "rules", "nodes", "torch", "runs", "alerts"].some((topic) => topics.has(/** @type {Topic} */ (topic))))
+      this.draw();
+  }
+
+  /** What ticks leave out. @param {NodeView} node */
+  #takeProbes({ info }) {
+    const { sample } = info;
+    const told = (sample?.torch ?? []).flatMap((one) => (one.gpu === this.gpu ? (one.allocated_bytes ?? []) : []));
+    if (sample === null || told.length === 0) return;
+    this.recorder.take(ALLOCATED, sample.at, told.reduce((sum, bytes) => sum + bytes, 0));
   }
 
   /** A log line of torch's allocator: where no probe tells. */
   #takeLogged() {
     const { torch } = this.app.store;
     if (torch === null || torch.node !== this.node || torch.memory.gpu !== this.gpu) return;
-    if (torch.memory.reserved_bytes !== null) extend(this.torch, torch.at, torch.memory.reserved_bytes, this.span);
+    if (torch.memory.reserved_bytes !== null) this.recorder.take(RESERVED, torch.at, torch.memory.reserved_bytes);
   }
 
   /** @param {string | null} run */
   async #loadPhases(run) {
-    this.told = { run, spans: [] };
+    if (run !== this.told.run) this.told = { run, spans: [] };
     if (run === null) return;
-    const now = this.app.store.now();
+    const { range } = this.recorder;
+    const [from, to] = endsOf(range, this.app.store.now());
     try {
-      const spans = await fetchPhases(run, now - this.span, now, this.abort.signal);
-      if (this.told.run === run) this.told = { run, spans };
+      const spans = await fetchPhases(run, from, to, this.abort.signal);
+      if (this.told.run === run && this.recorder.range === range) this.told = { run, spans };
       this.draw();
     } catch {
       // what the page itself was told is shown all the same
@@ -91,62 +133,117 @@ export class GpuChart {
   /** Phases within the chart, cut at its ends. @param {number} from @param {number} to */
   #phases(from, to) {
     const run = this.told.run === null ? undefined : this.app.store.runs.get(this.told.run);
-    return phasesBetween(mergePhases(this.told.spans, run?.phases ?? []), from, to);
+    const lately = (run?.phases ?? []).filter((span) => span.start_at < to);
+    return phasesBetween(mergePhases(this.told.spans, lately), from, to);
+  }
+
+  /** What is foretold of this card, and when that was said. */
+  #forecast() {
+    const { store } = this.app;
+    const forecast = forecastOf(store.alerts.values(), ({ labels }) => labels.node === this.node && labels.gpu === this.gpu);
+    if (forecast !== null && forecast.key !== this.foretold.key) this.foretold = { key: forecast.key, at: store.now() };
+    return forecast;
   }
 
   draw() {
-    const { words, store } = this.app;
+    const { store } = this.app;
     const card = store.nodes.get(this.node)?.gpus.find((gpu) => gpu.facts.gpu === this.gpu);
     if (card === undefined || this.abort.signal.aborted) return;
-    const now = store.now();
-    const spans = this.#phases(now - this.span, now);
-    const drawn = spans.length <= MOST_BANDS ? spans : [];
-    this.chart.draw({
-      axis: "time",
-      x: this.used.at,
-      xTitle: "",
-      range: [now - this.span, now],
-      rowHeight: 300,
-      rows: [{ title: "GiB", unit: "GiB", lines: this.#lines(card.torchReservedBytes !== null), limits: this.#limits(card) }],
-      bands: drawn.length === 0 ? undefined : drawn.map((span) => band(words, span)),
-    });
-    const key = spans.length > MOST_BANDS ? "many" : [...new Set(drawn.map((span) => span.phase))].join();
-    if (this.legend.dataset.shown === key) return;
-    this.legend.dataset.shown = key;
-    this.legend.replaceChildren(
-      key === "many" ? h("p", { class: "muted" }, words.t("phases.many")) : phaseLegend(words, drawn),
-    );
+    const { range, isLoading } = this.recorder;
+    const [from, to] = endsOf(range, store.now());
+    const spans = this.#phases(from, to);
+    this.frame.setAttribute("aria-busy", String(isLoading));
+    this.chart.draw(this.#chart(card, [from, to], spans));
+    this.#drawLegend(spans);
+    const gaps = isLoading ? "" : gapText(this.app.words, this.recorder, [from, to]);
+    setText(this.missing, gaps);
+    this.table.draw(() => this.#numbers([from, to]));
   }
 
-  /** @param {boolean} probed */
-  #lines(probed) {
+  /** @param {GpuView} card @param {[number, number]} ends @param {(PhaseSpan & { end_at: number })[]} spans @returns {import("../charts.js").Chart} */
+  #chart(card, [from, to], spans) {
     const { words } = this.app;
-    const inGib = (/** @type {(number | null)[]} */ column) =>
-      column.map((bytes) => (bytes === null ? null : bytes / GIB));
-    const { used, torch } = this;
-    /** @type {import("../charts.js").Line[]} */
-    const lines = [
-      { name: words.t("gpu.used"), y: inGib(used.mean), low: inGib(used.min), high: inGib(used.max), colour: "accent" },
+    const { range } = this.recorder;
+    const used = this.recorder.of(USED);
+    const forecast = range.live ? this.#forecast() : null;
+    const lines = memoryLines(words, used, this.recorder.of(RESERVED), this.recorder.of(ALLOCATED), this.#patience());
+    if (forecast !== null) lines.push(forecastLine(words, forecast, this.foretold.at));
+    const until = forecast === null ? to : roomFor(to, this.foretold.at + (forecast.high ?? forecast.eta), AHEAD * spanOf(range));
+    const drawn = spans.length <= MOST_BANDS ? spans : [];
+    return {
+      axis: "time",
+      x: used.at,
+      xTitle: "",
+      range: [from, until],
+      rowHeight: 320,
+      rows: [{ title: "GiB", unit: "GiB", lines, limits: this.#limits(card) }],
+      bands: drawn.length === 0 ? undefined : drawn.map((span) => band(words, span)),
+      flags: [...this.#flags(from, to), ...this.#end(forecast, until)],
+      zoomed: (start, end) => this.bar.dragged(start, end),
+      stretch: range.live ? `live ${range.span}` : `${range.from} ${range.to}`,
+    };
+  }
+
+  /** How long torch's word holds: of a probe, and of the points of a long time. */
+  #patience() {
+    return Math.max(PROBE_SECONDS, 2 * this.recorder.step);
+  }
+
+  /** When it will be full, where that is within the chart. @param {import("../forecast.js").Forecast | null} forecast @param {number} until */
+  #end(forecast, until) {
+    if (forecast === null) return [];
+    const { words } = this.app;
+    const x = this.foretold.at + forecast.eta;
+    const label = words.t("chart.full_at", { time: clockTime(words, x) });
+    return x > until ? [] : [{ x, label, glyph: label, top: true, colour: forecast.severity === "info" ? "watch" : forecast.severity }];
+  }
+
+  /** Alerts of this card, where they began. @param {number} from @param {number} to */
+  #flags(from, to) {
+    const { words, store } = this.app;
+    const here = [...store.alerts.values()].filter(
+      ({ labels, fired_at: at }) => labels.node === this.node && labels.gpu === this.gpu && at !== null && at >= from && at <= to,
+    );
+    return here.map((alert) => {
+      const level = levelOf({ ...alert, state: "firing" });
+      const colour = alert.state === "resolved" ? "muted" : level;
+      return { x: alert.fired_at ?? 0, label: words.pick(alert.texts).summary, glyph: GLYPHS[level].trim(), colour };
+    });
+  }
+
+  /** @param {(PhaseSpan & { end_at: number })[]} spans */
+  #drawLegend(spans) {
+    const { words } = this.app;
+    const many = spans.length > MOST_BANDS;
+    const key = many ? "many" : [...new Set(spans.map((span) => span.phase))].join();
+    if (this.legend.dataset.shown === key) return;
+    this.legend.dataset.shown = key;
+    this.legend.replaceChildren(many ? h("p", { class: "hint" }, words.t("phases.many")) : phaseLegend(words, spans));
+  }
+
+  /** @param {[number, number]} ends */
+  #numbers(ends) {
+    const { words } = this.app;
+    const text = (/** @type {number} */ bytes) => gib(words, bytes);
+    const columns = [
+      { name: words.t("gpu.used"), series: this.recorder.of(USED), text },
+      { name: words.t("torch.reserved"), series: this.recorder.of(RESERVED), text },
+      { name: words.t("torch.allocated"), series: this.recorder.of(ALLOCATED), text },
     ];
-    if (torch.at.length > 0) {
-      // A probe tells every second: its silence is a gap. Log lines come when they come.
-      const { at, mean } = probed ? withGaps(torch, Math.max(PROBE_SILENT, 3 * stepFor(this.span))) : torch;
-      lines.push({ name: words.t("torch.reserved"), x: at, y: inGib(mean), colour: "second", dash: "dot", points: true });
-    }
-    return lines;
+    return { columns, ends, stretch: `${JSON.stringify(this.recorder.range)} ${this.recorder.loadedAt}` };
   }
 
   /** @param {GpuView} card */
   #limits(card) {
     const { words, store } = this.app;
-    const usable = card.usableBytes / GIB;
+    const [usable = null] = inGib([card.usableBytes]);
     const limits = memoryLimits(store).map(({ ratio, severity }) => ({
-      y: ratio * usable,
+      y: ratio * (usable ?? 0),
       label: words.t("chart.limit", { percent: percent(words, ratio), severity: words.t(`severity.${severity}`) }),
       colour: severity === "info" ? "watch" : severity,
     }));
     const label = words.t("chart.usable", { amount: gibNumber(words, card.usableBytes) });
-    return [...limits, { y: usable, label, colour: "muted" }];
+    return [...limits, { y: usable ?? 0, label, colour: "muted" }];
   }
 }
 

@@ -1,21 +1,20 @@
 // One GPU: how full it is, how it came to be, who holds the memory, and what its node's sources say.
 
 import { fill, h, setText } from "../dom.js";
-import { duration, gib, gibOf, percent, wholePercent } from "../format.js";
+import { TimeBar } from "../elements/time-bar.js";
+import { gib, gibOf, percent, wholePercent } from "../format.js";
 import { gpuData, gpuRatio, nodeData } from "../judge.js";
 import { watchNode } from "../nodewatch.js";
 import { alertLines, crumbs, facts, nothing, runLinks, section, sourceList } from "../parts.js";
 import { link } from "../router.js";
 import { GpuChart } from "./gpu-chart.js";
 import { gpuProcesses, probeTable } from "./memory.js";
+import { memoryNow } from "./memory-now.js";
 import { stateText } from "./nodes-table.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../store.js").NodeView} NodeView */
 /** @typedef {import("../store.js").GpuView} GpuView */
-
-const SPANS = [300, 900, 3600, 21_600, 86_400]; // seconds
-const FIRST_SPAN = 900;
 
 /** @type {import("../main.js").MakeView} */
 export const gpuView = (root, app, route) => new Gpu(root, app, route);
@@ -25,18 +24,21 @@ class Gpu {
   constructor(root, app, route) {
     this.app = app;
     [this.node = "", this.gpu = ""] = route.args;
-    this.span = SPANS.find((span) => String(span) === route.query.span) ?? FIRST_SPAN;
     this.drawn = new Map();
+    /** @type {import("../wire.js").Sample | null} */
+    this.together = null;
     this.parts = {
       figures: h("div", { class: "figures" }),
       note: h("p", { class: "note", role: "status" }),
       alerts: h("div"),
+      now: h("div"),
       processes: h("div"),
       probes: h("div"),
       facts: h("div"),
       sources: h("div"),
     };
-    this.chart = new GpuChart(app, this.node, this.gpu, this.span, (key, reason) => this.#say(key, reason));
+    this.bar = new TimeBar(app, route, (range) => void this.chart.look(range));
+    this.chart = new GpuChart(app, this.node, this.gpu, this.bar, (key, reason) => this.#say(key, reason));
     root.append(this.#layout());
     this.update(new Set(["nodes", "alerts", "rules", "tick"]));
     void this.chart.load();
@@ -45,17 +47,7 @@ class Gpu {
 
   #layout() {
     const { words } = this.app;
-    const { figures, note, alerts, processes, probes } = this.parts;
-    const spans = SPANS.map((span) =>
-      h(
-        "a",
-        {
-          href: link("gpu", [this.node, this.gpu], { span: String(span) }),
-          "aria-current": span === this.span ? "true" : null,
-        },
-        duration(words, span),
-      ),
-    );
+    const { figures, note, alerts, now, processes, probes } = this.parts;
     return h(
       "div",
       { class: "detail-page" },
@@ -80,11 +72,12 @@ class Gpu {
               "div",
               { class: "toolbar" },
               h("h2", {}, words.t("gpu.memory")),
-              h("div", { class: "choice", role: "group", "aria-label": words.t("chart.span") }, ...spans),
+              this.bar.element,
             ),
             note,
             this.chart.element,
           ),
+          section(words.t("parts.title"), now),
           section(words.t("gpu.processes"), processes),
           section(words.t("probe.title"), probes),
         ),
@@ -132,7 +125,7 @@ class Gpu {
 
   /** @param {string} key @param {string} reason */
   #say(key, reason) {
-    setText(this.parts.note, this.app.words.t(key, { reason }));
+    setText(this.parts.note, key === "" ? "" : this.app.words.t(key, { reason }));
   }
 
   /** @param {string} part @param {unknown} state */
@@ -187,6 +180,9 @@ class Gpu {
     if (!this.#unchanged("processes", [processes, at])) fill(this.parts.processes, ...gpuProcesses(words, processes, at));
     const probes = (node.info.sample?.torch ?? []).filter((probe) => probe.gpu === this.gpu);
     if (!this.#unchanged("probes", probes)) fill(this.parts.probes, probeTable(words, probes));
+    this.together = node.info.together ?? this.together;
+    const sample = this.together ?? node.info.sample;
+    if (!this.#unchanged("now", sample)) fill(this.parts.now, ...memoryNow(words, card, sample));
   }
 
   /** @param {GpuView} card */

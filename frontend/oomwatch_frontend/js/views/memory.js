@@ -32,15 +32,23 @@ export function gpuProcesses(words, processes, at) {
   return [table(heads, [0, 3, 5], h("tbody", {}, ...rows)), read];
 }
 
-/** The largest processes in a host's memory. @param {Words} words @param {import("../wire.js").HostProcess[] | null} processes */
-export function hostProcesses(words, processes) {
+/**
+ * The largest processes in a host's memory, as shares of the limit that counts, and the rest of what is in use.
+ * @param {Words} words @param {import("../wire.js").HostProcess[] | null} processes @param {import("../judge.js").HostUse | null} use
+ */
+export function hostProcesses(words, processes, use) {
   if (processes === null) return nothing(words.t("processes.unknown"));
   if (processes.length === 0) return nothing(words.t("processes.none_host"));
   const heads = ["pid", "name", "run", "rss"].map((name) => words.t(`processes.${name}`));
-  const rows = processes.map(({ pid, name, run, rss_bytes: rss }) =>
-    row([String(pid), name, runOf(run), gib(words, rss)], [0, 3]),
+  heads.push(words.t(use?.contained ? "host.share_of_limit" : "host.share_of_machine"));
+  const share = (/** @type {number} */ bytes) => (use === null ? UNKNOWN : percent(words, bytes / use.whole));
+  const sorted = [...processes].sort((a, b) => b.rss_bytes - a.rss_bytes);
+  const rows = sorted.map(({ pid, name, run, rss_bytes: rss }) =>
+    row([String(pid), name, runOf(run), gib(words, rss), share(rss)], [0, 3, 4]),
   );
-  return table(heads, [0, 3], h("tbody", {}, ...rows));
+  const rest = use === null ? 0 : use.used - sorted.reduce((sum, { rss_bytes: rss }) => sum + rss, 0);
+  if (rest > 0) rows.push(row(["", words.t("host.rest"), "", gib(words, rest), share(rest)], [0, 3, 4]));
+  return table(heads, [0, 3, 4], h("tbody", {}, ...rows));
 }
 
 /** What torch's allocator says in each process that has the probe. @param {Words} words @param {import("../wire.js").TorchSample[]} probes of one GPU */

@@ -1,6 +1,7 @@
 // One node: its state, host memory, GPUs, the largest host processes, rollout engines and its sources.
 
-import { fill, h, setText } from "../dom.js";
+import { fill, h, refill, setText } from "../dom.js";
+import { TimeBar } from "../elements/time-bar.js";
 import { duration, gib, gibOf, percent, wholePercent } from "../format.js";
 import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
 import { markIcon } from "../marks.js";
@@ -11,16 +12,18 @@ import { gpuKey } from "../store.js";
 import { engineTable, hostProcesses } from "./memory.js";
 import { HostChart } from "./node-chart.js";
 import { stateText } from "./nodes-table.js";
+import { Sparks } from "./sparks.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../store.js").NodeView} NodeView */
 
 /** @type {import("../main.js").MakeView} */
-export const nodeView = (root, app, route) => new NodePage(root, app, route.args[0] ?? "");
+export const nodeView = (root, app, route) => new NodePage(root, app, route);
 
 class NodePage {
-  /** @param {HTMLElement} root @param {App} app @param {string} name */
-  constructor(root, app, name) {
+  /** @param {HTMLElement} root @param {App} app @param {import("../router.js").Route} route */
+  constructor(root, app, route) {
+    const [name = ""] = route.args;
     this.app = app;
     this.name = name;
     const { words } = app;
@@ -28,13 +31,18 @@ class NodePage {
     this.parts = { gpus: part(), processes: part(), engines: part(), alerts: part(), facts: part(), sources: part() };
     this.note = h("p", { class: "note", role: "status" });
     this.unknown = h("div");
-    this.chart = new HostChart(app, name, (key, reason) => setText(this.note, words.t(key, { reason })));
+    this.bar = new TimeBar(app, route, (range) => this.#look(range));
+    const say = (/** @type {string} */ key, /** @type {string} */ reason) =>
+      setText(this.note, key === "" ? "" : words.t(key, { reason }));
+    this.chart = new HostChart(app, name, this.bar, say);
+    this.sparks = new Sparks(app, name, this.bar.range, () => this.#drawGpus());
     this.columns = h(
       "div",
       { class: "columns" },
       h(
         "div",
         { class: "wide" },
+        this.bar.element,
         section(words.t("nodes.gpus"), this.parts.gpus),
         section(words.t("host.memory"), this.note, this.chart.element),
         section(words.t("host.processes"), this.parts.processes),
@@ -52,6 +60,19 @@ class NodePage {
     root.append(h("div", { class: "detail-page" }, way, this.unknown, this.columns));
     this.stopWatching = watchNode(app.store, name);
     this.update(new Set());
+    void this.chart.load();
+  }
+
+  /** @param {import("../timerange.js").Range} range */
+  #look(range) {
+    this.sparks.look(range);
+    void this.chart.look(range);
+    this.#drawGpus();
+  }
+
+  #drawGpus() {
+    const view = this.app.store.nodes.get(this.name);
+    if (view !== undefined) refill(this.parts.gpus, gpuTable(this.app, view, this.sparks));
   }
 
   /** @param {Set<import("../store.js").Topic>} topics */
@@ -66,24 +87,27 @@ class NodePage {
       return;
     }
     const { facts: known, sample } = view.info;
+    const ticked = topics.has("tick") && store.ticked.includes(this.name);
+    this.sparks.take(view, ticked);
     const alerts = [...store.alerts.values()].filter((alert) => alert.labels.node === this.name);
-    fill(this.parts.gpus, gpuTable(this.app, view));
-    fill(this.parts.processes, hostProcesses(words, sample?.host?.processes ?? null));
-    fill(this.parts.engines, engineTable(words, sample?.engines ?? []));
-    fill(this.parts.alerts, alertLines(words, alerts));
-    fill(this.parts.facts, nodeFacts(this.app, view));
-    fill(this.parts.sources, sourceList(words, known.sources));
-    this.chart.take(view, topics.has("tick") && store.ticked.includes(this.name));
+    this.#drawGpus();
+    refill(this.parts.processes, hostProcesses(words, sample?.host?.processes ?? null, hostUse(view)));
+    refill(this.parts.engines, engineTable(words, sample?.engines ?? []));
+    refill(this.parts.alerts, alertLines(words, alerts));
+    refill(this.parts.facts, nodeFacts(this.app, view));
+    refill(this.parts.sources, sourceList(words, known.sources));
+    this.chart.take(view, ticked);
   }
 
   close() {
     this.stopWatching();
+    this.sparks.close();
     this.chart.close();
   }
 }
 
-/** @param {App} app @param {NodeView} view */
-function gpuTable(app, view) {
+/** @param {App} app @param {NodeView} view @param {Sparks} sparks */
+function gpuTable(app, view, sparks) {
   const { words, store } = app;
   if (view.gpus.length === 0) return nothing(words.t("node.no_gpus"));
   const levels = indexAlerts(store.alerts.values()).gpus;
@@ -96,7 +120,7 @@ function gpuTable(app, view) {
       "span",
       { class: "name" },
       mark,
-      h("a", { href: link("gpu", [gpu.node, gpu.facts.gpu]) }, words.t("name.gpu", { gpu: gpu.facts.gpu })),
+      h("a", { href: link("gpu", [gpu.node, gpu.facts.gpu]), "data-focus": `gpu-${gpu.facts.gpu}` }, words.t("name.gpu", { gpu: gpu.facts.gpu })),
     );
     const used =
       data === "ok"
@@ -104,17 +128,19 @@ function gpuTable(app, view) {
         : words.t(data === "lost" ? "gpu.lost" : "gpu.no_data");
     const torch = gib(words, gpu.torchReservedBytes);
     const utilization = data === "ok" ? wholePercent(words, gpu.utilizationRatio) : "–";
-    return row([name, gpu.facts.name, gpu.run === null ? "" : runLinks([gpu.run]), used, torch, utilization], [3, 4, 5]);
+    const run = gpu.run === null ? "" : runLinks([gpu.run]);
+    return row([name, gpu.facts.name, run, sparks.draw(gpu) ?? "", used, torch, utilization], [4, 5, 6]);
   });
   const heads = [
     words.t("name.gpu_column"),
     words.t("gpu.model"),
     words.t("nodes.run"),
+    words.t("gpu.peaks"),
     words.t("gpu.used"),
     words.t("torch.reserved"),
     words.t("gpu.utilization"),
   ];
-  return table(heads, [3, 4, 5], h("tbody", {}, ...rows));
+  return table(heads, [4, 5, 6], h("tbody", {}, ...rows));
 }
 
 /** @param {App} app @param {NodeView} view */
@@ -140,10 +166,26 @@ function nodeFacts(app, view) {
         ? null
         : `${gib(words, limit)}${host?.memory_limit_source ? ` (${host.memory_limit_source})` : ""}`,
     ],
+    [words.t("host.shm"), partOf(words, view.info.sample?.host?.shm_used_bytes, host?.shm_total_bytes)],
+    [words.t("host.swap"), host?.swap_total_bytes ? partOf(words, view.info.sample?.host?.swap_used_bytes, host.swap_total_bytes) : null],
+    [words.t("host.spill"), partOf(words, view.info.sample?.host?.disk_used_bytes, host?.disk_total_bytes)],
+    [words.t("host.pressure"), pressureText(words, view)],
     [words.t("host.cpus"), host?.cpu_count == null ? null : String(host.cpu_count)],
     [words.t("host.kernel"), host?.kernel ?? null],
     [words.t("node.interval"), duration(words, info.interval_seconds)],
     [words.t("node.agent"), info.agent_version],
     [words.t("node.skew"), skewed ? duration(words, Math.abs(info.skew_seconds)) : null],
   ]);
+}
+
+/** @param {import("../i18n.js").Words} words @param {number | null | undefined} used @param {number | null | undefined} whole bytes */
+function partOf(words, used, whole) {
+  if (used == null || whole == null || whole === 0) return null;
+  return `${gibOf(words, used, whole)}\u2002${percent(words, used / whole)}`;
+}
+
+/** The share of time that some task waited for memory. @param {import("../i18n.js").Words} words @param {NodeView} view */
+function pressureText(words, view) {
+  const ratio = view.info.sample?.host?.memory_pressure_some_ratio;
+  return ratio == null ? null : percent(words, ratio);
 }

@@ -1,0 +1,274 @@
+"""A GPU and a node over time, in a real browser: which stretch is shown, what is missing, where the memory is."""
+
+import re
+import time
+from collections.abc import Callable
+from urllib.parse import parse_qs
+
+import msgspec
+import pytest
+from playwright.sync_api import Page, Request, expect
+from tests.browser import scenes
+from tests.browser.conftest import Reader
+from tests.browser.stage import Stage
+from tests.server.running_server import until
+
+from oomwatch import wire
+
+pytestmark = pytest.mark.browser
+GPU = "#/gpu/gpu-02/3"
+replace = msgspec.structs.replace
+
+
+class Asked:
+    """What a page asks the history for."""
+
+    def __init__(self, page: Page) -> None:
+        self.queries: list[dict[str, str]] = []
+        page.on("request", self._hear)
+
+    def _hear(self, request: Request) -> None:
+        if "/api/v1/history?" in request.url:
+            self.queries.append({key: value for key, (value,) in parse_qs(request.url.split("?", 1)[1]).items()})
+
+    def spans(self, series: str = "gpu_used_bytes") -> list[float]:
+        return [float(one["to"]) - float(one["from"]) for one in self.queries if one["series"] == series]
+
+
+def _drawn(page: Page) -> Page:
+    """Once plotly is loaded and has drawn what the history told."""
+    expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.locator(".chart-frame").first).to_have_attribute("aria-busy", "false")
+    return page
+
+
+def _width_seconds(page: Page) -> float:
+    """What the chart shows, from end to end."""
+    return float(
+        page.evaluate(
+            """() => {
+                 const [from, to] = document.querySelector(".plot").layout.xaxis.range;
+                 return (new Date(to.replace(" ", "T")) - new Date(from.replace(" ", "T"))) / 1000;
+               }"""
+        )
+    )
+
+
+def _drag(page: Page, start: float, end: float) -> None:
+    """Across the plot, from one share of its width to another."""
+    box = page.locator(".plot .nsewdrag").first.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + start * box["width"], box["y"] + 150)
+    page.mouse.down()
+    page.mouse.move(box["x"] + (start + end) / 2 * box["width"], box["y"] + 150, steps=4)
+    page.mouse.move(box["x"] + end * box["width"], box["y"] + 150, steps=4)
+    page.mouse.up()
+
+
+def test_each_span_asks_the_history_for_no_more_points_than_the_chart_has_pixels(
+    troubled: Stage, reader: Reader
+) -> None:
+    page = _drawn(reader.open(troubled, GPU))
+    asked = Asked(page)
+    for name, seconds in (("1 h", 3600), ("6 h", 21_600), ("24 h", 86_400), ("7 d", 604_800), ("10 min", 600)):
+        asked.queries.clear()
+        page.locator(".time-bar").get_by_role("link", name=name).click()
+        expect(page.locator(".time-bar [aria-current]")).to_have_text(name)
+        expect(page).to_have_url(re.compile(f"span={seconds}$"))
+        page.wait_for_function("() => document.querySelector('.chart-frame').getAttribute('aria-busy') === 'false'")
+        (query,) = [one for one in asked.queries if one["series"] == "gpu_used_bytes"]
+        assert float(query["to"]) - float(query["from"]) == pytest.approx(seconds, abs=2)
+        pixels = page.locator(".plot .nsewdrag").first.bounding_box()
+        assert pixels is not None
+        assert seconds / float(query["step"]) <= pixels["width"] + 1
+
+
+def test_dragging_across_the_chart_zooms_in_and_the_address_shows_the_same_to_others(
+    troubled: Stage, reader: Reader
+) -> None:
+    page = _drawn(reader.open(troubled, GPU))
+    asked = Asked(page)
+    _drag(page, 0.4, 0.6)
+    expect(page).to_have_url(re.compile(r"from=\d+&to=\d+"))
+    expect(page.locator(".standing")).to_contain_text("stands still")
+    page.wait_for_function("() => document.querySelector('.chart-frame').getAttribute('aria-busy') === 'false'")
+    assert asked.spans()[-1] == pytest.approx(120, abs=8)
+    assert _width_seconds(page) == pytest.approx(120, abs=8)
+    other = _drawn(reader.open(troubled, "#" + page.url.split("#")[1]))
+    assert _width_seconds(other) == pytest.approx(_width_seconds(page))
+    expect(other.locator(".standing")).to_have_text(page.locator(".standing").inner_text())
+
+
+def test_what_was_zoomed_stands_still_and_one_press_leads_back_to_live(troubled: Stage, reader: Reader) -> None:
+    page = _drawn(reader.open(troubled, GPU))
+    _drag(page, 0.2, 0.7)
+    expect(page.locator(".standing")).to_be_visible()
+    before = page.evaluate("() => document.querySelector('.plot').layout.xaxis.range")
+    troubled.send(scenes.tick(troubled.snapshot.nodes, time.time() + 3, scenes.LEVELS))
+    page.wait_for_timeout(1200)  # two redraws would have come
+    assert page.evaluate("() => document.querySelector('.plot').layout.xaxis.range") == before
+    page.get_by_role("button", name="Back to live").click()
+    expect(page.locator(".standing")).to_have_count(0)
+    expect(page).to_have_url(re.compile("span=600$"))
+    page.go_back()
+    expect(page.locator(".standing")).to_be_visible()
+
+
+def test_the_keys_and_the_buttons_zoom_and_move(troubled: Stage, reader: Reader) -> None:
+    page = _drawn(reader.open(troubled, GPU))
+    page.locator(".chart-frame").focus()
+    page.keyboard.press("+")
+    expect(page).to_have_url(re.compile("span=300$"))
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".standing")).to_be_visible()
+    page.keyboard.press("End")
+    expect(page).to_have_url(re.compile("span="))
+    page.get_by_role("button", name="Zoom out").click()
+    expect(page).to_have_url(re.compile("span=1200$"))
+    expect(page.get_by_role("button", name="Zoom out")).to_be_focused()
+    page.get_by_role("button", name="Earlier").click()
+    page.get_by_role("button", name="Later").click()
+    expect(page).to_have_url(re.compile("span=1200$"))
+
+
+def test_any_time_can_be_asked_for_and_one_that_is_none_is_refused_in_words(troubled: Stage, reader: Reader) -> None:
+    page = _drawn(reader.open(troubled, GPU))
+    page.locator(".time-bar summary").click()
+    page.get_by_label("From").fill("2026-01-02T10:00:00")
+    page.get_by_label("To", exact=True).fill("2026-01-02T09:00:00")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(".time-bar [role=alert]")).to_contain_text("The end must be after the beginning")
+    page.get_by_label("To", exact=True).fill("2026-01-02T11:30:00")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(".standing")).to_contain_text("Jan 2, 2026")
+    page.wait_for_function("() => document.querySelector('.chart-frame').getAttribute('aria-busy') === 'false'")
+    assert _width_seconds(page) == pytest.approx(5400)
+
+
+def test_a_lost_connection_leaves_no_hole_in_the_chart(healthy: Stage, reader: Reader) -> None:
+    page = _drawn(reader.open(healthy, "#/gpu/gpu-01/3"))
+    healthy.send(scenes.tick(healthy.snapshot.nodes, time.time(), {}))
+    expect(page.locator(".figures")).to_contain_text("%")
+    asked = Asked(page)
+    before = healthy.connections_total
+    healthy.drop()
+    until("the page to be connected again", lambda: healthy.connections_total == before + 1)
+    at = time.time() + 60  # a minute was missed
+    healthy.send(scenes.tick(healthy.snapshot.nodes, at, {}))
+    page.wait_for_function("() => document.querySelector('.chart-frame').getAttribute('aria-busy') === 'true'")
+    page.wait_for_function("() => document.querySelector('.chart-frame').getAttribute('aria-busy') === 'false'")
+    assert asked.spans()[0] == pytest.approx(600, abs=2)
+    newest = max(float(one["to"]) for one in asked.queries)
+    assert newest >= at - 2
+
+
+def test_what_was_not_read_is_a_gap_and_is_said(troubled: Stage, reader: Reader) -> None:
+    page = _drawn(reader.open(troubled, GPU))
+    expect(page.locator("main")).to_contain_text(re.compile(r"Nothing was read from \d\d:\d\d:\d\d to"))
+    missing = page.evaluate(
+        """() => document.querySelector(".plot").data.find((one) => one.name === "Device memory used").y
+             .filter((value) => value === null || value === undefined).length"""
+    )
+    assert missing == 12
+
+
+def test_the_chart_has_a_table_with_its_numbers(troubled: Stage, reader: Reader) -> None:
+    page = _drawn(reader.open(troubled, GPU))
+    page.locator(".chart-table summary").first.click()
+    table = page.locator(".chart-table table")
+    expect(table.locator("tbody tr")).to_have_count(30)
+    heads = ["From", "Device memory used", "Reserved by torch", "Allocated by torch"]
+    expect(table.locator("thead th")).to_have_text(heads)
+    expect(table.locator("tbody tr").nth(2)).to_contain_text(re.compile(r"\d\sGiB \(\d+\.\d\sGiB – \d+\.\d\sGiB\)"))
+    expect(table).to_contain_text("–")
+
+
+def test_where_the_memory_is_adds_up_to_what_is_in_use(healthy: Stage, reader: Reader) -> None:
+    view = healthy.snapshot.nodes[0]
+    healthy.snapshot = replace(healthy.snapshot, nodes=(replace(view, together=view.sample),))
+    page = _drawn(reader.open(healthy, "#/gpu/gpu-01/3"))
+    section = page.locator("section", has_text="Where the memory is now").last
+    names = section.locator("tbody tr td:first-child").all_inner_texts()
+    told = ["Allocated by torch", "Reserved by torch, unused", "CUDA context and libraries", "Rollout engine"]
+    assert names == [*told, "Other processes", "Not told by anyone", "In use"]
+    gib = [float(text.split()[0]) for text in section.locator("tbody tr td:nth-child(3)").all_inner_texts()]
+    assert sum(gib[:-1]) == pytest.approx(gib[-1], abs=0.35)
+
+
+def test_a_forecast_is_drawn_up_to_when_the_memory_is_full(healthy: Stage, reader: Reader) -> None:
+    page = _drawn(reader.open(healthy, "#/gpu/gpu-01/3"))
+    usable = scenes.TOTAL_BYTES - scenes.RESERVED_BYTES
+    facts: dict[str, wire.Fact] = {
+        "eta_seconds": 120.0,
+        "eta_low_seconds": 90.0,
+        "eta_high_seconds": 200.0,
+        "level_bytes": usable - 4 * scenes.GIB,
+        "usable_bytes": usable,
+    }
+    warning = scenes.alert(
+        time.time(),
+        key="f",
+        severity="critical",
+        labels={"node": "gpu-01", "gpu": "3"},
+        english="GPU 3 of gpu-01 will be full in about 2 min",
+        chinese="gpu-01 的 GPU 3 约 2 分钟后显存耗尽",
+    )
+    healthy.send(wire.AlertChanged(alert=replace(warning, alert="memory_forecast", facts=facts)))
+    expect(page.locator(".plot")).to_contain_text("Forecast")
+    expect(page.locator(".plot")).to_contain_text("full about")
+    line = page.evaluate(
+        "() => document.querySelector('.plot').data.findLast((one) => one.name === 'Forecast').y.map(Math.round)"
+    )
+    assert line == [75, 78, 79, 79]
+    assert _width_seconds(page) == pytest.approx(600 + 220, abs=5)
+
+
+def test_a_node_shows_its_host_memory_its_gpus_in_small_and_what_helps_its_sources(
+    troubled: Stage, reader: Reader
+) -> None:
+    page = _drawn(reader.open(troubled, "#/node/gpu-03"))
+    expect(page.locator(".spark")).to_have_count(8)
+    expect(page.locator(".spark").first).to_have_attribute("aria-label", re.compile(r"Peak \d+\s% in 10 min"))
+    expect(page.locator(".plot")).to_contain_text("limit 1,024 GiB")
+    expect(page.locator("main")).to_contain_text("Smaller processes, caches and the kernel")
+    expect(page.locator("th", has_text="Of the limit")).to_be_visible()
+    fixes = page.locator(".sources .fix")
+    expect(fixes.first).to_contain_text("See dmesg for Xid lines")
+    expect(fixes.last.locator("code")).to_have_text("--ray DIR")
+    page.locator(".time-bar").get_by_role("link", name="1 h").click()
+    expect(page.locator(".spark").first).to_have_attribute("aria-label", re.compile("in 1 h"))
+
+
+@pytest.mark.parametrize("width", [390, 1440, 2560])
+@pytest.mark.parametrize("address", [GPU, "#/node/gpu-03"])
+def test_nothing_is_cut_off_on_a_phone_or_a_wall(address: str, width: int, troubled: Stage, reader: Reader) -> None:
+    page = _drawn(reader.open(troubled, address, width=width, dark=width != 390, language="zh-CN"))
+    expect(page.locator(".time-bar")).to_contain_text("24 小时")
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_hidden_tab_draws_nothing_and_misses_nothing(
+    staged: Callable[[wire.Snapshot], Stage], reader: Reader
+) -> None:
+    stage = staged(scenes.healthy(time.time()))
+    page = _drawn(reader.open(stage, "#/gpu/gpu-01/3"))
+    stage.send(scenes.tick(stage.snapshot.nodes, time.time(), {}))
+    page.evaluate(
+        """() => {
+             const plot = document.querySelector(".plot");
+             window.drawn = 0;
+             plot.on("plotly_afterplot", () => (window.drawn += 1));
+             Object.defineProperty(document, "hidden", { value: true, configurable: true });
+           }"""
+    )
+    for second in range(1, 4):
+        stage.send(scenes.tick(stage.snapshot.nodes, time.time() + second, {}))
+    page.wait_for_timeout(1200)  # it would have been drawn twice
+    assert page.evaluate("() => window.drawn") <= 1  # one may have been on its way
+    page.evaluate(
+        """() => {
+             Object.defineProperty(document, "hidden", { value: false, configurable: true });
+             document.dispatchEvent(new Event("visibilitychange"));
+           }"""
+    )
+    page.wait_for_function("() => window.drawn >= 1")

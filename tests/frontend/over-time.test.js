@@ -1,0 +1,172 @@
+// What the pages of a GPU and a node show over time: which stretch, what is missing, where the memory is, what is foretold.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { fanOf, forecastOf } from "../../frontend/oomwatch_frontend/js/forecast.js";
+import { fromStamp, localStamp } from "../../frontend/oomwatch_frontend/js/ink.js";
+import { emptySeries, extend, gapsOf, heldAt, isSteady, stepFor, summaries } from "../../frontend/oomwatch_frontend/js/history.js";
+import { PARTS, partsNow, stackOver } from "../../frontend/oomwatch_frontend/js/memory-parts.js";
+import { between, endsOf, panned, readRange, writeRange, zoomed } from "../../frontend/oomwatch_frontend/js/timerange.js";
+import { pathOf } from "../../frontend/oomwatch_frontend/js/views/sparks.js";
+import { catalogue, golden } from "./reading.js";
+
+const NOW = 1_000_000;
+
+/** @param {[number, number | null][]} points @returns {import("../../frontend/oomwatch_frontend/js/history.js").Series} */
+function series(points) {
+  const [at, mean] = [points.map(([at]) => at), points.map(([, value]) => value)];
+  return { ...emptySeries(), at, min: mean, mean, max: mean };
+}
+
+/** @param {object} fields @returns {any} */
+const gpuProcess = (fields) => ({ pid: 1, used_bytes: null, name: null, run: null, rank: null, role: null, ...fields });
+
+/** @param {object} fields @returns {any} */
+const probe = (fields) => ({ pid: 1, gpu: "0", role: "actor", reserved_bytes: null, allocated_bytes: null, ...fields });
+
+test("an address says which stretch is shown, and what makes no sense gives the usual", () => {
+  assert.deepEqual(readRange({ span: "3600" }), { live: true, span: 3600 });
+  assert.deepEqual(readRange({ from: "100", to: "400" }), { live: false, from: 100, to: 400 });
+  const usual = { live: true, span: 600 };
+  for (const query of [{}, { span: "x" }, { span: "-5" }, { span: "" }, { from: "400", to: "100" }, { from: "", to: "50" }, { from: "0", to: "1e13" }])
+    assert.deepEqual(readRange(/** @type {any} */ (query)), usual, JSON.stringify(query));
+});
+
+test("a stretch that was written into an address is read back", () => {
+  for (const range of /** @type {any[]} */ ([{ live: true, span: 86_400 }, { live: false, from: 5, to: 500 }]))
+    assert.deepEqual(readRange(writeRange(range)), range);
+});
+
+test("zooming keeps what goes on going on, and what stands still about its middle", () => {
+  assert.deepEqual(zoomed({ live: true, span: 600 }, 0.5, NOW), { live: true, span: 300 });
+  assert.deepEqual(zoomed({ live: false, from: 1000, to: 2000 }, 0.5, NOW), { live: false, from: 1250, to: 1750 });
+  assert.deepEqual(zoomed({ live: true, span: 10 }, 0.5, NOW), { live: true, span: 10 });
+});
+
+test("what is moved up to now goes on with it, and the past stands still", () => {
+  assert.deepEqual(panned({ live: true, span: 400 }, -0.25, NOW), { live: false, from: NOW - 500, to: NOW - 100 });
+  assert.deepEqual(panned({ live: false, from: NOW - 450, to: NOW - 50 }, 0.25, NOW), { live: true, span: 400 });
+});
+
+test("a stretch that was dragged over ends now at the latest and has some width", () => {
+  assert.deepEqual(between(NOW - 100, NOW + 500, NOW), { live: false, from: NOW - 100, to: NOW });
+  const [from, to] = endsOf(between(500.2, 500.4, NOW), NOW);
+  assert.ok(to - from >= 10 && from <= 500 && to >= 500);
+});
+
+test("there are never more points than pixels", () => {
+  for (const [span, pixels] of [[600, 1300], [604_800, 900], [3600, 250], [86_400, 1]])
+    assert.ok(span / stepFor(span, pixels) <= Math.max(pixels, span), `${span} over ${pixels}`);
+  assert.equal(stepFor(604_800, 900), 672);
+});
+
+test("a stamp of plotly means the moment that it was written for", () => {
+  for (const at of [1_795_993_880, 1_795_993_880.25]) assert.equal(fromStamp(localStamp(at)), at);
+  assert.equal(fromStamp(localStamp(1_795_996_800).slice(0, 16)), 1_795_996_800);
+});
+
+test("times without a reading are gaps, at the ends too", () => {
+  const told = series([[100, 1], [110, 1], [120, null], [150, 1], [160, 1]]);
+  assert.deepEqual(gapsOf(told, [90, 165], 15), [[110, 150]]);
+  assert.deepEqual(gapsOf(told, [50, 200], 15), [[50, 100], [110, 150], [160, 200]]);
+  assert.deepEqual(gapsOf(series([]), [0, 100], 15), [[0, 100]]);
+});
+
+test("what was said last holds for a while and then is not known", () => {
+  assert.deepEqual(heldAt(series([[10, 1], [20, 2]]), [5, 10, 19, 20, 30, 36], 15), [null, 1, 1, 2, 2, null]);
+});
+
+test("a probe's readings are steady, and log lines are not", () => {
+  assert.ok(isSteady(series([[0, 1], [5, 1], [10, 1], [90, 1]]), 15));
+  assert.ok(!isSteady(series([[0, 1], [40, 1], [80, 1]]), 15));
+  assert.ok(!isSteady(series([[0, 1]]), 15));
+});
+
+test("the table of a chart has the extremes of each stretch, and says where nothing was read", () => {
+  const told = emptySeries();
+  for (const [at, value] of [[0, 4], [4, 8], [25, 5]]) extend(told, at, value, 100, 1);
+  const rows = summaries([told], [0, 30], 3);
+  assert.deepEqual(rows.map(({ at }) => at), [20, 10, 0]);
+  assert.deepEqual(rows.map(({ cells: [cell] }) => cell && [cell.min, cell.mean, cell.max]), [[5, 5, 5], null, [4, 6, 8]]);
+});
+
+test("the parts of a device make up the whole, each told by whoever knows it", () => {
+  const processes = [
+    gpuProcess({ pid: 1, used_bytes: 40, run: "r", role: "actor" }),
+    gpuProcess({ pid: 2, used_bytes: 20, run: "r", role: "rollout" }),
+    gpuProcess({ pid: 3, used_bytes: 5 }),
+    gpuProcess({ pid: 4, used_bytes: 7, run: "r", role: "ref" }),
+  ];
+  const { whole, earlier, parts } = partsNow(80, processes, [probe({ pid: 1, reserved_bytes: 30, allocated_bytes: 24 })]);
+  const expected = { allocated: 24, unused: 6, context: 10, training: 7, engine: 20, others: 5, rest: 8 };
+  assert.deepEqual(Object.fromEntries(parts.map(({ name, bytes }) => [name, bytes])), expected);
+  assert.deepEqual([whole, earlier], [80, false]);
+});
+
+test("torch is believed up to what its process holds: a sleeping engine's pool stays counted", () => {
+  const processes = [gpuProcess({ pid: 1, used_bytes: 10, role: "actor" })];
+  const { parts } = partsNow(12, processes, [probe({ reserved_bytes: 50, allocated_bytes: 45 })]);
+  assert.deepEqual(parts, [{ name: "allocated", bytes: 10 }, { name: "rest", bytes: 2 }]);
+});
+
+test("without a process table torch is told and the rest is called so", () => {
+  const { parts } = partsNow(70, null, [probe({ reserved_bytes: 30, allocated_bytes: 20 })]);
+  assert.deepEqual(parts.map(({ name, bytes }) => [name, bytes]), [["allocated", 20], ["unused", 10], ["rest", 40]]);
+  assert.deepEqual(partsNow(70, null, []).parts, [{ name: "rest", bytes: 70 }]);
+});
+
+test("processes that held more than the device does now were read before it, and that is said", () => {
+  const { whole, earlier } = partsNow(10, [gpuProcess({ used_bytes: 15, run: "r" })], []);
+  assert.deepEqual([whole, earlier], [15, true]);
+});
+
+test("an engine with the probe in it is an engine, and not the trainer's torch", () => {
+  const { parts } = partsNow(30, [gpuProcess({ pid: 9, used_bytes: 30, role: "rollout" })], [probe({ pid: 9, role: "rollout", reserved_bytes: 20 })]);
+  assert.deepEqual(parts, [{ name: "engine", bytes: 30 }]);
+});
+
+test("no two parts look the same, and each has a name and a reason", () => {
+  const looks = Object.values(PARTS).map(({ colour, pattern }) => `${colour} ${pattern}`);
+  assert.equal(new Set(looks).size, looks.length);
+  for (const part of Object.keys(PARTS)) for (const key of [`parts.${part}`, `parts.${part}_why`]) assert.ok(catalogue[key], key);
+});
+
+test("over time torch's layers stand below all that is in use, and are not drawn where nobody told", () => {
+  const used = series([[0, 50], [10, 60], [20, null], [30, 40]]);
+  const stack = stackOver(used, series([[0, 30], [30, 45]]), series([[0, 20], [30, 44]]), 5);
+  assert.deepEqual(stack.allocated, [20, null, null, 40]);
+  assert.deepEqual(stack.reserved, [30, null, null, 40]);
+  assert.deepEqual(stack.rest, [30, 0, null, 40]);
+});
+
+/** @param {object} fields @returns {any} */
+const forecastAlert = (fields) => ({ ...golden("alert").alert, state: "firing", stale: false, severity: "warning", ...fields });
+
+test("of what is foretold of a thing the gravest is drawn, and what is over or stale is not", () => {
+  const facts = { eta_seconds: 600, level_bytes: 70, usable_bytes: 80 };
+  const alerts = [
+    forecastAlert({ id: "w", facts }),
+    forecastAlert({ id: "c", severity: "critical", facts: { ...facts, eta_low_seconds: 300, eta_high_seconds: 900, eta_steps: 4 } }),
+    forecastAlert({ id: "over", state: "resolved", severity: "critical", facts: { ...facts, eta_seconds: 1 } }),
+    forecastAlert({ id: "stale", stale: true, severity: "critical", facts: { ...facts, eta_seconds: 1 } }),
+    forecastAlert({ id: "high", facts: { used_bytes: 5, usable_bytes: 80 } }),
+  ];
+  const found = forecastOf(alerts, () => true);
+  assert.deepEqual([found?.severity, found?.low, found?.eta, found?.high, found?.steps], ["critical", 300, 600, 900, 4]);
+  assert.equal(forecastOf(alerts, () => false), null);
+  const host = forecastOf([forecastAlert({ facts: { eta_seconds: 60, used_bytes: 80, limit_bytes: 100, until_ratio: 0.95 } })], () => true);
+  assert.deepEqual([host?.level, host?.full], [80, 95]);
+});
+
+test("a forecast is a line to full, in a fan from the earliest to the latest", () => {
+  const forecast = /** @type {any} */ ({ eta: 100, low: 50, high: 200, level: 60, full: 80 });
+  const fan = fanOf(forecast, 1000);
+  assert.deepEqual(fan, { x: [1000, 1050, 1100, 1200], y: [60, 70, 80, 80], low: [60, 65, 70, 80], high: [60, 80, 80, 80] });
+  assert.deepEqual(fanOf({ ...forecast, high: null }, 1000).low, [60, 60, 60]);
+  assert.deepEqual(fanOf({ ...forecast, eta: 0, low: 0, high: null }, 1000).y, [80]);
+});
+
+test("a small line has a gap where nothing was read", () => {
+  assert.equal(pathOf([[0, 1], [1, 2], [2, null], [3, 4]]), "M0.0 1.0L1.0 2.0M3.0 4.0");
+});
