@@ -21,7 +21,7 @@ from oomwatch.core.mute.matcher import parse_matcher
 from oomwatch.core.mute.stages import Windows
 from oomwatch.core.mute.times import Maintenance, QuietHours
 from oomwatch.notify.config import NotifyConfig
-from oomwatch.service.attention import Attention, Surroundings
+from oomwatch.service.attention import Attention, Outside
 from oomwatch.service.muting import Muting
 from oomwatch.story import alert_of
 
@@ -103,7 +103,7 @@ class Scene:
 
     def hide_all(self) -> None:
         """One silence over everything, and its end: every warning is told of twice."""
-        attention = Attention(self.muting, Surroundings(self.shown.get, self.told.extend, _Nobody(), lambda: NOW))
+        attention = Attention(self.muting, Outside(self.shown.get, self.told.extend, _Nobody(), lambda: NOW))
         everything = (parse_matcher('severity=~".*"'),)
         over_all = replace(silence(999), matchers=everything)
         attention.put_silences([over_all])

@@ -6,6 +6,7 @@ import msgspec
 
 from oomwatch import wire
 
+UNJUDGED_SECONDS = 14_400.0  # what became of a warning is known after twenty steps, or never
 # What later transitions of an alert do not say again.
 LASTING = ("outcome", "causes", "remedies", "acts", "acknowledged")
 # A new state is told with everything that people see of the alert; any other change is an addition.

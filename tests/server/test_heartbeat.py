@@ -13,7 +13,7 @@ from tests.server.running_server import RULES, AgentClient, RunningServer, servi
 
 from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.notify import http
-from oomwatch.notify.heartbeat import LASTING_LOOKS, Heartbeat, HeartbeatSection, Target
+from oomwatch.notify.heartbeat import LASTING_LOOKS, Callee, Heartbeat, HeartbeatSection
 from oomwatch.notify.secret import Secret
 from oomwatch.options import SettingError
 from oomwatch.rulefile import RuleFileError, parse_rules
@@ -32,7 +32,7 @@ class Switch:
         self.looks = self.enough_at = 0
         self.looked_enough = asyncio.Event()
         failing = Secret(f"{receiver.url}/ping/fail") if fails else None
-        self.target = Target("GET", Secret(f"{receiver.url}/ping"), failing, interval_seconds)
+        self.target = Callee("GET", Secret(f"{receiver.url}/ping"), failing, interval_seconds)
 
     def look(self) -> list[str]:
         self.looks += 1
@@ -172,10 +172,10 @@ def section(text: str) -> HeartbeatSection:
 def test_the_section_is_read_as_written() -> None:
     found = section("{url_env: BEAT, interval: 30s, method: POST, fail_suffix: /fail}")
     target = found.open({"BEAT": "https://beats.example/uuid/?create=1"})
-    assert target == Target(
+    assert target == Callee(
         "POST", Secret("https://beats.example/uuid/?create=1"), Secret("https://beats.example/uuid/fail?create=1"), 30.0
     )
-    assert section("{url: 'http://a/b'}").open({}) == Target("GET", Secret("http://a/b"), None, 60.0)
+    assert section("{url: 'http://a/b'}").open({}) == Callee("GET", Secret("http://a/b"), None, 60.0)
 
 
 @pytest.mark.parametrize(

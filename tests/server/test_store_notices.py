@@ -1,5 +1,7 @@
 """The outbox in the database: messages, what they tell of, and what became of them."""
 
+import contextlib
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from tests.server.notify_samples import START, notice, transition
 from oomwatch import wire
 from oomwatch.letters import Account, Letter, Standing, key_of
 from oomwatch.notify.outbox import mail_of
+from oomwatch.store.errors import StoreError
 from oomwatch.store.store import Store
 
 FIRED = transition(0)
@@ -66,6 +69,19 @@ def test_a_later_message_takes_over_what_one_that_was_given_up_told_of(store: St
     later = letter(OVER)
     store.keep_letters([later._replace(covers=(key_of(FIRED), key_of(OVER)))])
     assert account(store).told == dict.fromkeys([key_of(FIRED), key_of(OVER)], later.incident)
+
+
+def test_an_attempt_does_not_write_the_whole_message_again(store: Store, tmp_path: Path) -> None:
+    written = letter(FIRED)
+    store.keep_letters([written])
+    with contextlib.closing(sqlite3.connect(tmp_path / "oomwatch.db")) as database:
+        database.execute(
+            "CREATE TRIGGER rewritten BEFORE UPDATE OF document ON notices BEGIN SELECT RAISE(ABORT, 'rewritten'); END"
+        )
+    store.keep_letters([written._replace(attempts=1, error="503")])
+    assert account(store).waiting[0].attempts == 1
+    with pytest.raises(StoreError, match="rewritten"):
+        store.keep_letters([written._replace(state="delivered", document="{}")])
 
 
 def test_what_has_arrived_is_not_written_as_waiting_again(store: Store) -> None:

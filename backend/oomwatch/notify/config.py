@@ -9,7 +9,7 @@ from oomwatch.notify import route
 from oomwatch.notify.channel import Section
 from oomwatch.notify.channels import ChannelConfig
 from oomwatch.notify.heartbeat import HeartbeatSection
-from oomwatch.notify.muting import (
+from oomwatch.notify.mutesections import (
     INHIBIT_DEFAULT,
     READERS,
     InhibitSection,

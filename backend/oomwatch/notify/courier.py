@@ -31,6 +31,7 @@ from oomwatch.tasks import rung
 CHANNEL_PAUSE_SECONDS_MAX = 30.0
 KEEP_AGAIN_SECONDS = 5.0  # until the database is asked again to take what it did not, where nothing is sent meanwhile
 UNSAVED_MAX = 1000  # messages that the database could not be given
+UNSAVED_CHARS_MAX = 32 * 2**20  # of a thousand alerts one is megabytes
 RECEIPTS_KEPT = 1000
 AFTER_DEFECT_SECONDS = 5.0
 
@@ -232,13 +233,16 @@ class Courier:
 
     async def _save(self, letters: Sequence[Letter]) -> None:
         self._unsaved.update({f"{one.channel} {one.id}": one for one in letters})
-        while len(self._unsaved) > UNSAVED_MAX:
+        while len(self._unsaved) > UNSAVED_MAX or self._unsaved_chars() > UNSAVED_CHARS_MAX:
             del self._unsaved[next(iter(self._unsaved))]
         try:
             await self.flush()
         except Exception as error:
             # The worst that can come of this is that a message is sent once more after a restart, by the same id.
             logger.warning("channel %s: cannot note what is sent, and sends it all the same: %s", self.name, error)
+
+    def _unsaved_chars(self) -> int:
+        return sum(len(one.document) for one in self._unsaved.values())
 
     async def _keep_quietly(self) -> None:
         """Why it could not be kept was said, and the store says when it can be written again."""

@@ -47,15 +47,15 @@ class HeartbeatSection(Section, frozen=True, kw_only=True):
         if self.fail_suffix is not None and not _is_path(self.fail_suffix):
             raise ValueError('fail_suffix is added to the path of the address; write for example "/fail"')
 
-    def open(self, environ: Mapping[str, str]) -> "Target":
+    def open(self, environ: Mapping[str, str]) -> "Callee":
         """Raises SettingError where the address cannot be found or used."""
         url = find_secret(self.url, self.url_env, self.url_file, environ=environ, place=PLACE)
         http.check_url(url, PLACE)
         failing = _with_suffix(url, self.fail_suffix) if self.fail_suffix is not None else None
-        return Target(self.method, url, failing, float(self.interval))
+        return Callee(self.method, url, failing, float(self.interval))
 
 
-class Target(NamedTuple):
+class Callee(NamedTuple):
     """Whom to call, and how often."""
 
     method: Literal["GET", "POST"]
@@ -80,13 +80,13 @@ class Heartbeat:
         self._clock = clock
         self._chance = chance
         self._look_seconds = look_seconds
-        self._target: Target | None = None
+        self._target: Callee | None = None
         self._changed = asyncio.Event()
         self._due_at = 0.0  # loop time
         self._refused = 0  # calls in a row that did not arrive
         self._ill_looks = 0  # in a row
 
-    def replace(self, target: Target | None) -> None:
+    def replace(self, target: Callee | None) -> None:
         """Call this one from now on, at once; None: nobody."""
         if target != self._target:
             self._target, self._due_at = target, 0.0
@@ -100,7 +100,7 @@ class Heartbeat:
                 await self._look(self._target, problems(), asyncio.get_running_loop().time())
             await rung(self._changed, self._look_seconds if self._target is not None else None)
 
-    async def _look(self, target: Target, problems: Sequence[str], now: float) -> None:
+    async def _look(self, target: Callee, problems: Sequence[str], now: float) -> None:
         if problems:
             self._ill_looks += 1
             if self._ill_looks == LASTING_LOOKS:
@@ -113,7 +113,7 @@ class Heartbeat:
         if now >= self._due_at:
             await self._call(target, now)
 
-    async def _report(self, target: Target, problems: Sequence[str]) -> None:
+    async def _report(self, target: Callee, problems: Sequence[str]) -> None:
         logger.error("the heartbeat stops, for an alert might not be told: %s", "; ".join(problems))
         if target.failing is None:
             return
@@ -121,7 +121,7 @@ class Heartbeat:
         if not isinstance(outcome, Delivered):
             logger.warning("%s: the failure could not be reported: %s", PLACE, outcome.reason)
 
-    async def _call(self, target: Target, now: float) -> None:
+    async def _call(self, target: Callee, now: float) -> None:
         outcome = await self._send(target.method, target.url)
         if isinstance(outcome, Delivered):
             if self._refused:
@@ -134,7 +134,7 @@ class Heartbeat:
             logger.warning("%s: %s; it is tried on", PLACE, outcome.reason)
         self._due_at = asyncio.get_running_loop().time() + self._pause_seconds(target, outcome)
 
-    def _pause_seconds(self, target: Target, outcome: TryAgain | Failed) -> float:
+    def _pause_seconds(self, target: Callee, outcome: TryAgain | Failed) -> float:
         """Several tries in an interval where that can help, unless the service asks for patience."""
         if isinstance(outcome, Failed):
             return target.interval_seconds

@@ -25,11 +25,11 @@ from oomwatch.notify.notice import Notice
 from oomwatch.notify.outbox import mail_again, mail_of
 from oomwatch.notify.recovery import RESEND_SECONDS
 from oomwatch.notify.route import Target
+from oomwatch.story import UNJUDGED_SECONDS
 from oomwatch.tasks import Crew
 
 UNREADABLE = "another version of oomwatch wrote this message; it was made anew"
 STOP_SECONDS = 3.0  # how long a message on its way may take when the server stops
-UNJUDGED_SECONDS = 14_400.0  # what became of a warning is known after twenty steps, or never
 logger = logging.getLogger(__name__)
 
 Call: TypeAlias = Callable[..., Awaitable[Any]]

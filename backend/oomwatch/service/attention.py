@@ -17,7 +17,7 @@ class NotFiringError(ValueError):
     """An alert that does not fire cannot be taken care of. The text says which."""
 
 
-class Surroundings(NamedTuple):
+class Outside(NamedTuple):
     """`view`: an alert that fires as people see it, by id. `announce`: has transitions stored, then told."""
 
     view: Callable[[str], wire.Alert | None]
@@ -29,7 +29,7 @@ class Surroundings(NamedTuple):
 class Attention:
     """Every change takes effect at once."""
 
-    def __init__(self, muting: Muting, around: Surroundings) -> None:
+    def __init__(self, muting: Muting, around: Outside) -> None:
         self._muting = muting
         self._around = around
 

@@ -12,7 +12,7 @@ from oomwatch import __version__, wire
 from oomwatch.core.past import Past
 from oomwatch.core.rule import RuleSet
 from oomwatch.service.acting import Acting
-from oomwatch.service.attention import Attention, Surroundings
+from oomwatch.service.attention import Attention, Outside
 from oomwatch.service.board import Board
 from oomwatch.service.defects import Defects
 from oomwatch.service.journal import Journal
@@ -60,7 +60,7 @@ class Service:
         self.board = Board(self._say)
         self.acting = Acting(self.engine, self.roster, self.board, self._announce)
         self.muting = Muting()
-        self.attention = Attention(self.muting, Surroundings(self._view, self._keep, audience, self._time.now))
+        self.attention = Attention(self.muting, Outside(self._view, self._keep, audience, self._time.now))
         self.picture = Picture(self.engine.fleet, self._skew_of)
         self.journal: Journal
         self.rules_error: str | None = None

@@ -38,7 +38,7 @@ def keep(connection: Connection, letters: Sequence[Letter], standings: Sequence[
     """Write messages that are new, and what became of others. What is written already is brought up to date."""
     for letter in letters:
         row = {name: value for name, value in letter._asdict().items() if name != "covers"}
-        query = select(notices.c.seq, notices.c.state)
+        query = select(notices.c.seq, notices.c.state, (notices.c.document == letter.document).label("is_same"))
         known = connection.execute(query.where(notices.c.channel == letter.channel, notices.c.id == letter.id)).first()
         if known is None:
             (seq,) = connection.execute(insert(notices).values(row)).inserted_primary_key or (None,)
@@ -46,7 +46,8 @@ def keep(connection: Connection, letters: Sequence[Letter], standings: Sequence[
             seq = known.seq
             if (known.state, letter.state) == ("delivered", WAITING):
                 continue  # written late: it has arrived by now
-            changes = {name: row[name] for name in _CHANGING}
+            # Of a thousand alerts a message is megabytes, and an attempt changes nothing in it.
+            changes = {name: row[name] for name in _CHANGING if name != "document" or not known.is_same}
             connection.execute(update(notices).where(notices.c.seq == seq).values(changes))
         _cover(connection, letter.channel, cast("int", seq), letter.covers)
     for standing in standings:

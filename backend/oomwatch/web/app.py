@@ -131,21 +131,12 @@ class RuleFileOnDisk(NamedTuple):
 async def _start(
     settings: Settings, file: RuleFileOnDisk, clock: Callable[[], float], stack: contextlib.AsyncExitStack
 ) -> Parts:
-    """What comes first here is stopped last. What is made later is reached through lambdas."""
+    """What comes first here is stopped last. What needs all parts is given a way to them, to be used once they are."""
     store, threads = await _open_store(settings, stack)
-    folder = Folder(incidents_path(settings), settings.incidents_keep)
-    desk = Desk()
+    folder, desk = Folder(incidents_path(settings), settings.incidents_keep), Desk()
     desk.remember(reversed(await threads.read(folder.entries)))
     client = http.client()
-    herald = Herald(
-        store,
-        threads.write,
-        client,
-        external_url=settings.external_url,
-        clock=clock,
-        charts=Curves(store, threads.read, lambda one: service.engine.rules.of(one)).of,  # noqa: PLW0108 - made below
-        outlook=Outlook(lambda: service.board.all(), lambda: not silencing(parts)),  # noqa: PLW0108
-    )
+    herald = _herald(settings, store, threads, client, clock, lambda: parts)
     stack.push_async_callback(herald.stop)
     hub, heartbeat = Hub(), Heartbeat(client, clock=clock)
     recorder = _recorder(settings, stack)
@@ -157,36 +148,66 @@ async def _start(
     apply(file.rules)
     restore(service, store)
     desk.resume(service.board.all(), folder.ids(), service.started_at)
-    watch = RuleWatch(
-        file.path, apply, service.report_rules, service.defects.count, seen=file.seen, in_force=file.rules
-    )
     parts = Parts(
         settings=settings,
+        threads=threads,
         store=store,
         service=service,
         journal=journal,
         hub=hub,
         herald=herald,
         heartbeat=heartbeat,
-        metrics=Metrics(
-            service,
-            herald.status,
-            hub,
-            rooms_with(settings.compat),
-            heartbeat_at=lambda: heartbeat.last_success_at,
-            problems=lambda: silencing(parts),
-        ),
-        threads=threads,
+        metrics=_metrics(settings, service, hub, herald, heartbeat, lambda: parts),
         incidents=folder,
         desk=desk,
         crew=Crew(service.defects.count),
-        rules=RuleParts(
-            watch,
-            RuleDesk(file.path, settings, watch, lambda: service.rules_error),
-            Tryouts(database_url(settings), file.path),
-        ),
+        rules=_rule_parts(settings, file, service, apply),
     )
     return parts
+
+
+def _herald(
+    settings: Settings,
+    store: Store,
+    threads: Threads,
+    client: http.Client,
+    clock: Callable[[], float],
+    parts: Callable[[], Parts],
+) -> Herald:
+    charts = Curves(store, threads.read, lambda one: parts().service.engine.rules.of(one))  # noqa: PLW0108 - made later
+    outlook = Outlook(lambda: parts().service.board.all(), lambda: not silencing(parts()))  # noqa: PLW0108
+    return Herald(
+        store,
+        threads.write,
+        client,
+        external_url=settings.external_url,
+        clock=clock,
+        charts=charts.of,
+        outlook=outlook,
+    )
+
+
+def _metrics(
+    settings: Settings, service: Service, hub: Hub, herald: Herald, heartbeat: Heartbeat, parts: Callable[[], Parts]
+) -> Metrics:
+    return Metrics(
+        service,
+        herald.status,
+        hub,
+        rooms_with(settings.compat),
+        heartbeat_at=lambda: heartbeat.last_success_at,
+        problems=lambda: silencing(parts()),
+    )
+
+
+def _rule_parts(
+    settings: Settings, file: RuleFileOnDisk, service: Service, apply: Callable[[RuleFile], None]
+) -> RuleParts:
+    watch = RuleWatch(
+        file.path, apply, service.report_rules, service.defects.count, seen=file.seen, in_force=file.rules
+    )
+    desk = RuleDesk(file.path, settings, watch, lambda: service.rules_error)
+    return RuleParts(watch, desk, Tryouts(database_url(settings), file.path))
 
 
 async def _open_store(settings: Settings, stack: contextlib.AsyncExitStack) -> tuple[Store, Threads]:

@@ -11,6 +11,7 @@ from oomwatch.core.noderecord import STALE_SECONDS_MIN
 from oomwatch.core.window import WINDOW_SECONDS_MAX
 from oomwatch.service.service import Service
 from oomwatch.store.store import KnownNode, Store
+from oomwatch.story import UNJUDGED_SECONDS
 
 # As far back as the engine looks: peaks of readings over a step, what is usual of a run's steps, windows of events.
 SAMPLES_SECONDS = 900.0
@@ -22,7 +23,6 @@ LASTING = frozenset({"step", "config", "run_named"})
 ENDED_SECONDS = 86_400.0
 ENDED_SHOWN = 100
 OPEN_MAX = 100_000
-UNJUDGED_SECONDS = 14_400.0  # what became of a warning is known after twenty steps, or never
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,6 @@
 """Alerts that a graver one covers: while it fires, nobody needs word of those about the same subject."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import inf
 from typing import NamedTuple, TypeAlias
 
 from oomwatch import wire
@@ -77,6 +76,3 @@ class Inhibitions:
             if source is not None:
                 return wire.Mute(kind="inhibited", by=source.id, note=source.labels["alert"])
         return None
-
-    def next_edge(self, _now: float) -> float:
-        return inf
