@@ -56,6 +56,14 @@ class Reader:
             until("the page to be connected", lambda: stage.connections_total > before)
         return page
 
+    def visit(self, address: str) -> Page:
+        """A page of a server that is no stage."""
+        page = self.browser.new_context(locale="en", viewport={"width": 1440, "height": 900}).new_page()
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.goto(address)
+        return page
+
     def _hear(self, message: ConsoleMessage) -> None:
         if message.type == "error" and "WebSocket connection" not in message.text:  # a test may close it on purpose
             self.complaints.append(message.text)

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -10,8 +11,12 @@ from fastapi import FastAPI, Request, Response
 
 from oomwatch import wire
 from oomwatch.core.mute.matcher import labels_of, matches, matches_everything, parse_matcher
+from oomwatch.ruleedit.rows import rows_of
+from oomwatch.rulefile import parse_rules
+from oomwatch.web.ruledesk import READ_ONLY, RuleFileShown
 
 replace = msgspec.structs.replace
+SHIPPED = Path(__file__).resolve().parents[2] / "alerts.yaml"
 FIRED_24H = 14
 
 
@@ -31,6 +36,11 @@ class Desk:
         self._refusals: list[tuple[int, str]] = []
         self.asked: list[tuple[str, Any]] = []  # "POST /api/v1/silences" and its body
         self.deliveries: tuple[wire.Delivery, ...] = ()
+        text = SHIPPED.read_text(encoding="utf-8")
+        self.rules = parse_rules(text)
+        self.rule_file = RuleFileShown(
+            path="alerts.yaml", digest="0a1b2c", text=text, secrets=0, editable=False, why_not=READ_ONLY, problem=None
+        )
 
     def refuse(self, status: int, sentence: str) -> None:
         self._refusals.append((status, sentence))
@@ -42,6 +52,9 @@ class Desk:
         app.add_api_route("/api/v1/silences/preview", self._preview, methods=["POST"])
         app.add_api_route("/api/v1/silences", self._silence, methods=["POST"])
         app.add_api_route("/api/v1/silences/{key}", self._end_silence, methods=["DELETE"])
+        app.add_api_route("/api/v1/rules/all", lambda: _answer(rows_of(self.rules.rules)))
+        app.add_api_route("/api/v1/rules/file", lambda: _answer(self.rule_file))
+        app.add_api_route("/api/v1/scorecard", self._scorecard)
         app.add_api_route("/api/v1/channels/{name}/retry", self._retry, methods=["POST"])
 
     async def _heard(self, request: Request) -> tuple[Any, Response | None]:
@@ -51,6 +64,11 @@ class Desk:
         self.asked.append((f"{request.method} {request.url.path}", body))
         refusal = self._refusals.pop(0) if self._refusals else None
         return body, None if refusal is None else _answer({"error": refusal[1]}, refusal[0])
+
+    def _scorecard(self) -> Response:
+        none = {"happened": 0, "avoided": 0, "false": 1, "open": 0, "failures": 3, "in_time": 2}
+        rules = [{"alert": one.alert, "severity": one.severity, **none} for one in self.rules.rules.rules[:6]]
+        return _answer({"rules": rules})
 
     def _story(self, key: str) -> Response:
         found = next((one for one in self._play.snapshot.alerts if one.id == key), None)

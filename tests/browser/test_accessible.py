@@ -43,6 +43,12 @@ def found(page: Page, axe: str) -> Iterator[str]:
 
 def _settled(page: Page, view: str) -> None:
     expect(page.locator("#view").locator("visible=true").first).to_be_visible()
+    if view == "rules":
+        expect(page.locator(".rule").first).to_be_visible()
+        page.locator(".rule > summary").first.click()
+        expect(page.locator(".rule-now").first).to_be_visible()
+    if view == "rule-file":
+        expect(page.locator(".locked")).to_be_visible()
     if view in ("gpu", "run", "node"):
         expect(page.locator(".plot .main-svg").first).to_be_visible()
 

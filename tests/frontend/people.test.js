@@ -10,8 +10,10 @@ import { KEYS, Presses } from "../../frontend/oomwatch_frontend/js/keys.js";
 import { missedBetween, together } from "../../frontend/oomwatch_frontend/js/missed.js";
 import { News, claim, nameOf } from "../../frontend/oomwatch_frontend/js/news.js";
 import { readPreferences } from "../../frontend/oomwatch_frontend/js/preferences.js";
+import { lastValues, openOf } from "../../frontend/oomwatch_frontend/js/rulewatch.js";
+import { readMistakes } from "../../frontend/oomwatch_frontend/js/rulewire.js";
 import { setZone } from "../../frontend/oomwatch_frontend/js/zone.js";
-import { english } from "./reading.js";
+import { english, goldenStore } from "./reading.js";
 
 /** @typedef {import("../../frontend/oomwatch_frontend/js/wire.js").Alert} Alert */
 
@@ -19,7 +21,7 @@ import { english } from "./reading.js";
 const alert = (parts) =>
   /** @type {Alert} */ ({
     ...{ id: "a", alert: "gpu_memory_high", severity: "critical", state: "firing", labels: {}, started_at: 970 },
-    ...{ fired_at: 1000, ended_at: null, muted: [], acknowledged: null, texts: {} },
+    ...{ fired_at: 1000, ended_at: null, muted: [], acknowledged: null, texts: {}, lowered_from: null },
     ...parts,
   });
 
@@ -162,4 +164,40 @@ test("of two tabs the second one finds nothing left to tell", () => {
   assert.deepEqual(first.mine, names);
   assert.deepEqual(claim(first.text, [...names, "c/warning"]).mine, ["c/warning"]);
   assert.deepEqual(claim("not JSON", ["x"]).mine, ["x"]);
+});
+
+// ---------------------------------------------------------------- rules
+
+test("a rule's open alerts are its own, those that were lowered with them", () => {
+  const rule = { alert: "gpu_memory_high", severity: "warning" };
+  const alerts = [
+    alert({ id: "own", severity: "warning" }),
+    alert({ id: "lowered", severity: "info", lowered_from: "warning" }),
+    alert({ id: "graver", severity: "critical" }),
+    alert({ id: "over", severity: "warning", state: "resolved" }),
+    alert({ id: "other", alert: "host_memory_high", severity: "warning" }),
+  ];
+  assert.deepEqual(openOf(alerts, rule).map(({ id }) => id), ["own", "lowered"]);
+});
+
+/** @param {Record<string, unknown>} condition @returns {any} */
+const ruleOf = (condition) => ({ when: [condition] });
+
+test("the last values of a rule are those of what is heard, nearest to the limit first", () => {
+  const store = goldenStore().store;
+  const values = lastValues(store, ruleOf({ kind: "threshold", metric: "gpu_used_ratio", above: 0.85, below: null }));
+  assert.ok(values !== null && values.length > 0);
+  assert.deepEqual(values.map(({ value }) => value), values.map(({ value }) => value).sort((a, b) => b - a));
+});
+
+test("where the page has no values of a rule, it says nothing of them", () => {
+  assert.equal(lastValues(goldenStore().store, ruleOf({ kind: "event", of: "device_oom" })), null);
+  assert.equal(lastValues(goldenStore().store, ruleOf({ kind: "threshold", metric: "torch_reserved_ratio" })), null);
+});
+
+test("mistakes are read from a refusal, and from none where it has none", () => {
+  const mistakes = [{ line: 3, column: 5, message: "unknown metric" }];
+  assert.deepEqual(readMistakes({ error: "the file has 1 mistake", mistakes }), mistakes);
+  assert.deepEqual(readMistakes({ error: "no" }), []);
+  assert.deepEqual(readMistakes(null), []);
 });

@@ -6,10 +6,11 @@ const AT_ONCE = 6;
 
 /** The server said no, or nothing. */
 export class ApiError extends Error {
-  /** @param {number} status of HTTP; 0: no answer came @param {string} sentence the server's own, or the browser's */
-  constructor(status, sentence) {
+  /** @param {number} status of HTTP; 0: no answer came @param {string} sentence the server's own, or the browser's @param {unknown} [answer] its whole JSON */
+  constructor(status, sentence, answer = null) {
     super(sentence);
     this.status = status;
+    this.answer = answer;
   }
 }
 
@@ -25,11 +26,27 @@ export async function ask(method, path, body, signal) {
   const request = { method, signal: signal === undefined ? patience : AbortSignal.any([signal, patience]) };
   if (body !== undefined)
     Object.assign(request, { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
-  const { status, text } = await answerOf(`api/v1/${path}`, request);
+  return valueOf(await answerOf(`api/v1/${path}`, request));
+}
+
+/**
+ * Sends a text as it is, for as long as the signal lets it.
+ * @param {"POST" | "PUT"} method @param {string} path below api/v1 @param {string} body
+ * @param {AbortSignal} signal @param {Record<string, string>} [headers]
+ * @returns {Promise<unknown>}
+ * @throws {ApiError}
+ */
+export async function sendText(method, path, body, signal, headers = {}) {
+  const request = { method, body, signal, headers: { "Content-Type": "text/plain; charset=utf-8", ...headers } };
+  return valueOf(await answerOf(`api/v1/${path}`, request));
+}
+
+/** @param {{ status: number, text: string }} answer */
+function valueOf({ status, text }) {
   const value = text === "" ? null : parse(text);
   if (status >= 200 && status < 300) return value;
   const said = typeof value === "object" && value !== null && "error" in value ? String(value.error) : "";
-  throw new ApiError(status, said);
+  throw new ApiError(status, said, value);
 }
 
 /** @param {string} url @param {RequestInit} request */

@@ -19,6 +19,7 @@ import { fleetView } from "./views/fleet.js";
 import { gpuView } from "./views/gpu.js";
 import { nodeView } from "./views/node.js";
 import { runView } from "./views/run.js";
+import { rulesView } from "./views/rules.js";
 import { runsView } from "./views/runs.js";
 import { silencesView } from "./views/silences.js";
 import { isUtc, setZone } from "./zone.js";
@@ -39,6 +40,7 @@ const VIEWS = {
   alerts: alertsView,
   silences: silencesView,
   channels: channelsView,
+  rules: rulesView,
 };
 
 const store = new Store();

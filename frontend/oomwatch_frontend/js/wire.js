@@ -100,6 +100,8 @@ const struct = (fields) => {
   };
 };
 
+export { anything, flag, list, maybe, number, oneOf, or, record, struct, text };
+
 // ---------------------------------------------------------------- facts and samples
 
 const gpuFacts = struct({

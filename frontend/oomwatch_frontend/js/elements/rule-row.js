@@ -1,0 +1,150 @@
+// One rule: what it watches, where it fires or is about to, what it last saw, its overrides and how good it was.
+
+import { Part, h } from "../dom.js";
+import { duration, quantity } from "../format.js";
+import { levelOf } from "../judge.js";
+import { markIcon } from "../marks.js";
+import { aged, facts, nothing, placeName, places, row, table } from "../parts.js";
+import { link } from "../router.js";
+import { lastValues, openOf } from "../rulewatch.js";
+
+/** @typedef {import("../main.js").App} App */
+/** @typedef {import("../rulewire.js").RuleRow} Rule */
+/** @typedef {import("../rulewire.js").Score} Score */
+/** @typedef {import("../wire.js").Alert} Alert */
+
+export class RuleRow {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.head = new Part("summary");
+    this.now = new Part("div", { class: "rule-now" });
+    this.body = new Part("div");
+    const inner = h("div", { class: "rule-body" }, this.now.element, this.body.element);
+    this.element = h("details", { class: "rule" }, this.head.element, inner);
+    this.element.addEventListener("toggle", () => this.#drawBody());
+    /** @type {Rule | null} */
+    this.rule = null;
+    /** @type {Score | null} */
+    this.score = null;
+  }
+
+  /** @param {Rule} rule @param {Score | null} score */
+  draw(rule, score) {
+    const { words, store } = this.app;
+    this.rule = rule;
+    this.score = score;
+    const open = openOf(store.alerts.values(), rule);
+    const firing = open.filter((alert) => alert.state === "firing").length;
+    this.element.classList.toggle("rule-off", !rule.enabled);
+    this.head.draw([rule, firing, open.length, open[0]?.severity], () => [
+      open.length > 0 ? markIcon(levelOf(open[0])) : h("span", { class: "mark" }),
+      h("b", {}, rule.alert),
+      h("span", { class: "muted" }, words.t(`severity.${rule.severity}`)),
+      h("code", {}, rule.watches),
+      standing(words, rule, firing, open.length - firing),
+    ]);
+    this.#drawBody();
+  }
+
+  #drawBody() {
+    if (!this.element.open || this.rule === null) return;
+    const { words, store } = this.app;
+    const { rule, score } = this;
+    const open = openOf(store.alerts.values(), rule);
+    const values = lastValues(store, rule);
+    this.now.draw([open, values], () => [
+      h("h3", {}, words.t("rules.now")),
+      open.length === 0 ? nothing(words.t("rules.quiet")) : subjects(words, open),
+      values === null ? null : h("h3", {}, words.t("rules.last_values")),
+      values === null ? null : readings(words, values),
+    ]);
+    this.body.draw([rule, score], () => [
+      h("h3", {}, words.t("rules.how")),
+      facts(timing(words, rule)),
+      rule.overrides.length > 0 ? h("h3", {}, words.t("rules.overrides")) : null,
+      rule.overrides.length > 0 ? overrides(words, rule) : null,
+      h("h3", {}, words.t("rules.scorecard")),
+      score === null ? nothing(words.t("rules.no_score")) : facts(scoreFacts(words, score)),
+    ]);
+  }
+}
+
+/** @param {import("../i18n.js").Words} words @param {Rule} rule @param {number} firing @param {number} pending */
+function standing(words, rule, firing, pending) {
+  const said = [
+    firing > 0 ? words.count("rules.fires", firing) : "",
+    pending > 0 ? words.count("rules.pending", pending) : "",
+    rule.enabled ? "" : words.t(rule.overrides.some(({ enabled }) => enabled) ? "rules.off_mostly" : "rules.off"),
+  ];
+  return h("span", { class: "when" }, said.filter((part) => part !== "").join(" · "));
+}
+
+/** @param {import("../i18n.js").Words} words @param {Alert[]} open */
+function subjects(words, open) {
+  const rows = open.map((alert) => {
+    const state = words.t(alert.state === "pending" ? "rules.state_pending" : "rules.state_firing");
+    const where = h("a", { href: link("alerts", [], { id: alert.id }) }, placeName(words, alert.labels) || alert.alert);
+    const value = quantity(words, alert.value, alert.unit);
+    const limit = quantity(words, alert.limit, alert.unit);
+    return row([where, state, value, limit, aged(words, "alerts.since", alert.started_at)], [2, 3]);
+  });
+  const heads = ["alerts.where", "rules.state", "alerts.value", "alerts.limit", "rules.since"].map((key) => words.t(key));
+  return table(heads, [2, 3], h("tbody", {}, ...rows));
+}
+
+/** @param {import("../i18n.js").Words} words @param {import("../rulewatch.js").Reading[]} values */
+function readings(words, values) {
+  if (values.length === 0) return nothing(words.t("rules.no_values"));
+  const items = values.map(({ labels, value, unit }) => h("li", {}, places(words, labels), h("b", {}, quantity(words, value, unit))));
+  return h("ul", { class: "readings" }, ...items);
+}
+
+/** @param {import("../i18n.js").Words} words @param {Rule | import("../rulewire.js").OverrideRow} rule @returns {[string, import("../dom.js").Child][]} */
+function timing(words, rule) {
+  const keep = [
+    rule.keep_firing_for_seconds > 0 ? duration(words, rule.keep_firing_for_seconds) : "",
+    rule.keep_firing_steps > 0 ? words.count("rules.steps", rule.keep_firing_steps) : "",
+  ].filter((part) => part !== "");
+  return [
+    ["scope" in rule ? words.t("rules.scope") : "", "scope" in rule ? rule.scope : null],
+    [words.t("rules.for"), rule.for_seconds === 0 ? words.t("rules.at_once") : duration(words, rule.for_seconds)],
+    [words.t("rules.keep"), keep.length === 0 ? words.t("rules.at_once") : keep.join(words.t("rules.or"))],
+  ];
+}
+
+/** @param {import("../i18n.js").Words} words @param {Rule} rule */
+function overrides(words, { overrides: all }) {
+  const rows = all.map((one) =>
+    row(
+      [
+        h("code", {}, `node ${one.node}, run ${one.run}`),
+        words.t(one.enabled ? "rules.on" : "rules.off"),
+        h("code", {}, one.when.map(parameters).join(" | ")),
+        duration(words, one.for_seconds),
+      ],
+      [],
+    ),
+  );
+  const heads = ["rules.override_for", "rules.state", "rules.watches", "rules.for"].map((key) => words.t(key));
+  return table(heads, [], h("tbody", {}, ...rows));
+}
+
+/** A condition's parameters as alerts.yaml names them. @param {Record<string, unknown>} condition */
+const parameters = (condition) =>
+  Object.entries(condition)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => (name === "kind" ? String(value) : `${name} ${value}`))
+    .join(" ");
+
+/** @param {import("../i18n.js").Words} words @param {Score} score @returns {[string, import("../dom.js").Child][]} */
+function scoreFacts(words, score) {
+  const lead = score.lead_seconds_median;
+  const steps = score.lead_steps_median;
+  const inSteps = steps === null ? "" : ` (${words.count("rules.steps", Math.round(steps))})`;
+  return [
+    [words.t("rules.caught"), words.t("rules.caught_of", { n: score.in_time, failures: score.failures })],
+    [words.t("rules.lead"), lead === null ? null : duration(words, lead) + inSteps],
+    [words.t("rules.verdicts"), words.t("rules.verdicts_of", { happened: score.happened, avoided: score.avoided, false: score.false, open: score.open })],
+  ];
+}
