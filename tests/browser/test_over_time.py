@@ -191,7 +191,7 @@ def test_where_the_memory_is_adds_up_to_what_is_in_use(healthy: Stage, reader: R
     names = section.locator("tbody tr td:first-child").all_inner_texts()
     told = ["Allocated by torch", "Reserved by torch, unused", "CUDA context and libraries", "Rollout engine"]
     assert names == [*told, "Other processes", "Not told by anyone", "In use"]
-    gib = [float(text.split()[0]) for text in section.locator("tbody tr td:nth-child(3)").all_inner_texts()]
+    gib = [float(text.split()[0]) for text in section.locator("tbody tr td:nth-child(2)").all_inner_texts()]
     assert sum(gib[:-1]) == pytest.approx(gib[-1], abs=0.35)
 
 
@@ -214,7 +214,7 @@ def test_a_forecast_is_drawn_up_to_when_the_memory_is_full(healthy: Stage, reade
         chinese="gpu-01 的 GPU 3 约 2 分钟后显存耗尽",
     )
     healthy.send(wire.AlertChanged(alert=replace(warning, alert="memory_forecast", facts=facts)))
-    expect(page.locator(".plot")).to_contain_text("Forecast")
+    expect(page.locator(".legend.lines")).to_contain_text("Forecast")
     expect(page.locator(".plot")).to_contain_text("full about")
     line = page.evaluate(
         "() => document.querySelector('.plot').data.findLast((one) => one.name === 'Forecast').y.map(Math.round)"

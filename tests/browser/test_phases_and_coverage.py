@@ -110,7 +110,7 @@ def test_more_phases_than_can_be_seen_are_left_out_and_that_is_said(healthy: Sta
 def test_probes_are_listed_by_rank_and_a_gpu_without_one_says_how_to_get_it(healthy: Stage, reader: Reader) -> None:
     page = reader.open(healthy, "#/gpu/gpu-01/3")
     expect(page.get_by_role("row", name="25523").last).to_contain_text("actor")
-    expect(page.locator(".plot")).to_contain_text("Reserved, unused")
+    expect(page.locator(".legend.lines")).to_contain_text("Reserved, unused")
     page.goto(healthy.url + "#/gpu/gpu-01/7")
     expect(page.locator("main")).to_contain_text("start the training with oomwatch-agent run")
 

@@ -1,5 +1,5 @@
 // The only file that knows plotly. It is loaded when the first chart is opened, long after the first paint.
-// For charts over time that a person may zoom: Chart.zoomed, Chart.stretch; for stacks: Line.solid, pattern, thin, told.
+// For charts over time that a person may zoom: Chart.zoomed, Chart.stretch; for stacks: Line.solid, pattern, thin, told, Row.named.
 
 import { LANE_AXIS, LANE_GAP_PX, LANE_PX, bandLabels, bandTraces } from "./bands.js";
 import { h } from "./dom.js";
@@ -31,6 +31,7 @@ import { colour } from "./theme.js";
  * @property {Line[]} lines
  * @property {{ y: number, label: string, colour: string }[]} [limits]
  * @property {string} [rightUnit]
+ * @property {boolean} [named] the names of its lines stand beside the chart, and not above the row
  */
 
 /**
@@ -358,7 +359,7 @@ function titles(row, top) {
       `<span style="color:${colour(line.colour)}">━ ${escapeMarkup(line.right ? `${line.name} (${row.rightUnit})` : line.name)}</span>`,
   );
   const legend = { ...base, x: 1, xanchor: "right", text: names.join("   "), font: { size: 12 } };
-  return row.lines.length > 1 ? [title, legend] : [title];
+  return row.lines.length > 1 && !row.named ? [title, legend] : [title];
 }
 
 /** @param {Row} row @param {number} index */

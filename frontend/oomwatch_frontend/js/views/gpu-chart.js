@@ -1,7 +1,7 @@
 // One GPU over time: where its memory is, the limits of the rules, what is foretold, and the phases of its run.
 
 import { ChartView } from "../charts.js";
-import { h, setText } from "../dom.js";
+import { Part, h, setText } from "../dom.js";
 import { ChartTable } from "../elements/chart-table.js";
 import { forecastOf } from "../forecast.js";
 import { clockTime, gib, gibNumber, percent } from "../format.js";
@@ -13,7 +13,7 @@ import { phaseLegend, phaseName } from "../parts.js";
 import { lookOf, mergePhases, phasesBetween } from "../phases.js";
 import { Recorder } from "../recorder.js";
 import { endsOf, spanOf } from "../timerange.js";
-import { forecastLine, inGib, memoryLines } from "./gpu-lines.js";
+import { forecastLine, inGib, lineName, memoryLines } from "./gpu-lines.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../store.js").NodeView} NodeView */
@@ -51,10 +51,11 @@ export class GpuChart {
       keydown: (event) => bar.key(event),
     });
     this.legend = h("div");
+    this.names = new Part("ul", { class: "legend lines" });
     this.missing = h("p", { class: "hint", role: "status" });
     this.table = new ChartTable(app.words);
     this.frame.append(this.plot);
-    this.element = h("div", {}, this.frame, this.legend, this.missing, this.table.element);
+    this.element = h("div", {}, this.names.element, this.frame, this.legend, this.missing, this.table.element);
     this.chart = new ChartView(this.plot, (error) => say("chart.failed", error.message));
     this.recorder = new Recorder([USED, RESERVED, ALLOCATED], { node, gpu }, bar.range, {
       now: () => app.store.now(),
@@ -168,6 +169,7 @@ export class GpuChart {
     const forecast = range.live ? this.#forecast() : null;
     const lines = memoryLines(words, used, this.recorder.of(RESERVED), this.recorder.of(ALLOCATED), this.#patience());
     if (forecast !== null) lines.push(forecastLine(words, forecast, this.foretold.at));
+    this.names.draw(lines.map(({ name, colour, pattern, dash }) => [name, colour, pattern, dash]), () => lines.map(lineName));
     const until = forecast === null ? to : roomFor(to, this.foretold.at + (forecast.high ?? forecast.eta), AHEAD * spanOf(range));
     const drawn = spans.length <= MOST_BANDS ? spans : [];
     return {
@@ -176,7 +178,7 @@ export class GpuChart {
       xTitle: "",
       range: [from, until],
       rowHeight: 320,
-      rows: [{ title: "GiB", unit: "GiB", lines, limits: this.#limits(card) }],
+      rows: [{ title: "GiB", unit: "GiB", lines, limits: this.#limits(card), named: true }],
       bands: drawn.length === 0 ? undefined : drawn.map((span) => band(words, span)),
       flags: [...this.#flags(from, to), ...this.#end(forecast, until)],
       zoomed: (start, end) => this.bar.dragged(start, end),

@@ -1,9 +1,11 @@
 // What is drawn of a GPU's memory over time: the layers of the stack, the line of all that is in use, and what is foretold.
 
+import { h } from "../dom.js";
 import { GIB } from "../format.js";
 import { fanOf } from "../forecast.js";
 import { isSteady } from "../history.js";
 import { PARTS, stackOver } from "../memory-parts.js";
+import { PATTERN_CLASS } from "../parts.js";
 
 /** @typedef {import("../charts.js").Line} Line */
 /** @typedef {import("../history.js").Series} Series */
@@ -65,4 +67,12 @@ export function forecastLine(words, forecast, at) {
   const fan = fanOf(forecast, at);
   const colour = forecast.severity === "info" ? "watch" : forecast.severity;
   return { name: words.t("chart.forecast"), x: fan.x, y: inGib(fan.y), low: inGib(fan.low), high: inGib(fan.high), colour, dash: "dash" };
+}
+
+/** A line or layer and its name, for the legend. @param {Line} line */
+export function lineName({ name, colour, pattern, thin, dash }) {
+  const look = thin ? `phase ${PATTERN_CLASS[pattern ?? ""] ?? ""}` : `line ${dash ?? ""}`;
+  const swatch = h("i", { class: `swatch ${look}` });
+  swatch.style.setProperty("--ink", `var(--${colour})`);
+  return h("li", {}, swatch, name);
 }

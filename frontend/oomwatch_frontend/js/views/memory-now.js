@@ -21,16 +21,19 @@ export function memoryNow(words, card, sample) {
   const { whole, earlier, parts } = partsNow(told.used_bytes, told.processes, probes);
   const usable = Math.max(card.usableBytes, whole);
   const rows = parts.map(({ name, bytes }) =>
-    row([named(words, name), h("span", { class: "hint" }, prose(words, words.t(`parts.${name}_why`))), gib(words, bytes), percent(words, bytes / usable)], [2, 3]),
+    row([named(words, name), gib(words, bytes), percent(words, bytes / usable), why(words, name)], [1, 2]),
   );
-  rows.push(row([h("b", {}, words.t("parts.whole")), "", h("b", {}, gib(words, whole)), percent(words, whole / usable)], [2, 3]));
-  const heads = [words.t("parts.part"), "", words.t("processes.memory"), words.t("parts.share")];
+  rows.push(row([h("b", {}, words.t("parts.whole")), h("b", {}, gib(words, whole)), percent(words, whole / usable), ""], [1, 2]));
+  const heads = [words.t("parts.part"), words.t("processes.memory"), words.t("parts.share"), words.t("parts.what")];
   return [
     stackBar(words, parts, usable),
-    table(heads, [2, 3], h("tbody", {}, ...rows)),
+    table(heads, [1, 2], h("tbody", {}, ...rows)),
     h("p", { class: "hint" }, aged(words, "processes.read", sample.at), earlier ? ` ${words.t("parts.earlier")}` : null),
   ];
 }
+
+/** @param {Words} words @param {PartName} name */
+const why = (words, name) => h("span", { class: "hint" }, prose(words, words.t(`parts.${name}_why`)));
 
 /** @param {Words} words @param {PartName} name */
 function named(words, name) {

@@ -129,18 +129,18 @@ function gpuTable(app, view, sparks) {
     const torch = gib(words, gpu.torchReservedBytes);
     const utilization = data === "ok" ? wholePercent(words, gpu.utilizationRatio) : "–";
     const run = gpu.run === null ? "" : runLinks([gpu.run]);
-    return row([name, gpu.facts.name, run, sparks.draw(gpu) ?? "", used, torch, utilization], [4, 5, 6]);
+    return row([name, used, sparks.draw(gpu) ?? "", run, torch, utilization, gpu.facts.name], [1, 4, 5]);
   });
   const heads = [
     words.t("name.gpu_column"),
-    words.t("gpu.model"),
-    words.t("nodes.run"),
-    words.t("gpu.peaks"),
     words.t("gpu.used"),
+    words.t("gpu.peaks"),
+    words.t("nodes.run"),
     words.t("torch.reserved"),
     words.t("gpu.utilization"),
+    words.t("gpu.model"),
   ];
-  return table(heads, [4, 5, 6], h("tbody", {}, ...rows));
+  return table(heads, [1, 4, 5], h("tbody", {}, ...rows));
 }
 
 /** @param {App} app @param {NodeView} view */
