@@ -26,6 +26,11 @@ def figure(value: float, unit: str | None, language: wire.Language) -> str:
     return f"{value:,.0f}" if value == round(value) or abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004
 
 
+def judged_figure(value: float | None, limit: float | None, unit: str | None, language: wire.Language) -> str | None:
+    """The value that a rule judged; None where it says nothing: something happened, and was held against no limit."""
+    return None if value is None or (unit == "count" and limit is None) else figure(value, unit, language)
+
+
 def named_figure(name: str, value: wire.Fact, language: wire.Language) -> str:
     """A fact in words: its name carries its unit (used_bytes, risen_ratio), a pid or a step is only counted."""
     if isinstance(value, str):

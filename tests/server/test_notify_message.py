@@ -151,7 +151,7 @@ ACT = wire.Act(act="stacks", at=START, node="gpu-07", ok=True)
         ),
         (transition(change="severity", severity="critical"), "Critical from now on", "此后级别为“严重”"),
         (transition(change="outcome", outcome=AVOIDED), "What became of it: avoided", "结果：已避免"),
-        (transition(3), "gpu-07 GPU 3: 90 %", "gpu-07 GPU 3: 90 %"),
+        (transition(3), "gpu-07 GPU 3: 90 %", "gpu-07 GPU 3：90 %"),
     ],
 )
 def test_each_change_is_one_line(news: wire.Transition, english: str, chinese: str) -> None:

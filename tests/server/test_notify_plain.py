@@ -1,6 +1,7 @@
 """Text and Markdown say the same, keep a limit in bytes, and let nothing of an alert become markup or call anybody."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 from tests.server.notify_samples import LEAK, RESTART, channel_notice, told, transition
@@ -51,6 +52,17 @@ def test_markdown_says_the_same_with_emphasis_and_a_link() -> None:
         "",
         f"Warning · since 2023-11-14 22:13 UTC · [Open in oomwatch](https://oom.example/#/alerts?id={message_id})",
     ]
+
+
+@pytest.mark.parametrize("write", [plain.text, plain.markdown])
+def test_a_chinese_message_has_no_colon_of_half_a_width_between_its_words(
+    write: Callable[[Message, wire.Language, int], str],
+) -> None:
+    frame = Frame(language="zh")
+    body = write(said(transition(3, causes=(LEAK,)), transition(4), frame=frame), "zh", 5000)
+    assert re.search(r"可能的原因(\*\*)?：泄漏", body)
+    assert ": " not in body
+    assert not re.search(r":$", body, re.MULTILINE)
 
 
 @pytest.mark.parametrize("limit", [100, 300, 1000])

@@ -44,6 +44,31 @@ def test_titles_say_what_and_where(news: list[wire.Transition], expected: str) -
     assert title(*news) == expected
 
 
+def test_that_something_happened_is_said_without_a_count() -> None:
+    """One failure on each GPU: "1" would say nothing."""
+    once = [transition(gpu, run=None, value=1.0, limit=None, unit="count") for gpu in (3, 4)]
+    assert title(once[0]) == "gpu_memory_high on GPU 3 of gpu-07"
+    assert title(*once) == "gpu_memory_high on 2 GPUs of gpu-07"
+    assert words.subject(once[0], "en") == "gpu-07 GPU 3"
+
+
+def test_a_count_that_was_held_against_a_limit_is_said() -> None:
+    assert title(transition(3, run=None, value=7.0, limit=5.0, unit="count")) == (
+        "gpu_memory_high on GPU 3 of gpu-07: 7"
+    )
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(600.0, "最短 1 分钟 16 秒"), (60.0, "最长 2 分钟")])
+def test_an_end_of_times_is_called_long_or_short_in_chinese(limit: float, expected: str) -> None:
+    news = [transition(gpu, value=seconds, limit=limit, unit="seconds") for gpu, seconds in ((0, 76.0), (1, 120.0))]
+    assert title(*news, language="zh").endswith(f"，{expected}")
+
+
+def test_a_subject_and_its_value_are_parted_by_a_colon_of_the_language() -> None:
+    assert words.subject(transition(3), "en") == "gpu-07 GPU 3: 90 %"
+    assert words.subject(transition(3), "zh") == "gpu-07 GPU 3：90 %"
+
+
 def test_a_resolved_title_says_how_long_it_lasted() -> None:
     one = transition(3, state="resolved", run=None, at=START + 720)
     assert title(one) == "Resolved: gpu_memory_high on GPU 3 of gpu-07, after 12 min"

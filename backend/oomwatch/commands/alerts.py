@@ -12,7 +12,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.commands.client import Client, ServerError, client_of
-from oomwatch.figures import duration, figure
+from oomwatch.figures import duration, judged_figure
 from oomwatch.options import SettingError
 from oomwatch.settings import Settings
 
@@ -37,6 +37,7 @@ class Row(msgspec.Struct, frozen=True):
     fired_at: float | None
     ended_at: float | None
     value: float | None
+    limit: float | None
     unit: str | None
     muted: tuple[wire.Mute, ...]
     acknowledged: wire.Acknowledgement | None
@@ -166,7 +167,7 @@ def _cells(row: Row, now: float) -> tuple[str, ...]:
         row.alert,
         where(row.labels),
         f"{duration(now - (row.fired_at or row.started_at), LANGUAGE)} ago",
-        "" if row.value is None else figure(row.value, row.unit, LANGUAGE),
+        judged_figure(row.value, row.limit, row.unit, LANGUAGE) or "",
         ", ".join([*(mute.kind for mute in row.muted), *([row.acknowledged.by] if row.acknowledged else [])]),
         row.id,
     )

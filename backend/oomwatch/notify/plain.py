@@ -45,9 +45,9 @@ def _lines(message: Message, language: wire.Language) -> Iterator[str]:
     yield from (part for part in (message.summary, message.description) if part)
     yield from (f"• {one}" for one in _shown(message, language))
     if message.cause:
-        yield f"{say('notify.cause', language)}: {message.cause}"
+        yield say("notify.labelled", language, label=say("notify.cause", language), text=message.cause)
     if message.advice:
-        yield f"{say('notify.advice', language)}:"
+        yield say("notify.heading", language, label=say("notify.advice", language))
         yield from (_step(number, step) for number, step in enumerate(message.advice, start=1))
 
 
@@ -62,7 +62,8 @@ def _marked(message: Message, language: wire.Language) -> Iterator[str]:
     if subjects:
         yield "\n".join(subjects)
     if message.cause:
-        yield f"**{say('notify.cause', language)}**: {_escaped(message.cause)}"
+        label = f"**{say('notify.cause', language)}**"
+        yield say("notify.labelled", language, label=label, text=_escaped(message.cause))
     if message.advice:
         yield f"**{say('notify.advice', language)}**"
         yield "\n".join(_marked_step(number, step) for number, step in enumerate(message.advice, start=1))

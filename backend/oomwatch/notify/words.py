@@ -8,7 +8,7 @@ import msgspec
 from oomwatch import wire
 from oomwatch.catalogue import entries, say
 from oomwatch.core.rule import severity_of
-from oomwatch.figures import duration, figure
+from oomwatch.figures import duration, judged_figure
 from oomwatch.notify.notice import Notice
 
 T = TypeVar("T", bound=Hashable)
@@ -66,13 +66,18 @@ def shown(notice: Notice) -> Sequence[wire.Transition]:
 
 def _with_value(notice: Notice, text: str, language: wire.Language) -> str:
     one = worst(notice)
-    if one.value is None or is_mixed(notice):
+    value = judged_figure(one.value, one.limit, one.unit, language)
+    if value is None or is_mixed(notice):
         return text
-    if len(shown(notice)) == 1:
-        key = "notify.title_value"
-    else:
-        key = "notify.title_down_to" if _falls(one) else "notify.title_up_to"
-    return say(key, language, title=text, value=figure(one.value, one.unit, language))
+    key = "notify.title_value" if len(shown(notice)) == 1 else _extreme(one)
+    return say(key, language, title=text, value=value)
+
+
+def _extreme(one: wire.Transition) -> str:
+    """The key that calls its value the worst of several: languages name an end of times otherwise than one of sizes."""
+    if one.unit == "seconds":
+        return "notify.title_shortest" if _falls(one) else "notify.title_longest"
+    return "notify.title_down_to" if _falls(one) else "notify.title_up_to"
 
 
 def _resolved(notice: Notice, text: str, language: wire.Language) -> str:
@@ -109,8 +114,8 @@ def subject(transition: wire.Transition, language: wire.Language, *, named: bool
         lasted = duration(transition.at - transition.started_at, language)
         said: str | None = say("notify.resolved_after", language, duration=lasted)
     else:
-        said = None if transition.value is None else figure(transition.value, transition.unit, language)
-    return ": ".join(part for part in (at, said) if part)
+        said = judged_figure(transition.value, transition.limit, transition.unit, language)
+    return say("notify.labelled", language, label=at, text=said) if at and said else at or said or ""
 
 
 def place(transition: wire.Transition, language: wire.Language) -> str:
