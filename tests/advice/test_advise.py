@@ -124,6 +124,22 @@ def test_another_framework_is_told_no_keys_of_verl() -> None:
     assert remedies([cause], {}, device("update_actor"), framework="trl") == ()
 
 
+@pytest.mark.parametrize(
+    ("event", "english", "chinese"),
+    [
+        ("", "Save a checkpoint before it is full", "在占满之前保存检查点"),
+        ("device_oom", "Start again from the last checkpoint", "从最近的检查点重启"),
+        ("host_oom", "Start again from the last checkpoint", "从最近的检查点重启"),
+    ],
+)
+def test_after_the_failure_nobody_is_told_what_to_do_before_it(event: str, english: str, chinese: str) -> None:
+    facts = device("update_actor", steps_left=9.0, verdict={"event": event, "eta_steps": 40})
+    first = remedies([wire.Cause(cause="leak", score=0.9)], CONFIG, facts, version="0.9.1")[0]
+    assert first.remedy == "restart_periodically"
+    assert first.texts["en"].startswith(english)
+    assert first.texts["zh"].startswith(chinese)
+
+
 @pytest.mark.parametrize("state", ["resolved", "pending"])
 def test_only_what_fires_is_advised(state: wire.AlertState) -> None:
     story, firing = residue_story(CONFIG)

@@ -37,6 +37,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, renam
     remedy: wire.Name
     causes: dict[str, float]
     text: Words
+    once_failed: Words | None = None
     price: Price
     source: str
     keys: tuple[str, ...] = ()

@@ -26,6 +26,7 @@ PUT_OFF = 0.5
 LIKELY_RATIO = 0.25  # of the first cause's score: what is less likely is not worth a change
 HELPS_MIN = 0.2  # of what is needed
 PRICE_WEIGHT = 0.2  # a remedy of the next price level has to be so much better
+FAILURES = ("device_oom", "host_oom")  # events that tell that memory has run out
 VERL = (None, "verl")  # frameworks whose keys these are; a configuration that names none was read from verl's log
 
 
@@ -153,7 +154,9 @@ def _as_wire(option: Option, facts: Facts) -> wire.Remedy:
         price=entry.price.by_language(),
         source=entry.source,
     )
-    return structs.replace(remedy, texts={language: text_of(entry, remedy, language) for language in wire.LANGUAGES})
+    failed = facts.verdict.get("event") in FAILURES
+    texts = {language: text_of(entry, remedy, language, failed=failed) for language in wire.LANGUAGES}
+    return structs.replace(remedy, texts=texts)
 
 
 def _can_be_had(facts: Facts) -> bool:

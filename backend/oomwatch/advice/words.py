@@ -6,9 +6,13 @@ from oomwatch.catalogue import say
 from oomwatch.figures import figure
 
 
-def text_of(entry: Entry, remedy: wire.Remedy, language: wire.Language) -> str:
-    """What to do, then "log_prob_micro_batch_size_per_gpu 8 -> 4: frees about 9.0 GiB of the 7.0 GiB needed"."""
-    what = entry.text.by_language()[language]
+def text_of(entry: Entry, remedy: wire.Remedy, language: wire.Language, *, failed: bool) -> str:
+    """What to do, then "log_prob_micro_batch_size_per_gpu 8 -> 4: frees about 9.0 GiB of the 7.0 GiB needed".
+
+    `failed`: memory has run out, so that nothing can be done before it does.
+    """
+    words = entry.once_failed if failed and entry.once_failed else entry.text
+    what = words.by_language()[language]
     if remedy.key is None:
         return what
     change, frees = _change(remedy.key, remedy, language), _frees(remedy, language)
