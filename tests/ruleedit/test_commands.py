@@ -55,6 +55,16 @@ def test_one_rule_is_told_at_all_its_severities_or_at_one(capsys: Output) -> Non
     assert "full (warning)" not in capsys.readouterr().out
 
 
+def test_one_rule_says_what_it_watches_as_the_list_does(capsys: Output) -> None:
+    assert main(["rules", "disable", "full", "--severity", "warning", "--run", "r"]) == 0
+    capsys.readouterr()
+    assert main(["rules", "show", "full", "--severity", "warning"]) == 0
+    told = capsys.readouterr().out
+    assert "  when        threshold gpu_used_ratio above 85%\n" in told
+    assert "run r: OFF, for 0s, threshold gpu_used_ratio above 85%\n" in told
+    assert "null" not in told
+
+
 def test_a_rule_is_switched_off_in_the_file_which_else_stays_as_it_is(capsys: Output) -> None:
     assert main(["rules", "disable", "full", "--severity", "warning"]) == 0
     assert capsys.readouterr().out == "alerts.yaml: full is off\n"

@@ -122,7 +122,7 @@ def _in_full(row: RuleRow) -> list[str]:
     lines = [
         f"{row.alert} ({row.severity}), {'on' if row.enabled else 'OFF'}{firing}",
         f"  judges      {row.scope}",
-        *(f"  when        {bytes(one).decode()}" for one in row.when),
+        f"  when        {row.watches}",
         f"  for         {format_duration(row.for_seconds)}",
         f"  keeps       {_keeps(row.keep_firing_for_seconds, row.keep_firing_steps)}",
     ]
@@ -133,9 +133,8 @@ def _in_full(row: RuleRow) -> list[str]:
 
 
 def _override(one: OverrideRow) -> str:
-    when = " ".join(bytes(part).decode() for part in one.when)
     state = "on" if one.enabled else "OFF"
-    return f"node {one.node}, run {one.run}: {state}, for {format_duration(one.for_seconds)}, {when}"
+    return f"node {one.node}, run {one.run}: {state}, for {format_duration(one.for_seconds)}, {one.watches}"
 
 
 # ---------------------------------------------------------------- switching

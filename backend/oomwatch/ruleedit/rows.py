@@ -15,6 +15,7 @@ class OverrideRow(Struct, frozen=True, kw_only=True):
     node: str
     run: str
     enabled: bool
+    watches: str  # its conditions in one line
     when: tuple[msgspec.Raw, ...]
     for_seconds: float
     keep_firing_for_seconds: float
@@ -49,7 +50,7 @@ def _row(rule: Rule, rules: RuleSet, firing: int | None) -> RuleRow:
         severity=rule.severity,
         enabled=rule.enabled,
         scope=" ".join(rule.scopes),
-        watches=" or ".join(map(_in_words, rule.when)),
+        watches=_watches(rule),
         when=_raw(rule),
         for_seconds=rule.for_seconds,
         keep_firing_for_seconds=rule.keep_firing_for_seconds,
@@ -66,11 +67,16 @@ def _override(override: Override) -> OverrideRow:
         node=override.node,
         run=override.run,
         enabled=rule.enabled,
+        watches=_watches(rule),
         when=_raw(rule),
         for_seconds=rule.for_seconds,
         keep_firing_for_seconds=rule.keep_firing_for_seconds,
         keep_firing_steps=rule.keep_firing_steps,
     )
+
+
+def _watches(rule: Rule) -> str:
+    return " or ".join(map(_in_words, rule.when))
 
 
 def _raw(rule: Rule) -> tuple[msgspec.Raw, ...]:
