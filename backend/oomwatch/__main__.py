@@ -50,7 +50,7 @@ on a node called "demo", so that there is something to see; it is marked as simu
 
 _CHECK = """\
 Reads a rule file as the server would, and lists every mistake with its line and column. Exit status 1 where there
-are any."""
+are any. Variables and files that channels name and that are not here are noted: the server may run elsewhere."""
 
 _TEST = """\
 Tests of what a person wrote, before it is trusted."""
@@ -261,6 +261,9 @@ def _given(options: argparse.Namespace, *names: str) -> dict[str, str]:
 
 
 def _check(options: argparse.Namespace) -> int:
+    import asyncio
+
+    from oomwatch.notify import sighting
     from oomwatch.rulefile import RuleFileError, read_rules
 
     path = _rules(options.file)
@@ -271,6 +274,11 @@ def _check(options: argparse.Namespace) -> int:
         return FAILED
     except Exception as error:
         print(f"{path}: reading it failed by a defect of oomwatch: {error!r}; please report it, with the file")
+        return FAILED
+    doubts = asyncio.run(sighting.doubts(found.notify, os.environ))
+    for doubt in doubts:
+        print(f"{path}: {'' if doubt.is_mistake else 'note: '}{doubt.text}")
+    if any(doubt.is_mistake for doubt in doubts):
         return FAILED
     rules, channels = len(found.rules.rules), len(found.notify.channels)
     print(f"{path}: {_counted(rules, 'rule')}, {_counted(channels, 'channel')}: fine")

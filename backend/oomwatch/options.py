@@ -28,6 +28,10 @@ class SettingError(ValueError):
     """A setting that cannot be used. The text names the place it came from and what would be right."""
 
 
+class NotHereError(SettingError):
+    """What it names, a variable or a file, is not here: where the server runs it may be."""
+
+
 class Option(NamedTuple):
     """What a field of a settings struct carries in its annotation."""
 
@@ -225,4 +229,5 @@ def _read_secret(path: str, place: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"{place}: cannot read {path}: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else error  # an OSError's own words name the path again
+        raise SettingError(f"{place}: cannot read {path}: {why}") from error

@@ -46,6 +46,43 @@ def test_every_mistake_is_printed_with_its_place(capsys: Output) -> None:
     assert all(line.startswith("mine.yaml:") for line in lines)
 
 
+def _checked(channel: str, capsys: Output) -> tuple[int, list[str]]:
+    text = f"notify: {{channels: [{{kind: webhook, name: ops, {channel}}}]}}\n{GOOD_RULES}"
+    Path("mine.yaml").write_text(text, encoding="utf-8")
+    status = main(["check", "mine.yaml"])
+    return status, capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("channel", "said"),
+    [
+        ("url: 'http://127.0.0.1:9/', secret: short", "its secret is no base64 of at least 24 bytes"),
+        ("url: 'nowhere'", "its address is no http"),
+    ],
+)
+def test_a_secret_or_address_in_the_file_that_cannot_be_used_is_a_mistake(
+    channel: str, said: str, capsys: Output
+) -> None:
+    status, lines = _checked(channel, capsys)
+    assert status == 1
+    assert len(lines) == 1
+    assert lines[0].startswith(f"mine.yaml: notify channel ops: {said}")
+
+
+@pytest.mark.parametrize(
+    ("channel", "said"),
+    [
+        ("url_env: NOT_SET_HERE", "the environment variable NOT_SET_HERE is not set"),
+        ("url: 'http://127.0.0.1:9/', secret_file: not/here", "cannot read not/here: No such file or directory"),
+    ],
+)
+def test_a_variable_or_file_that_is_not_here_is_noted_and_no_mistake(channel: str, said: str, capsys: Output) -> None:
+    status, lines = _checked(channel, capsys)
+    assert status == 0
+    assert lines[0].startswith(f"mine.yaml: note: notify channel ops: {said}")
+    assert lines[1] == "mine.yaml: 1 rule, 1 channel: fine"
+
+
 @pytest.mark.parametrize(
     "odd", ["rules:\n  - [a]: b\n", "? [a, b]\n: c\n", "rules: " + "[" * 20_000, "!!timestamp x\n"]
 )

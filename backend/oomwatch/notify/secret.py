@@ -37,13 +37,16 @@ class Secret:
 def find_secret(
     given: Secret | None, variable: str | None, path: str | None, *, environ: Mapping[str, str], place: str
 ) -> Secret:
-    """The secret itself, or what its environment variable or file holds. Raises SettingError that names `place`."""
+    """The secret itself, or what its environment variable or file holds. Raises SettingError that names `place`.
+
+    NotHereError of what is not here, which may be where the server runs.
+    """
     if given is not None:
         return given
     if variable is not None:
         text = environ.get(variable, "").strip()
         if not text:
-            raise options.SettingError(
+            raise options.NotHereError(
                 f"{place}: the environment variable {variable} is not set; export it, or use a file"
             )
         return Secret(text)
@@ -70,7 +73,8 @@ def _read(path: str, place: str) -> str:
             content = file.read(FILE_BYTES_MAX + 1)
         text = content.decode().strip()
     except (OSError, ValueError) as error:  # no text, or no name of a file
-        raise options.SettingError(f"{place}: cannot read {path}: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else error  # an OSError's own words name the path again
+        raise options.NotHereError(f"{place}: cannot read {path}: {why}") from error
     if len(content) > FILE_BYTES_MAX:
         raise options.SettingError(f"{place}: {path} holds no secret: it is longer than {FILE_BYTES_MAX} bytes")
     if not text:
