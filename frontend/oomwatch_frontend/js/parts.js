@@ -22,7 +22,8 @@ export const nothing = (text) => h("p", { class: "nothing" }, text);
 /** A table; `numeric` columns are right-aligned. @param {string[]} heads @param {number[]} numeric @param {HTMLElement} body */
 export function table(heads, numeric, body) {
   const cells = heads.map((head, index) =>
-    h("th", { scope: "col", class: numeric.includes(index) ? "number" : null }, head),
+    // A column of bars has no name, and a cell without one is no header.
+    head === "" ? h("td") : h("th", { scope: "col", class: numeric.includes(index) ? "number" : null }, head),
   );
   // By keyboard only what can have the focus can be scrolled.
   const reach = { tabindex: 0, role: "group", "aria-label": heads.filter((head) => head !== "").join(", ") };
