@@ -3,15 +3,17 @@
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import parse_qs
 
 import msgspec
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Browser, Page, Request, expect
 from tests.browser import scenes
 from tests.browser.conftest import Reader
 from tests.browser.stage import Stage
-from tests.server.running_server import until
+from tests.server.house import hello, sample
+from tests.server.running_server import AgentClient, RunningServer, serving, settings_in, until
 
 from oomwatch import wire
 
@@ -272,3 +274,27 @@ def test_a_hidden_tab_draws_nothing_and_misses_nothing(
            }"""
     )
     page.wait_for_function("() => window.drawn >= 1")
+
+
+def test_a_real_servers_history_is_drawn_with_its_peak(chromium: Browser, tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    now = time.time()
+    with serving(settings) as server, AgentClient(server) as agent:
+        agent.greet(hello(sent_at=now))
+        agent.say(*(sample(number, number, now - 70 + 2 * number) for number in range(1, 31)))
+        agent.hear_ack_of(30)
+        until("the readings to be stored", lambda: _stored(server, now))
+        page = chromium.new_page(locale="en")
+        page.goto(f"{server.url}/#/gpu/gpu-07/0?from={int(now - 120)}&to={int(now)}")
+        _drawn(page)
+        page.wait_for_function(
+            "() => document.querySelector('.plot').data.find((one) => one.name === 'Device memory used').y.length >= 29"
+        )
+        peak = page.evaluate("() => Math.max(...document.querySelector('.plot').data.find((one) => one.fill).y)")
+        assert peak == pytest.approx(30, abs=0.1)
+        page.close()
+
+
+def _stored(server: RunningServer, now: float) -> bool:
+    query = f"series=gpu_used_bytes&node=gpu-07&gpu=0&from={now - 120}&to={now + 1}"
+    return len(server.get(f"/api/v1/history?{query}").json()["at"]) >= 29

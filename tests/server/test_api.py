@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.server.house import hello, sample
 from tests.server.running_server import RULES, AgentClient, RunningServer, serving, settings_in, until
@@ -309,6 +310,22 @@ def test_a_token_of_any_characters_fits_in_a_cookie(tmp_path: Path) -> None:
 
 def test_a_wrong_token_in_the_address_is_no_token(closed: RunningServer) -> None:
     assert closed.get("/?token=guess").status_code == 401
+
+
+def test_who_asks_for_a_node_gets_its_last_sample_with_processes_all_of_one_moment(tmp_path: Path) -> None:
+    with serving(settings_in(tmp_path)) as server, AgentClient(server) as agent:
+        agent.greet(hello(sent_at=time.time()))
+        told = sample(1, 10, time.time())
+        listed = tuple(
+            msgspec.structs.replace(gpu, processes=(wire.GpuProcess(pid=7, used_bytes=5),)) for gpu in told.gpus
+        )
+        agent.say(msgspec.structs.replace(told, gpus=listed), sample(2, 40, time.time()))
+        agent.hear_ack_of(2)
+        node = server.get("/api/v1/nodes/gpu-07").json()
+        latest, together = node["sample"]["gpus"][0], node["together"]["gpus"][0]
+        assert (latest["used_bytes"], together["used_bytes"]) == (40 * 2**30, 10 * 2**30)
+        assert latest["processes"] == together["processes"] == [{"pid": 7, "used_bytes": 5}]
+        assert "together" not in server.get("/api/v1/state").json()["nodes"][0]
 
 
 # ---------------------------------------------------------------- forgetting a node

@@ -287,6 +287,16 @@ const FEW_STEPS = 10;
 /** Whether the axis would else be marked between whole steps. @param {Chart} chart */
 const isFew = ({ range }) => range !== undefined && range[1] - range[0] <= FEW_STEPS;
 
+const DAY = 86_400; // seconds
+
+/** How times are written along the axis and on pointing: as exact as can be seen, with the day over several. @param {Chart} chart */
+function timeFormats(chart) {
+  const span = chart.range === undefined ? 0 : chart.range[1] - chart.range[0];
+  if (span > 3 * DAY) return { tickformat: "%m-%d", hoverformat: "%m-%d %H:%M" };
+  if (span > DAY / 2) return { tickformat: "%H:%M\n%m-%d", hoverformat: "%m-%d %H:%M" };
+  return { tickformat: isShort(chart) ? "%H:%M:%S" : "%H:%M", hoverformat: "%H:%M:%S" };
+}
+
 /** @param {Chart} chart */
 function xaxis(chart) {
   const lowest = chart.bands === undefined ? yAxis(chart.rows.length - 1) : `y${LANE_AXIS}`;
@@ -294,7 +304,7 @@ function xaxis(chart) {
     anchor: lowest,
     type: chart.axis === "time" ? "date" : "linear",
     ...(chart.axis === "time"
-      ? { tickformat: isShort(chart) ? "%H:%M:%S" : "%H:%M", hoverformat: "%H:%M:%S" }
+      ? timeFormats(chart)
       : { hoverformat: ",d", tickformat: ",d", ...(isFew(chart) ? { dtick: 1 } : {}) }),
     title: { text: chart.xTitle, font: { size: 12 }, standoff: 8 },
     ...(chart.range ? { range: chart.range.map((edge) => (chart.axis === "time" ? localStamp(edge) : edge)) } : {}),
