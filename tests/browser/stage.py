@@ -24,7 +24,7 @@ from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.base import RequestResponseEndpoint
 from starlette.websockets import WebSocketDisconnect
-from tests.browser import on_call, scenes
+from tests.browser import foresight, on_call, scenes
 from tests.browser.desk import Desk
 
 from oomwatch import wire
@@ -164,8 +164,9 @@ SCENES: dict[str, Callable[[float], wire.Snapshot]] = {
     "troubled": scenes.troubled,
     "demo": lambda at: scenes.simulated(scenes.healthy(at)),
     "on-call": on_call.fleet,
+    "foresight": foresight.fleet,
     "1024": lambda at: scenes.crowded(at, 128),
-    "10000": lambda at: scenes.crowded(at, 1250),
+    "10240": lambda at: scenes.crowded(at, 1280),
 }
 
 

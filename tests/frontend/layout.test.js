@@ -20,14 +20,33 @@ for (const [count, cells] of [
   });
 }
 
-test("ten thousand GPUs have the smallest cells and the page scrolls", () => {
-  const layout = fit(nodes(1250), 919, 604);
-  assert.equal(layout.cell, SMALLEST_CELL);
-  assert.equal(layout.blocks.length, 1250);
+for (const [screen, width, height] of /** @type {const} */ ([
+  ["a laptop's", 919, 604],
+  ["a phone's", 366, 404],
+])) {
+  test(`10,240 GPUs fit on one screen, ${screen}`, () => {
+    const layout = fit(nodes(1280), width, height);
+    assert.ok(layout.height <= height);
+    assert.ok(layout.blocks.every((block) => block.x + block.width <= width));
+  });
+}
+
+test("a hundred runs of a node each stand side by side, with room for their names", () => {
+  const runs = Array.from({ length: 100 }, (_, index) => ({ title: `run-${index}`, nodes: nodes(1)[0].nodes }));
+  const layout = fit(runs, 919, 604);
+  assert.ok(layout.height <= 604);
+  assert.equal(layout.headings.length, 100);
+  assert.ok(layout.headings.every((heading) => heading.width >= 52 && heading.x + heading.width <= 919));
+  for (const [index, a] of layout.headings.entries())
+    for (const b of layout.headings.slice(index + 1)) assert.ok(a.y !== b.y || a.x + a.width <= b.x || b.x + b.width <= a.x);
+});
+
+test("what fits nowhere has the smallest cells, and the page scrolls", () => {
+  assert.equal(fit(nodes(5000), 366, 404).cell, SMALLEST_CELL);
 });
 
 test("no two blocks lie on each other", () => {
-  const { blocks } = fit([...nodes(5), ...nodes(3, 12)], 700, 400);
+  const { blocks } = fit([...nodes(5), ...nodes(3, 12), ...nodes(2, 1)], 700, 400);
   for (const [index, a] of blocks.entries()) {
     for (const b of blocks.slice(index + 1)) {
       const apart = a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;

@@ -1,52 +1,72 @@
-// The fleet map as an element: a canvas that is repainted when something changed, with pointer and keyboard.
+// The fleet map as an element: a canvas on which what changed is painted, with pointer and keyboard.
 
 import { h } from "./dom.js";
-import { fit, hit, step } from "./fleet-layout.js";
-import { paint, readPalette } from "./fleet-paint.js";
+import { cellAt, fit, hit, step } from "./fleet-layout.js";
+import { Painter } from "./fleet-paint.js";
+import { readPalette } from "./fleet-palette.js";
 
 /** @typedef {import("./fleet-layout.js").Section} Section */
-/** @typedef {import("./fleet-paint.js").NodeCells} NodeCells */
+/** @typedef {import("./fleet-scene.js").Scene} Scene */
 /** @typedef {{ block: number, gpu: number }} Place */
 
 /**
  * @typedef {object} MapHandlers `node` counts over all sections, `gpu` within the node (null: the node itself)
  * @property {(node: number, gpu: number | null) => void} open
  * @property {(node: number, gpu: number | null) => (Element | string)[]} describe lines for the tooltip
- * @property {(ratio: number | null) => string} percent
  * @property {(node: number, gpu: number) => string} announce a sentence for a screen reader
+ * @property {() => number} now server's clock
+ * @property {() => boolean} isKiosk whether the map is all there is to see
  */
 
 export const FEW_NODES = 16;
-const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
+const LEAST_HEIGHT = 220; // px
+const BELOW = 110; // px that the legend and the margin take
+const MOVES = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"];
+
+let painted = false;
+
+/** For whoever measures the page: the moment at which its map is first there. */
+function noteFirstPaint() {
+  if (!painted) performance.mark("fleet painted");
+  painted = true;
+}
+
+/** How much the page is enlarged by its style, as on a wall screen. */
+const zoom = () => document.body.currentCSSZoom ?? 1;
+
+/** Pixels of the screen in one of the canvas. */
+const scaleNow = () => devicePixelRatio * zoom();
 
 export class FleetMap {
-  /** @param {MapHandlers} handlers @param {{ label: string, help: string }} words */
-  constructor(handlers, words) {
+  /** @param {Scene} scene @param {MapHandlers} handlers @param {import("./fleet-paint.js").Sayings} sayings @param {{ label: string, help: string }} words */
+  constructor(scene, handlers, sayings, words) {
+    this.scene = scene;
     this.handlers = handlers;
+    this.sayings = sayings;
     this.canvas = h("canvas", { "aria-hidden": "true" });
+    this.ring = h("i", { class: "ring", hidden: true });
     this.tip = h("div", { class: "tip", hidden: true });
     this.live = h("div", { class: "unseen", role: "status" });
     this.element = h(
       "div",
       { class: "fleet-map", tabindex: 0, role: "application", "aria-label": `${words.label} ${words.help}` },
       this.canvas,
+      this.ring,
       this.tip,
       this.live,
     );
     this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
     /** @type {Section[]} */
     this.sections = [];
-    /** @type {NodeCells[]} */
-    this.nodes = [];
     this.layout = fit([], 1, 1);
-    /** @type {import("./fleet-paint.js").Palette | null} */
-    this.palette = null;
+    /** @type {Painter | null} made anew for each layout and each kind of screen */
+    this.painter = null;
     /** @type {Place | null} */
     this.focus = null;
     /** @type {{ block: number, gpu: number | null } | null} */
     this.hovered = null;
-    this.frame = 0;
     this.scale = 0;
+    this.size = ""; // what it was laid out for
     this.#listen();
     this.resizing = new ResizeObserver(() => this.resize());
   }
@@ -61,56 +81,76 @@ export class FleetMap {
   close() {
     this.resizing.disconnect();
     removeEventListener("resize", this.resize);
-    cancelAnimationFrame(this.frame);
   }
 
-  /** Another set of nodes. @param {Section[]} sections @param {NodeCells[]} nodes */
-  arrange(sections, nodes) {
+  /** Whether somebody is reading it: then nothing is moved. */
+  get isRead() {
+    return this.hovered !== null || document.activeElement === this.element;
+  }
+
+  /** The scene was arranged anew. @param {Section[]} sections */
+  arrange(sections) {
     this.sections = sections;
-    this.nodes = nodes;
     this.focus = null;
     this.hovered = null;
+    this.size = "";
     this.resize();
   }
 
-  /** New readings of the same nodes. @param {NodeCells[]} nodes */
-  show(nodes) {
-    this.nodes = nodes;
-    this.#paintSoon();
-  }
-
-  /** Puts the ring around a GPU from outside, or takes it away. @param {Place | null} place */
-  point(place) {
-    this.focus = place;
-    this.#paintSoon();
+  /** New readings of the same nodes, or what is written in the cells. @param {boolean} [all] paint also what looks the same */
+  show(all = false) {
+    if (scaleNow() !== this.scale) return this.resize(); // moved to another screen, or zoomed
+    if (this.painter === null || this.scene.nodes.length !== this.layout.blocks.length) return;
+    if (all) this.painter.forget();
+    this.scene.read(this.handlers.now(), this.layout.cell);
+    this.painter.paint(this.scene);
+    if (this.scene.gpus.length > 0) noteFirstPaint();
+    this.#describe();
   }
 
   resize = () => {
-    const width = this.element.clientWidth;
-    const top = this.element.getBoundingClientRect().top + scrollY;
-    const few = this.nodes.length <= FEW_NODES; // beside the map of a few nodes their table is to be seen too
-    this.layout = fit(this.sections, width, Math.max(220, few ? (innerHeight - top) * 0.6 : innerHeight - top - 150));
-    this.scale = devicePixelRatio;
+    const [width, height] = this.#room();
+    const size = `${width} ${height} ${scaleNow()}`;
+    if (size === this.size || width === 0) return;
+    this.size = size;
+    this.layout = fit(this.sections, width, height);
+    this.scale = scaleNow();
     this.canvas.width = Math.ceil(width * this.scale);
     this.canvas.height = Math.ceil((this.layout.height + 2) * this.scale);
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${this.layout.height + 2}px`;
-    this.palette = null;
-    this.#paintSoon();
+    this.context.setTransform(this.scale, 0, 0, this.scale, 0, this.scale); // a pixel of room for a node's frame
+    this.painter = new Painter(this.context, this.layout, readPalette(this.context, this.scale), this.sayings);
+    this.show();
+    this.#drawRing();
   };
 
-  #paintSoon() {
-    if (this.frame === 0) this.frame = requestAnimationFrame(() => this.#paint());
+  /** @returns {[number, number]} px */
+  #room() {
+    const top = this.element.getBoundingClientRect().top + scrollY;
+    const few = this.scene.nodes.length <= FEW_NODES; // beside the map of a few nodes their table is to be seen too
+    const room = (innerHeight - top) / zoom();
+    const share = few && !this.handlers.isKiosk() ? 0.6 * room : room - BELOW;
+    return [this.element.clientWidth, Math.round(Math.max(LEAST_HEIGHT, share))];
   }
 
-  #paint() {
-    this.frame = 0;
-    if (devicePixelRatio !== this.scale) return this.resize(); // moved to another screen, or zoomed
-    this.palette ??= readPalette(this.context, this.scale);
-    this.context.setTransform(this.scale, 0, 0, this.scale, 0, this.scale); // a pixel of room for the ring
-    if (this.nodes.length === this.layout.blocks.length) {
-      paint(this.context, this.layout, this.nodes, this.palette, this.focus, this.handlers.percent);
-    }
+  #drawRing() {
+    const place = this.focus;
+    this.ring.hidden = place === null || place.block >= this.layout.blocks.length;
+    if (place === null || this.ring.hidden) return;
+    const { x, y } = cellAt(this.layout, this.layout.blocks[place.block], place.gpu);
+    Object.assign(this.ring.style, {
+      left: `${x}px`,
+      top: `${y + 1}px`,
+      width: `${this.layout.cell}px`,
+      height: `${this.layout.cell}px`,
+    });
+  }
+
+  /** Puts the ring around a GPU, or takes it away. @param {Place | null} place */
+  point(place) {
+    this.focus = place;
+    this.#drawRing();
     this.#describe();
   }
 
@@ -127,7 +167,7 @@ export class FleetMap {
   /** @param {PointerEvent} event */
   #hover(event) {
     const box = this.canvas.getBoundingClientRect();
-    this.hovered = hit(this.layout, event.clientX - box.left, event.clientY - box.top);
+    this.hovered = hit(this.layout, (event.clientX - box.left) / zoom(), (event.clientY - box.top) / zoom());
     this.element.classList.toggle("pointing", this.hovered !== null);
     this.#describe();
   }
@@ -146,13 +186,20 @@ export class FleetMap {
     return block === -1 ? null : { block, gpu: 0 };
   }
 
+  #last() {
+    const block = this.layout.blocks.findLastIndex((candidate) => candidate.gpus > 0);
+    return block === -1 ? null : { block, gpu: this.layout.blocks[block].gpus - 1 };
+  }
+
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.key === "Enter" && this.focus !== null) this.handlers.open(this.focus.block, this.focus.gpu);
     if (event.key === "Escape") this.point(null);
-    if (!ARROWS.includes(event.key)) return;
+    if (!MOVES.includes(event.key)) return;
     event.preventDefault();
-    this.#move(this.focus === null ? this.#first() : step(this.layout, this.focus, event.key));
+    if (event.key === "End") this.#move(this.#last());
+    else if (event.key === "Home" || this.focus === null) this.#move(this.#first());
+    else this.#move(step(this.layout, this.focus, event.key));
   }
 
   /** @param {Place | null} place */

@@ -1,61 +1,87 @@
 // Where each GPU's square lies on the map: the largest squares with which the whole fleet fits. Pure arithmetic.
 
 export const LARGEST_CELL = 96;
-export const SMALLEST_CELL = 5;
+export const SMALLEST_CELL = 2;
 const CELLS_A_ROW = 8; // a node of the usual kind is one row
 const NAMED_FROM = 24; // px: cells of this size are large enough, names and all
 const LEAST_NAMED = 9; // px: below it there is no room for the names of nodes
 const NAMED_WORTH = 0.6; // names are worth cells of this share of the size they could have
+const LETTER = 7.5; // px of a letter, and a bit: text is not measured here
+const NAME_MOST = 68; // px that a node of one or two GPUs is given for its name
+const MARK_ROOM = 16; // px before the name of a node with an alert of its own
+const HEADING_MOST = 160; // px
+const LEAST_HEADING = 72; // px: less of a heading says nothing
 
 /** @typedef {{ title: string | null, nodes: { name: string, gpus: number }[] }} Section */
 /** @typedef {{ section: number, node: number, name: string, x: number, y: number, columns: number, gpus: number, width: number, height: number }} Block */
-/** @typedef {{ title: string, x: number, y: number }} Heading */
+/** @typedef {{ title: string, x: number, y: number, width: number }} Heading */
 /** @typedef {{ cell: number, gap: number, label: number, host: number, blocks: Block[], headings: Heading[], width: number, height: number }} Layout */
+/** @typedef {{ gap: number, label: number, host: number, between: number, heading: number }} Spacing px */
+/** @typedef {{ blocks: Block[], width: number, height: number }} Box a section laid out by itself, from 0, 0 */
 
-/** Spaces that go with a size of cell, px. @param {number} cell @param {boolean} named */
+/** Spaces that go with a size of cell. @param {number} cell px @param {boolean} named @returns {Spacing} */
 function spacing(cell, named) {
   return {
     gap: cell >= 24 ? 3 : cell >= 8 ? 2 : 1,
     label: named ? 16 : 0,
     host: named && cell >= 24 ? 8 : 0, // the bar of the host's memory below the cells
-    between: cell >= 24 ? 20 : named ? 10 : 4,
+    between: cell >= 24 ? 20 : named ? 10 : cell >= 5 ? 4 : 2,
     heading: 22,
   };
 }
 
 /**
- * Blocks from left to right, wrapped; sections below each other.
+ * Blocks from left to right, wrapped; sections below each other, and beside each other where they are narrow.
  * @param {Section[]} sections @param {number} width px @param {number} cell px @param {boolean} named @returns {Layout}
  */
 export function place(sections, width, cell, named) {
-  const { gap, label, host, between, heading } = spacing(cell, named);
+  const spaces = spacing(cell, named);
+  const { gap, label, host, between, heading } = spaces;
+  const apart = Math.max(between, 10) + 2;
   /** @type {Layout} */
   const layout = { cell, gap, label, host, blocks: [], headings: [], width, height: 0 };
-  let y = 0;
-  sections.forEach((section, sectionIndex) => {
-    if (section.title !== null) {
-      layout.headings.push({ title: section.title, x: 0, y });
-      y += heading;
+  let [x, y, tallest] = [0, 0, 0];
+  sections.forEach((section, index) => {
+    const box = boxOf(section, index, width, cell, spaces);
+    const above = section.title === null ? 0 : heading;
+    const wide = Math.max(box.width, headingWidth(section.title, width));
+    if (x > 0 && x + wide > width) {
+      y += tallest + apart;
+      [x, tallest] = [0, 0];
     }
-    let x = 0;
-    let tallest = 0;
-    section.nodes.forEach(({ name, gpus }, node) => {
-      const columns = Math.max(1, Math.min(CELLS_A_ROW, gpus));
-      const rows = Math.max(1, Math.ceil(gpus / CELLS_A_ROW));
-      const block = { width: columns * (cell + gap) - gap, height: label + rows * (cell + gap) - gap + host };
-      if (x > 0 && x + block.width > width) {
-        x = 0;
-        y += tallest + between;
-        tallest = 0;
-      }
-      layout.blocks.push({ section: sectionIndex, node, name, x, y, columns, gpus, ...block });
-      x += block.width + between;
-      tallest = Math.max(tallest, block.height);
-    });
-    y += tallest + between;
+    if (section.title !== null) layout.headings.push({ title: section.title, x, y, width: wide });
+    for (const block of box.blocks) layout.blocks.push({ ...block, x: block.x + x, y: block.y + y + above });
+    x += wide + apart;
+    tallest = Math.max(tallest, above + box.height);
   });
-  layout.height = Math.max(0, y - between);
+  layout.height = y + tallest;
   return layout;
+}
+
+/** @param {string | null} title @param {number} width of the map */
+const headingWidth = (title, width) => (title === null ? 0 : Math.min(width, Math.max(LEAST_HEADING, Math.min(HEADING_MOST, title.length * LETTER))));
+
+/** @param {Section} section @param {number} index @param {number} width px at most @param {number} cell px @param {Spacing} spaces @returns {Box} */
+function boxOf(section, index, width, cell, { gap, label, host, between }) {
+  /** @type {Box} */
+  const box = { blocks: [], width: 0, height: 0 };
+  let [x, y, tallest] = [0, 0, 0];
+  section.nodes.forEach(({ name, gpus }, node) => {
+    const columns = Math.max(1, Math.min(CELLS_A_ROW, gpus));
+    const rows = Math.max(1, Math.ceil(gpus / CELLS_A_ROW));
+    const room = label > 0 ? Math.min(NAME_MOST, MARK_ROOM + Math.ceil(name.length * LETTER)) : 0;
+    const size = { width: Math.max(columns * (cell + gap) - gap, room), height: label + rows * (cell + gap) - gap + host };
+    if (x > 0 && x + size.width > width) {
+      y += tallest + between;
+      [x, tallest] = [0, 0];
+    }
+    box.blocks.push({ section: index, node, name, x, y, columns, gpus, ...size });
+    box.width = Math.max(box.width, x + size.width);
+    x += size.width + between;
+    tallest = Math.max(tallest, size.height);
+  });
+  box.height = y + tallest;
+  return box;
 }
 
 /**
@@ -74,11 +100,17 @@ export function fit(sections, width, height) {
 /** @param {Section[]} sections @param {number} width @param {number} height @param {boolean} named */
 function largest(sections, width, height, named) {
   const from = named ? LEAST_NAMED : SMALLEST_CELL;
-  for (let cell = LARGEST_CELL; cell >= from; cell -= cell > 40 ? 4 : 1) {
+  for (let cell = roomiest(sections, width, height); cell >= from; cell -= cell > 40 ? 4 : 1) {
     const tried = place(sections, width, cell, named);
     if (tried.height <= height && widest(tried) <= width) return flatter(sections, tried);
   }
   return null;
+}
+
+/** No larger cells can fit: their area alone would be more than there is. @param {Section[]} sections @param {number} width @param {number} height */
+function roomiest(sections, width, height) {
+  const gpus = sections.reduce((sum, { nodes }) => sum + nodes.reduce((some, node) => some + node.gpus, 0), 0);
+  return Math.min(LARGEST_CELL, Math.floor(Math.sqrt((width * height) / Math.max(1, gpus))));
 }
 
 /**
@@ -86,6 +118,7 @@ function largest(sections, width, height, named) {
  * @param {Section[]} sections @param {Layout} found @returns {Layout}
  */
 function flatter(sections, found) {
+  if (found.cell < NAMED_FROM) return found;
   for (let cell = found.cell - 1; cell >= 0.75 * found.cell; cell -= 1) {
     const tried = place(sections, found.width, cell, found.label > 0);
     if (tried.height < 0.7 * found.height) return tried;

@@ -1,305 +1,250 @@
-// Painting the fleet map. Cells are painted in batches of one colour: 10,000 of them are repainted within a frame.
+// Paints the map. Only what looks different from the last time is painted again, so a tick of ten thousand GPUs costs
+// what has changed in it.
 
 import { cellAt } from "./fleet-layout.js";
-import { SHAPES } from "./marks.js";
-import { colour } from "./theme.js";
+import { bandIn, dataIn, heightIn, isForeseenIn, levelIn, ratioIn, signIn, withoutText } from "./fleet-look.js";
+import { paintBlock, paintHeadings } from "./fleet-names.js";
+import { SHAPES, SIGNS, paintPath } from "./marks.js";
 
 /** @typedef {import("./fleet-layout.js").Layout} Layout */
-/** @typedef {import("./judge.js").Level} Level */
-/** @typedef {import("./judge.js").Data} Data */
+/** @typedef {import("./fleet-palette.js").Palette} Palette */
+/** @typedef {import("./fleet-scene.js").Scene} Scene */
 
-/** @typedef {{ gpu: string, ratio: number | null, level: Level, data: Data }} Cell */
-/** @typedef {(ratio: number | null) => string} Percent a share in words */
-/** @typedef {{ name: string, note: string, level: Level, data: Data, hostRatio: number | null, cells: Cell[] }} NodeCells */
-
-/** Used share from which each colour of headroom applies; the first is for all below. */
-export const BANDS = [0, 0.7, 0.85, 0.95];
-
-/** @param {number} ratio @returns {number} index into BANDS */
-export function bandOf(ratio) {
-  let band = BANDS.length - 1;
-  while (ratio < BANDS[band]) band -= 1;
-  return band;
-}
+/**
+ * @typedef {object} Sayings what the map writes
+ * @property {(ratio: number | null) => string} percent
+ * @property {(index: number) => string} soon until a GPU is full, by its index in the scene
+ * @property {(block: number) => string} note beside a node's name
+ */
 
 const MARKED_FROM = 24; // px: below it a mark is a blot, and the cell itself takes the mark's shape
 const TEXT_FROM = 38;
+const SOON_FROM = 46;
+const SIGNED_FROM = 56;
 
-/** The colours and the pattern, read once for each theme and each pixel ratio. @param {CanvasRenderingContext2D} context @param {number} scale */
-export function readPalette(context, scale) {
-  return {
-    text: colour("text"),
-    muted: colour("muted"),
-    line: colour("line"),
-    surface: colour("surface"),
-    empty: colour("cell"),
-    accent: colour("accent"),
-    lost: colour("lost"),
-    stale: hatch(context, scale),
-    bands: BANDS.map((_, index) => colour(`band-${index}`)),
-    onBands: BANDS.map((_, index) => colour(`on-band-${index}`)),
-    /** @type {Record<string, string>} */
-    level: { watch: colour("watch"), warning: colour("warning"), critical: colour("critical") },
-    /** @type {Record<string, string>} */
-    onLevel: { warning: colour("on-warning"), critical: colour("on-critical") },
-    font: colour("font") || "sans-serif",
-  };
-}
-/** @typedef {ReturnType<typeof readPalette>} Palette */
+/** Of the time until a cell is full, above the cell's foot: its share stands below it. @param {number} size px */
+const soonAbove = (size) => (size >= SIGNED_FROM ? 24 : 20);
 
-/** @param {CanvasRenderingContext2D} context @param {number} scale */
-function hatch(context, scale) {
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = 6 * scale;
-  const ink = /** @type {CanvasRenderingContext2D} */ (tile.getContext("2d"));
-  ink.scale(scale, scale);
-  ink.strokeStyle = colour("stale");
-  ink.lineWidth = 1.2;
-  ink.beginPath();
-  for (const shift of [-6, 0, 6]) {
-    ink.moveTo(shift, 6);
-    ink.lineTo(shift + 6, 0);
+export class Painter {
+  /** @param {CanvasRenderingContext2D} context in CSS pixels @param {Layout} layout @param {Palette} palette @param {Sayings} sayings */
+  constructor(context, layout, palette, sayings) {
+    this.context = context;
+    this.layout = layout;
+    this.palette = palette;
+    this.sayings = sayings;
+    const gpus = layout.blocks.reduce((sum, block) => sum + block.gpus, 0);
+    this.xs = new Int16Array(gpus);
+    this.ys = new Int32Array(gpus);
+    this.painted = new Int32Array(gpus).fill(-1);
+    /** @type {string[]} */
+    this.named = layout.blocks.map(() => "");
+    this.#place();
+    context.clearRect(0, 0, layout.width, layout.height);
+    context.textBaseline = "alphabetic";
+    paintHeadings(context, layout, palette);
   }
-  ink.stroke();
-  const pattern = context.createPattern(tile, "repeat");
-  pattern?.setTransform(new DOMMatrix().scale(1 / scale));
-  return pattern ?? colour("stale");
-}
 
-/** @typedef {{ x: number, y: number, cell: Cell }} Placed */
-/** @typedef {Map<string | CanvasPattern, [number, number, number, number][]>} Batches */
-
-/**
- * @param {CanvasRenderingContext2D} context in CSS pixels
- * @param {Layout} layout @param {NodeCells[]} nodes in the order of the layout's blocks
- * @param {Palette} palette @param {{ block: number, gpu: number } | null} focus @param {Percent} percent
- */
-export function paint(context, layout, nodes, palette, focus, percent) {
-  context.clearRect(0, 0, layout.width, layout.height);
-  /** @type {Placed[]} */
-  const placed = [];
-  layout.blocks.forEach((block, index) => {
-    nodes[index].cells.forEach((cell, gpu) => placed.push({ ...cellAt(layout, block, gpu), cell }));
-  });
-  paintFills(context, layout, placed, palette);
-  if (layout.cell < MARKED_FROM) paintTriangles(context, layout, placed, palette);
-  paintLost(context, layout, placed, palette);
-  paintOutlines(context, layout, placed, palette);
-  if (layout.cell >= TEXT_FROM) paintTexts(context, layout, placed, palette, percent);
-  if (layout.cell >= MARKED_FROM) paintMarks(context, layout, placed, palette);
-  if (layout.label > 0) paintNodes(context, layout, nodes, palette);
-  else paintUnnamed(context, layout, nodes, palette);
-  paintHeadings(context, layout, palette);
-  if (focus !== null) paintFocus(context, layout, focus, palette);
-}
-
-/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Placed[]} placed @param {Palette} palette */
-function paintFills(context, layout, placed, palette) {
-  const size = layout.cell;
-  const small = size < MARKED_FROM; // no room for marks: a critical cell is full, a warning is a triangle
-  /** @type {Batches} */
-  const batches = new Map([[palette.empty, []]]);
-  for (const { x, y, cell } of placed) {
-    batches.get(palette.empty)?.push([x, y, size, size]);
-    const paintOf = small && cell.data === "ok" && cell.level === "warning" ? null : fillOf(cell, palette);
-    if (paintOf === null) continue;
-    const height = cell.data === "ok" && !(small && paintOf === palette.level.critical) ? fillHeight(cell, size) : size;
-    const batch = batches.get(paintOf) ?? [];
-    batches.set(paintOf, batch);
-    batch.push([x, y + size - height, size, height]);
-  }
-  for (const [paintOf, rectangles] of batches) {
-    context.fillStyle = paintOf;
-    for (const [x, y, width, height] of rectangles) context.fillRect(x, y, width, height);
-  }
-}
-
-/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Placed[]} placed @param {Palette} palette */
-function paintTriangles(context, layout, placed, palette) {
-  const size = layout.cell;
-  context.fillStyle = palette.level.warning;
-  context.beginPath();
-  for (const { x, y, cell } of placed) {
-    if (cell.level !== "warning" || cell.data !== "ok") continue;
-    context.moveTo(x, y + size);
-    context.lineTo(x + size / 2, y);
-    context.lineTo(x + size, y + size);
-  }
-  context.fill();
-}
-
-/** @param {Cell} cell @param {number} size */
-const fillHeight = (cell, size) => Math.round(Math.min(1, cell.ratio ?? 0) * size);
-
-/** @param {Cell} cell @param {Palette} palette */
-function fillOf(cell, palette) {
-  if (cell.data === "lost") return null;
-  if (cell.data === "stale") return palette.stale;
-  if (cell.level === "warning" || cell.level === "critical") return palette.level[cell.level];
-  return cell.ratio === null ? null : palette.bands[bandOf(cell.ratio)];
-}
-
-/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Placed[]} placed @param {Palette} palette */
-function paintLost(context, layout, placed, palette) {
-  const inset = Math.max(1, layout.cell * 0.28);
-  context.strokeStyle = palette.lost;
-  context.lineWidth = Math.max(1, Math.min(3, layout.cell / 10));
-  context.beginPath();
-  for (const { x, y, cell } of placed) {
-    if (cell.data !== "lost") continue;
-    const [left, top, right, bottom] = [x + inset, y + inset, x + layout.cell - inset, y + layout.cell - inset];
-    context.moveTo(left, top);
-    context.lineTo(right, bottom);
-    context.moveTo(right, top);
-    context.lineTo(left, bottom);
-  }
-  context.stroke();
-}
-
-/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Placed[]} placed @param {Palette} palette */
-function paintOutlines(context, layout, placed, palette) {
-  const width = layout.cell >= 14 ? 2 : 1;
-  for (const level of /** @type {const} */ (["watch", "warning", "critical"])) {
-    context.strokeStyle = palette.level[level];
-    context.lineWidth = width;
-    for (const { x, y, cell } of placed) {
-      if (cell.level !== level || (level === "warning" && cell.data === "ok" && layout.cell < MARKED_FROM)) continue;
-      context.strokeRect(x + width / 2, y + width / 2, layout.cell - width, layout.cell - width);
+  #place() {
+    let next = 0;
+    for (const block of this.layout.blocks) {
+      for (let gpu = 0; gpu < block.gpus; gpu += 1, next += 1) {
+        const { x, y } = cellAt(this.layout, block, gpu);
+        this.xs[next] = x;
+        this.ys[next] = y;
+      }
     }
   }
-}
 
-/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Placed[]} placed @param {Palette} palette @param {Percent} percent */
-function paintTexts(context, layout, placed, palette, percent) {
-  const size = layout.cell;
-  const texts = (/** @type {Placed} */ { x, y, cell }, /** @type {string} */ weak, /** @type {string} */ strong) => {
-    context.font = `11px ${palette.font}`;
-    context.fillStyle = weak;
-    context.fillText(cell.gpu, x + 6, y + 15);
-    if (cell.data !== "ok") return;
-    context.font = `600 ${size >= 56 ? 15 : 12}px ${palette.font}`;
-    context.fillStyle = strong;
-    context.fillText(percent(cell.ratio), x + 6, y + size - 7);
-  };
-  for (const at of placed) {
-    texts(at, palette.muted, palette.text);
-    if (at.cell.data !== "ok" || at.cell.ratio === null) continue;
-    const onFill = palette.onLevel[at.cell.level] ?? palette.onBands[bandOf(at.cell.ratio)];
-    const filled = fillHeight(at.cell, size);
-    context.save(); // once more, within the fill: each part of a letter is readable on what is behind it
+  /** What is written in cells may be different, though their looks are not. */
+  forget() {
+    this.painted.fill(-1);
+    this.named.fill("");
+  }
+
+  /** @param {Scene} scene arranged as the layout */
+  paint(scene) {
+    this.#paintBlocks(scene);
+    const changed = this.#changed(scene);
+    if (changed.length === 0) return;
+    this.#paintFills(scene, changed);
+    for (const index of changed) this.#paintRest(scene, index);
+  }
+
+  /** @param {Scene} scene */
+  #paintBlocks(scene) {
+    this.layout.blocks.forEach((block, index) => {
+      const node = scene.nodes[index];
+      const named = this.layout.label > 0;
+      const note = named ? this.sayings.note(index) : "";
+      const state = named ? `${node.look} ${note}` : `${levelIn(node.look)}`;
+      if (state === this.named[index]) return;
+      this.named[index] = state;
+      paintBlock(this.context, this.layout, block, { name: node.view.info.node, note, look: node.look }, this.palette);
+      if (!named) this.painted.fill(-1, node.first, node.first + block.gpus); // the frame was wiped out with the cells
+    });
+  }
+
+  /** @param {Scene} scene @returns {number[]} indexes */
+  #changed({ looks }) {
+    const texts = this.layout.cell >= TEXT_FROM;
+    const changed = [];
+    for (let index = 0; index < looks.length; index += 1) {
+      const look = texts ? looks[index] : withoutText(looks[index]);
+      if (look === this.painted[index]) continue;
+      this.painted[index] = look;
+      changed.push(index);
+    }
+    return changed;
+  }
+
+  /** In batches of one colour. @param {Scene} scene @param {number[]} changed */
+  #paintFills({ looks }, changed) {
+    const { context, palette, xs, ys } = this;
+    const size = this.layout.cell;
+    context.fillStyle = palette.empty;
+    for (const index of changed) context.clearRect(xs[index], ys[index], size, size);
+    for (const index of changed) context.fillRect(xs[index], ys[index], size, size);
+    palette.bands.forEach((paint, band) => {
+      context.fillStyle = paint;
+      for (const index of changed) {
+        const look = looks[index];
+        const height = heightIn(look);
+        if (height > 0 && bandIn(look) === band && dataIn(look) === "ok")
+          context.fillRect(xs[index], ys[index] + size - height, size, height);
+      }
+    });
+    context.fillStyle = palette.stale;
+    for (const index of changed)
+      if (dataIn(looks[index]) === "stale") context.fillRect(xs[index], ys[index], size, size);
+  }
+
+  /** What is on the fill. @param {Scene} scene @param {number} index */
+  #paintRest(scene, index) {
+    const look = scene.looks[index];
+    const size = this.layout.cell;
+    const level = levelIn(look);
+    if (dataIn(look) === "lost") this.#paintLost(index);
+    if (size < MARKED_FROM && level !== "ok") return this.#paintSmall(look, index);
+    if (isForeseenIn(look)) this.#paintForeseen(look, index);
+    if (size >= TEXT_FROM) this.#paintTexts(scene, index);
+    if (level !== "ok") this.#paintState(look, index);
+  }
+
+  /** @param {number} index */
+  #paintLost(index) {
+    const { context, palette, layout } = this;
+    const [x, y, size] = [this.xs[index], this.ys[index], layout.cell];
+    const inset = Math.max(1, size * 0.28);
+    context.strokeStyle = palette.lost;
+    context.lineWidth = Math.max(1, Math.min(3, size / 10));
     context.beginPath();
-    context.rect(at.x, at.y + size - filled, size, filled);
-    context.clip();
-    texts(at, onFill, onFill);
+    context.moveTo(x + inset, y + inset);
+    context.lineTo(x + size - inset, y + size - inset);
+    context.moveTo(x + size - inset, y + inset);
+    context.lineTo(x + inset, y + size - inset);
+    context.stroke();
+  }
+
+  /**
+   * Too small for a mark: the cell is the mark. A critical one is a square, a warning a triangle, one to watch a frame;
+   * filled where it is so now, hollow where it is foreseen.
+   * @param {number} look @param {number} index
+   */
+  #paintSmall(look, index) {
+    const { context, palette } = this;
+    const size = this.layout.cell;
+    const [x, y, level, foreseen] = [this.xs[index], this.ys[index], levelIn(look), isForeseenIn(look)];
+    const width = size >= 12 ? 2 : 1;
+    const shape = new Path2D();
+    if (level === "warning") {
+      shape.moveTo(x + width / 2, y + size - width / 2);
+      shape.lineTo(x + size / 2, y + width / 2);
+      shape.lineTo(x + size - width / 2, y + size - width / 2);
+      shape.closePath();
+      context.fillStyle = palette.empty;
+      if (dataIn(look) === "ok") context.fillRect(x, y, size, size);
+    } else shape.rect(x + width / 2, y + width / 2, size - width, size - width);
+    context.fillStyle = context.strokeStyle = palette.level[level];
+    context.lineWidth = width;
+    context.stroke(shape);
+    if (level !== "watch" && !foreseen && dataIn(look) === "ok") context.fill(shape);
+  }
+
+  /** Where the peaks lead: a dashed line at the end of the card, and dashes up to it from what is in use. @param {number} look @param {number} index */
+  #paintForeseen(look, index) {
+    const { context, palette } = this;
+    const size = this.layout.cell;
+    const [x, y] = [this.xs[index], this.ys[index]];
+    const written = size >= SOON_FROM ? soonAbove(size) + 12 : 0; // the line ends above what is written
+    const top = y + size - Math.max(heightIn(look), written);
+    context.save();
+    context.strokeStyle = palette.level[levelIn(look)];
+    context.lineWidth = 2;
+    context.setLineDash([4, 3]);
+    context.beginPath();
+    context.moveTo(x + 3, y + 4);
+    context.lineTo(x + size - 3, y + 4);
+    context.moveTo(x + size / 2, top);
+    context.lineTo(x + size / 2, y + 4);
+    context.stroke();
     context.restore();
   }
-}
 
-/**
- * @param {CanvasRenderingContext2D} context @param {string} mark @param {number} x @param {number} y @param {number} size
- * @param {string} ink
- */
-function paintMark(context, mark, x, y, size, ink) {
-  const { path, stroked } = SHAPES[/** @type {keyof typeof SHAPES} */ (mark)];
-  const shape = new Path2D(path);
-  context.save();
-  context.translate(x, y);
-  context.scale(size / 16, size / 16);
-  context.lineWidth = 2.4;
-  context.fillStyle = context.strokeStyle = ink;
-  if (stroked) context.stroke(shape);
-  else context.fill(shape);
-  context.restore();
-}
-
-/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Placed[]} placed @param {Palette} palette */
-function paintMarks(context, layout, placed, palette) {
-  const size = Math.min(16, Math.max(8, Math.round(layout.cell * 0.3)));
-  const room = size + 6; // a plate below the mark, so that it is seen on any fill
-  for (const { x, y, cell } of placed) {
-    if (cell.level === "ok") continue;
-    const left = x + layout.cell - room - 2;
-    context.fillStyle = palette.surface;
-    context.fillRect(left, y + 2, room, room);
-    paintMark(context, cell.level, left + 3, y + 5, size, palette.level[cell.level]);
+  /** @param {Scene} scene @param {number} index */
+  #paintTexts(scene, index) {
+    const { context, palette } = this;
+    const look = scene.looks[index];
+    const size = this.layout.cell;
+    const [x, y, filled] = [this.xs[index], this.ys[index], heightIn(look)];
+    this.#write(scene, index, palette.muted, palette.text);
+    if (dataIn(look) !== "ok" || filled === 0) return;
+    const onFill = palette.onBands[bandIn(look)];
+    context.save(); // once more, within the fill: each part of a letter is readable on what is behind it
+    context.beginPath();
+    context.rect(x, y + size - filled, size, filled);
+    context.clip();
+    this.#write(scene, index, onFill, onFill);
+    context.restore();
   }
-}
 
-/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {NodeCells[]} nodes @param {Palette} palette */
-function paintNodes(context, layout, nodes, palette) {
-  context.textBaseline = "alphabetic";
-  layout.blocks.forEach((block, index) => {
-    const node = nodes[index];
-    const marked = node.level !== "ok";
-    const room = block.width - (marked ? 16 : 0);
-    context.font = `12px ${palette.font}`;
-    const noted = node.note === "" ? 0 : context.measureText(node.note).width + 10;
-    const name = shorten(context, node.name, noted < room / 2 ? room - noted : room);
-    context.fillStyle = node.data === "ok" ? palette.text : palette.muted;
-    context.fillText(name, block.x + (marked ? 16 : 0), block.y + 12);
-    if (marked) paintMark(context, node.level, block.x, block.y + 1, 12, palette.level[node.level]);
-    if (noted > 0 && noted < room / 2) {
-      context.fillStyle = palette.muted;
-      context.fillText(node.note, block.x + block.width - noted + 10, block.y + 12);
-    }
-    if (layout.host > 0) paintHost(context, block, node, palette);
-  });
-}
+  /** @param {Scene} scene @param {number} index @param {string} weak @param {string} strong */
+  #write(scene, index, weak, strong) {
+    const { context, palette, sayings } = this;
+    const look = scene.looks[index];
+    const size = this.layout.cell;
+    const [x, y] = [this.xs[index], this.ys[index]];
+    context.font = `11px ${palette.font}`;
+    context.fillStyle = weak;
+    context.fillText(scene.gpus[index].facts.gpu, x + 6, y + 17);
+    if (dataIn(look) !== "ok") return;
+    context.fillStyle = strong;
+    if (isForeseenIn(look) && size >= SOON_FROM) context.fillText(sayings.soon(index), x + 6, y + size - soonAbove(size), size - 8);
+    context.font = `600 ${size >= 56 ? 15 : 12}px ${palette.font}`;
+    context.fillText(sayings.percent(ratioIn(look)), x + 6, y + size - 7);
+  }
 
-/** Without a name to stand before, the mark of a node's own alert is a frame around its cells. @param {CanvasRenderingContext2D} context @param {Layout} layout @param {NodeCells[]} nodes @param {Palette} palette */
-function paintUnnamed(context, layout, nodes, palette) {
-  context.lineWidth = 1;
-  layout.blocks.forEach(({ x, y, width, height }, index) => {
-    const { level } = nodes[index];
-    if (level === "ok") return;
+  /** Outline and mark: what the alerts say. Thin where somebody did something about them. @param {number} look @param {number} index */
+  #paintState(look, index) {
+    const { context, palette } = this;
+    const size = this.layout.cell;
+    const [x, y, level, sign] = [this.xs[index], this.ys[index], levelIn(look), signIn(look)];
+    const width = sign === "none" && level !== "watch" ? 3 : 1.5;
     context.strokeStyle = palette.level[level];
-    context.strokeRect(x - 1.5, y - 1.5, width + 3, height + 3);
-  });
-}
-
-/** @param {CanvasRenderingContext2D} context @param {import("./fleet-layout.js").Block} block @param {NodeCells} node @param {Palette} palette */
-function paintHost(context, block, node, palette) {
-  const y = block.y + block.height - 4;
-  context.fillStyle = node.data === "ok" ? palette.empty : palette.stale;
-  context.fillRect(block.x, y, block.width, 4);
-  if (node.hostRatio === null || node.data !== "ok") return;
-  const serious = node.level === "warning" || node.level === "critical";
-  context.fillStyle = serious ? palette.level[node.level] : palette.bands[bandOf(node.hostRatio)];
-  context.fillRect(block.x, y, Math.round(block.width * Math.min(1, node.hostRatio)), 4);
-}
-
-/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Palette} palette */
-function paintHeadings(context, layout, palette) {
-  context.font = `600 13px ${palette.font}`;
-  context.fillStyle = palette.text;
-  for (const { title, x, y } of layout.headings) context.fillText(title, x, y + 12);
-}
-
-/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {{ block: number, gpu: number }} focus @param {Palette} palette */
-function paintFocus(context, layout, focus, palette) {
-  const { x, y } = cellAt(layout, layout.blocks[focus.block], focus.gpu);
-  context.strokeStyle = palette.surface;
-  context.lineWidth = 4;
-  context.strokeRect(x - 1, y - 1, layout.cell + 2, layout.cell + 2);
-  context.strokeStyle = palette.accent;
-  context.lineWidth = 2;
-  context.strokeRect(x - 1, y - 1, layout.cell + 2, layout.cell + 2);
-}
-
-/** @type {Map<string, string>} */
-const shortened = new Map();
-
-/** A name that fits into a width: its end is what tells machines apart, so the middle goes. @param {CanvasRenderingContext2D} context @param {string} name @param {number} width */
-function shorten(context, name, width) {
-  const key = `${name} ${Math.round(width)}`;
-  const known = shortened.get(key);
-  if (known !== undefined) return known;
-  let text = name;
-  for (let keep = name.length - 1; keep > 1 && context.measureText(text).width > width; keep -= 1) {
-    const tail = Math.ceil(keep * 0.6);
-    text = `${name.slice(0, keep - tail)}…${name.slice(name.length - tail)}`;
+    context.lineWidth = width;
+    context.strokeRect(x + width / 2, y + width / 2, size - width, size - width);
+    const mark = Math.min(16, Math.max(8, Math.round(size * 0.3)));
+    const plate = mark + 4; // below the mark, so that it is seen on any fill
+    const left = x + size - plate - 3;
+    context.fillStyle = palette.surface;
+    context.fillRect(left, y + 3, plate, plate);
+    const below = sign === "acknowledged" && size >= SIGNED_FROM; // else there is room for one of the two
+    if (sign !== "none" && !below)
+      return paintPath(context, SIGNS[sign], true, left + 2, y + 5, mark, sign === "muted" ? palette.muted : palette.level[level]);
+    const { path, stroked } = SHAPES[level];
+    paintPath(context, path, stroked, left + 2, y + 5, mark, palette.level[level]);
+    if (!below) return;
+    context.fillStyle = palette.surface;
+    context.fillRect(left, y + 3 + plate, plate, plate);
+    paintPath(context, SIGNS.acknowledged, true, left + 2, y + 5 + plate, mark, palette.muted);
   }
-  if (shortened.size > 20_000) shortened.clear();
-  shortened.set(key, text);
-  return text;
 }

@@ -46,27 +46,38 @@ export function openAlerts(alerts) {
   });
 }
 
-/** @typedef {{ gpus: Map<string, Level>, nodes: Map<string, Level>, runs: Map<string, Level> }} AlertIndex */
+/** @typedef {"none" | "acknowledged" | "muted"} Sign what people did about all the open alerts of a thing */
+/** @typedef {{ gpus: Map<string, Level>, nodes: Map<string, Level>, runs: Map<string, Level>, signs: Map<string, Sign> }} AlertIndex */
 
 /**
- * The worst level of each GPU, node and run. An alert marks the most exact thing that it names. One that is muted is
+ * The worst level of each GPU, node and run, and what was done about the alerts of each GPU and node. An alert marks the most exact thing that it names. One that is muted is
  * worth an eye, and no more.
  * @param {Iterable<Alert>} alerts @returns {AlertIndex}
  */
 export function indexAlerts(alerts) {
   /** @type {AlertIndex} */
-  const index = { gpus: new Map(), nodes: new Map(), runs: new Map() };
+  const index = { gpus: new Map(), nodes: new Map(), runs: new Map(), signs: new Map() };
   /** @param {Map<string, Level>} into @param {string} key @param {Level} level */
   const raise = (into, key, level) => into.set(key, worse(level, into.get(key) ?? "ok"));
   for (const alert of alerts) {
     const level = alert.muted.length > 0 && alert.state !== "resolved" ? "watch" : levelOf(alert);
     if (level === "ok") continue;
     const { node, gpu, run } = alert.labels;
-    if (node !== undefined && gpu !== undefined) raise(index.gpus, gpuKey(node, gpu), level);
-    else if (node !== undefined) raise(index.nodes, node, level);
+    const key = node === undefined || gpu === undefined ? node : gpuKey(node, gpu);
+    if (key !== undefined) raise(gpu === undefined ? index.nodes : index.gpus, key, level);
+    if (key !== undefined) index.signs.set(key, together(index.signs.get(key), signOf(alert)));
     if (run !== undefined) raise(index.runs, run, level);
   }
   return index;
+}
+
+/** @param {Alert} alert @returns {Sign} */
+const signOf = ({ muted, acknowledged }) => (muted.length > 0 ? "muted" : acknowledged !== null ? "acknowledged" : "none");
+
+/** One that nobody did anything about is what counts, then one that somebody takes care of. @param {Sign | undefined} before @param {Sign} sign @returns {Sign} */
+function together(before, sign) {
+  if (before === undefined || before === sign) return sign;
+  return before === "none" || sign === "none" ? "none" : "acknowledged";
 }
 
 /** Three of its intervals, and 5 s at least: one late frame is no gap. @param {NodeView} view */

@@ -1,11 +1,13 @@
 // Wires the page: the connection feeds the store, the store's changes reach the frame and the view on screen.
 
 import { refreshAges } from "./ages.js";
+import { SearchBox } from "./elements/search-box.js";
 import { Words, storeLanguage, storedLanguage } from "./i18n.js";
 import { listenForKeys } from "./keyboard.js";
 import { openKeyHelp } from "./elements/key-help.js";
 import { openSettings } from "./elements/settings-dialog.js";
 import { toast } from "./elements/toast.js";
+import { Kiosk } from "./kiosk.js";
 import { Notifier } from "./notifier.js";
 import { Preferences } from "./preferences.js";
 import { parseRoute } from "./router.js";
@@ -72,12 +74,17 @@ const shell = new Shell({
 function speak(language) {
   storeLanguage(language);
   words = new Words(catalogue, language);
+  searchBox.speak();
   showView();
 }
 
 function help() {
   openKeyHelp(words, preferences.values.keys);
 }
+
+const searchBox = new SearchBox(store, () => words, () => preferences.values.keys);
+document.getElementById("search")?.append(searchBox.element);
+const kiosk = new Kiosk(store);
 
 /** @type {View | null} */
 let view = null;
@@ -87,6 +94,7 @@ function showView() {
   view?.close();
   root.replaceChildren();
   const route = parseRoute(location.hash);
+  kiosk.follow(route);
   shell.draw(store, words, route, theme.theme);
   view = (VIEWS[route.view] ?? fleetView)(root, { store, words }, route);
   refreshAges(document, words, store.now());

@@ -18,7 +18,7 @@ export const SHAPES = {
 export const GLYPHS = { ok: "", watch: "○ ", warning: "▲ ", critical: "⬣ ", stale: "◌ ", lost: "✕ " };
 
 /** What people did about an alert: somebody takes care, and a bell that is struck out. */
-const SIGNS = {
+export const SIGNS = {
   acknowledged: "M8 2.2a2.6 2.6 0 1 0 .01 0ZM2.8 14c.4-3 2.5-4.6 5.2-4.6s4.8 1.6 5.2 4.6",
   muted: "M4.2 11V7.2a3.8 3.8 0 0 1 6.3-2.9M11.8 7.8V11M3 11.2h7.6M6.8 13.8h2.4M2.4 2.4l11.2 11.2",
 };
@@ -66,4 +66,21 @@ export function iconUrl(mark) {
   const disc = stroked ? `<rect width="16" height="16" rx="4" fill="#fff"/>` : "";
   const image = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${disc}<path d="${path}" ${paint}/></svg>`;
   return `data:image/svg+xml,${encodeURIComponent(image)}`;
+}
+
+/**
+ * A mark or a sign on a canvas.
+ * @param {CanvasRenderingContext2D} context @param {string} path in a box of 16 @param {boolean} stroked
+ * @param {number} x @param {number} y @param {number} size @param {string} ink
+ */
+export function paintPath(context, path, stroked, x, y, size, ink) {
+  const shape = new Path2D(path);
+  context.save();
+  context.translate(x, y);
+  context.scale(size / 16, size / 16);
+  context.lineWidth = 2.2;
+  context.fillStyle = context.strokeStyle = ink;
+  if (stroked) context.stroke(shape);
+  else context.fill(shape);
+  context.restore();
 }

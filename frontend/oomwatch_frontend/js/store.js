@@ -49,6 +49,7 @@ import { WireError, decode } from "./wire.js";
  */
 
 const STEPS_KEPT = 5000; // a page may stay open for weeks
+const ENDED_KEPT = 400; // alerts; the server's snapshot holds 200
 
 /** @param {string} node @param {string} gpu */
 export const gpuKey = (node, gpu) => `${node}/${gpu}`;
@@ -232,6 +233,15 @@ export class Store extends EventTarget {
   #putAlert(alert) {
     if (alert.state === "resolved" && alert.fired_at === null) this.alerts.delete(alert.id);
     else this.alerts.set(alert.id, alert);
+    if (alert.state === "resolved") this.#forgetEnded();
+  }
+
+  /** Those that came first go first, a hundred at once, so that it costs nothing most of the time. */
+  #forgetEnded() {
+    const ended = [...this.alerts.values()].filter(({ state }) => state === "resolved");
+    if (ended.length <= ENDED_KEPT + 100) return;
+    ended.sort((a, b) => (a.ended_at ?? 0) - (b.ended_at ?? 0));
+    for (const { id } of ended.slice(0, ended.length - ENDED_KEPT)) this.alerts.delete(id);
   }
 
   /** @param {Run} run with new steps, and the phases that may have changed, only */

@@ -1,51 +1,56 @@
-// Fleet: every GPU at a glance, what is closest to full, and the nodes that need somebody.
+// Fleet: every GPU at a glance, what runs out next, and the nodes that need somebody.
 
 import { h, setText } from "../dom.js";
 import { firstRun } from "../elements/first-run.js";
 import { FleetMap } from "../fleet-canvas.js";
+import { GROUPINGS, byNode, byRisk, byRun, readGrouping } from "../fleet-groups.js";
+import { dataIn, ratioIn } from "../fleet-look.js";
+import { Scene } from "../fleet-scene.js";
+import { indexForecasts } from "../foreseen.js";
 import { gib, gibOf, memoryOf, percent } from "../format.js";
 import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
-import { markIcon } from "../marks.js";
+import { isKiosk, startKiosk } from "../kiosk.js";
 import { link } from "../router.js";
-import { gpuKey } from "../store.js";
-import { FullestList } from "./fullest.js";
+import { legend } from "./fleet-legend.js";
+import { NextOut, foreseenSentence, timeLeft } from "./next-out.js";
 import { NodesTable, stateText } from "./nodes-table.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../store.js").NodeView} NodeView */
-/** @typedef {import("../judge.js").AlertIndex} AlertIndex */
-/** @typedef {import("../fleet-paint.js").NodeCells} NodeCells */
-/** @typedef {{ node: string, gpus: number[] }} Part a node on the map, or those of its GPUs that are in one run */
+/** @typedef {import("../store.js").Topic} Topic */
+/** @typedef {import("../fleet-groups.js").Grouping} Grouping */
+/** @typedef {import("../fleet-groups.js").Group} Group */
 
 const COLLATOR = new Intl.Collator("en", { numeric: true });
+const STORED = "oomwatch.fleet.by";
+const SORTED_FOR_SECONDS = 10; // a map sorted by risk stands still for so long, and as long as somebody reads it
+
+/** What the address says, else what was chosen last. @param {Record<string, string>} query @returns {Grouping} */
+function chosenGrouping(query) {
+  const asked = readGrouping(query.by);
+  if (asked !== null) localStorage.setItem(STORED, asked);
+  return asked ?? readGrouping(localStorage.getItem(STORED)) ?? "node";
+}
 
 /** @type {import("../main.js").MakeView} */
-export const fleetView = (root, app, route) => new Fleet(root, app, route.query.by === "run" ? "run" : "node");
+export const fleetView = (root, app, route) => new Fleet(root, app, chosenGrouping(route.query), isKiosk(route));
 
 class Fleet {
-  /** @param {HTMLElement} root @param {App} app @param {"node" | "run"} grouping */
-  constructor(root, app, grouping) {
+  /** @param {HTMLElement} root @param {App} app @param {Grouping} grouping @param {boolean} kiosk */
+  constructor(root, app, grouping, kiosk) {
     this.app = app;
     this.grouping = grouping;
     /** @type {string[]} */
     this.names = [];
-    /** What the map was last arranged for. */
-    this.shape = "";
-    /** @type {Part[]} in the order of the map */
-    this.ordered = [];
+    this.shape = ""; // what the map was last arranged for
+    this.sortedAt = 0;
+    this.scene = new Scene();
     this.alerts = indexAlerts(app.store.alerts.values());
+    this.forecasts = indexForecasts(app.store.alerts.values(), app.store.runs);
     this.runs = runsByNode(app.store);
-    this.map = new FleetMap(
-      {
-        open: (node, gpu) => this.#open(node, gpu),
-        describe: (node, gpu) => this.#describe(node, gpu),
-        announce: (node, gpu) => this.#announce(node, gpu),
-        percent: (ratio) => percent(app.words, ratio),
-      },
-      { label: app.words.t("fleet.map"), help: app.words.t("fleet.keys") },
-    );
+    this.map = this.#map(kiosk);
     this.totals = h("p", { class: "totals" });
-    this.full = new FullestList(app);
+    this.next = new NextOut(app);
     this.table = new NodesTable(app);
     this.empty = firstRun(app.words);
     this.empty.hidden = true;
@@ -55,50 +60,63 @@ class Fleet {
     this.update(new Set(["nodes", "runs", "alerts", "tick"]));
   }
 
+  /** @param {boolean} kiosk */
+  #map(kiosk) {
+    const { words, store } = this.app;
+    const handlers = {
+      open: (/** @type {number} */ block, /** @type {number | null} */ gpu) => this.#open(block, gpu),
+      describe: (/** @type {number} */ block, /** @type {number | null} */ gpu) => this.#describe(block, gpu),
+      announce: (/** @type {number} */ block, /** @type {number} */ gpu) => this.#announce(block, gpu),
+      now: () => store.now(),
+      isKiosk: () => kiosk,
+    };
+    const sayings = {
+      percent: (/** @type {number | null} */ ratio) => percent(words, ratio),
+      soon: (/** @type {number} */ index) => this.#soon(index),
+      note: (/** @type {number} */ block) => this.#note(block),
+    };
+    return new FleetMap(this.scene, handlers, sayings, { label: words.t("fleet.map"), help: words.t("fleet.keys") });
+  }
+
   #layout() {
     const { words } = this.app;
-    const groups = ["node", "run"].map((by) =>
-      h(
-        "a",
-        { href: link("fleet", [], by === "node" ? {} : { by }), "aria-current": this.grouping === by ? "true" : null },
-        words.t(`fleet.by_${by}`),
-      ),
+    const groups = GROUPINGS.map((by) =>
+      h("a", { href: link("fleet", [], { by }), "aria-current": this.grouping === by ? "true" : null }, words.t(`fleet.by_${by}`)),
     );
+    const choice = h("div", { class: "choice", role: "group", "aria-label": words.t("fleet.group") }, ...groups);
+    const wall = h("button", { type: "button", class: "wall", title: words.t("fleet.wall_why"), click: startKiosk }, words.t("fleet.wall"));
     return h(
       "div",
       { class: "fleet" },
-      h(
-        "section",
-        { class: "map-side" },
-        h(
-          "div",
-          { class: "toolbar" },
-          h("div", { class: "choice", role: "group", "aria-label": words.t("fleet.group") }, ...groups),
-          this.totals,
-        ),
-        this.map.element,
-        legend(words),
-      ),
-      h("aside", {}, h("h2", {}, words.t("fleet.full")), this.full.element),
+      h("section", { class: "map-side" }, h("div", { class: "toolbar" }, choice, this.totals, wall), this.map.element, legend(words)),
+      h("aside", {}, h("h2", {}, words.t("fleet.next")), this.next.element),
       this.table.element,
     );
   }
 
-  /** @param {Set<import("../store.js").Topic>} topics */
+  /** @param {Set<Topic>} topics */
   update(topics) {
     const { store } = this.app;
-    if (topics.has("alerts")) this.alerts = indexAlerts(store.alerts.values());
+    const alerted = topics.has("alerts");
+    if (alerted) this.alerts = indexAlerts(store.alerts.values());
+    if (alerted || topics.has("runs")) this.forecasts = indexForecasts(store.alerts.values(), store.runs);
     if (topics.has("nodes") || topics.has("runs")) this.runs = runsByNode(store);
     this.#showEmpty();
-    if (topics.has("nodes") || (topics.has("runs") && this.grouping === "run")) this.#arrange();
-    else this.map.show(this.#cells());
+    if (topics.has("nodes") || topics.has("runs") || (this.grouping === "risk" && this.#mayMove(alerted))) this.#arrange();
+    else if (alerted) this.scene.mark(this.alerts, this.forecasts);
+    this.map.show(alerted);
     this.#drawTotals();
-    this.full.draw(this.alerts, this.runs);
+    this.next.draw(this.alerts, this.forecasts, this.runs);
     this.table.draw(this.#sorted(), this.alerts, this.runs);
   }
 
   close() {
     this.map.close();
+  }
+
+  /** @param {boolean} alerted */
+  #mayMove(alerted) {
+    return !this.map.isRead && (alerted || this.app.store.now() - this.sortedAt > SORTED_FOR_SECONDS);
   }
 
   #showEmpty() {
@@ -111,17 +129,40 @@ class Fleet {
   // -------------------------------------------------------------- map
 
   #arrange() {
-    const groups =
-      this.grouping === "run" ? this.#partsByRun() : new Map([["", this.#sorted().map((view) => wholeNode(view))]]);
-    this.ordered = [...groups.values()].flat();
-    const sections = [...groups].map(([title, parts]) => ({
-      title: title === "" ? null : title,
-      nodes: parts.map((part) => ({ name: part.node, gpus: part.gpus.length })),
-    }));
-    const shape = JSON.stringify(sections);
-    if (shape === this.shape) return this.map.show(this.#cells());
+    const { store } = this.app;
+    const groups = this.#groups();
+    const parts = groups.flatMap((group) => group.parts);
+    const shape = JSON.stringify(groups);
+    this.sortedAt = store.now();
+    const { focus } = this.map;
+    const held = focus === null ? null : this.scene.at(focus.block, focus.gpu).card;
+    this.scene.arrange(store, parts);
+    this.scene.mark(this.alerts, this.forecasts);
+    if (shape === this.shape) return;
     this.shape = shape;
-    this.map.arrange(sections, this.#cells());
+    this.map.arrange(
+      groups.map(({ key, parts }) => ({
+        title: this.#titleOf(key),
+        nodes: parts.map((part) => ({ name: part.node, gpus: part.gpus.length })),
+      })),
+    );
+    if (held !== null) this.map.point(this.scene.find(held.node, held.facts.gpu));
+  }
+
+  /** @returns {Group[]} */
+  #groups() {
+    const views = this.#sorted();
+    if (this.grouping === "run") return byRun(views);
+    if (this.grouping === "risk") return byRisk(views, this.alerts, this.forecasts, this.app.store.now());
+    return byNode(views);
+  }
+
+  /** @param {string} key of a group */
+  #titleOf(key) {
+    const { words } = this.app;
+    if (this.grouping === "node") return null;
+    if (this.grouping === "risk") return words.t(`risk.${key}`);
+    return key === "" ? words.t("fleet.no_run") : key;
   }
 
   /** All nodes in the order of their names. */
@@ -132,92 +173,52 @@ class Fleet {
     return this.names.map((name) => /** @type {NodeView} */ (nodes.get(name)));
   }
 
-  /** A node that works on two runs is shown in both, with its GPUs of each. @returns {Map<string, Part[]>} */
-  #partsByRun() {
-    const none = this.app.words.t("fleet.no_run");
-    /** @type {Map<string, Part[]>} */
-    const groups = new Map();
-    for (const view of this.#sorted()) {
-      /** @type {Map<string, number[]>} */
-      const byRun = new Map();
-      view.gpus.forEach((gpu, index) => {
-        const run = gpu.run ?? none;
-        byRun.set(run, [...(byRun.get(run) ?? []), index]);
-      });
-      for (const [run, gpus] of byRun) groups.set(run, [...(groups.get(run) ?? []), { node: view.info.node, gpus }]);
-    }
-    const rest = groups.get(none);
-    if (groups.delete(none) && rest !== undefined) groups.set(none, rest);
-    return groups;
+  /** @param {number} index */
+  #soon(index) {
+    const foreseen = this.scene.foreseen[index];
+    return foreseen === null ? "" : timeLeft(this.app.words, foreseen, true);
   }
 
-  /** @returns {NodeCells[]} */
-  #cells() {
-    const now = this.app.store.now();
-    return this.ordered.flatMap((part) => {
-      const view = this.app.store.nodes.get(part.node);
-      if (view === undefined) return [];
-      const data = nodeData(view, now);
-      return {
-        name: part.node,
-        note: this.#note(view, now),
-        level: this.alerts.nodes.get(part.node) ?? "ok",
-        data,
-        hostRatio: hostUse(view)?.ratio ?? null,
-        cells: part.gpus.map((index) => this.#cell(view.gpus[index], data)),
-      };
-    });
+  /** @param {number} block */
+  #note(block) {
+    const { words, store } = this.app;
+    const { view, look } = this.scene.nodes[block];
+    if (dataIn(look) !== "ok") return stateText(words, view, store.now());
+    const ratio = ratioIn(look);
+    return ratio === null ? "" : words.t("fleet.host", { percent: percent(words, ratio) });
   }
 
-  /** @param {import("../store.js").GpuView} gpu @param {import("../judge.js").Data} ofNode */
-  #cell(gpu, ofNode) {
-    const level = this.alerts.gpus.get(gpuKey(gpu.node, gpu.facts.gpu)) ?? "ok";
-    return { gpu: gpu.facts.gpu, ratio: gpuRatio(gpu), level, data: gpuData(gpu, ofNode) };
-  }
-
-  /** @param {NodeView} view @param {number} now */
-  #note(view, now) {
-    const { words } = this.app;
-    if (nodeData(view, now) !== "ok") return stateText(words, view, now);
-    const host = hostUse(view);
-    return host === null ? "" : words.t("fleet.host", { percent: percent(words, host.ratio) });
-  }
-
-  /** What lies at a place of the map. @param {number} block @param {number | null} cell */
-  #at(block, cell) {
-    const part = this.ordered[block];
-    const view = /** @type {NodeView} */ (this.app.store.nodes.get(part.node));
-    return { view, card: cell === null ? null : view.gpus[part.gpus[cell]] };
-  }
-
-  /** @param {number} block @param {number | null} cell */
-  #open(block, cell) {
-    const { view, card } = this.#at(block, cell);
+  /** @param {number} block @param {number | null} gpu */
+  #open(block, gpu) {
+    const { view, card } = this.scene.at(block, gpu);
     location.hash = card === null ? link("node", [view.info.node]) : link("gpu", [view.info.node, card.facts.gpu]);
   }
 
-  /** @param {number} block @param {number | null} cell */
-  #describe(block, cell) {
-    const { view, card } = this.#at(block, cell);
+  /** @param {number} block @param {number | null} gpu */
+  #describe(block, gpu) {
+    const { view, card, foreseen } = this.scene.at(block, gpu);
     const { words, store } = this.app;
     const { node } = view.info;
     if (card === null) return [h("b", {}, node), ...this.#hostLines(view), ...(this.runs.get(node) ?? [])];
     const data = gpuData(card, nodeData(view, store.now()));
     const lines = [h("b", {}, `${node} · ${words.t("name.gpu", { gpu: card.facts.gpu })}`), card.facts.name];
-    if (data === "ok") {
-      lines.push(
-        h(
-          "span",
-          { class: "figure" },
-          `${gibOf(words, card.usedBytes, card.usableBytes)}\u2002${percent(words, gpuRatio(card))}`,
-        ),
-      );
-      lines.push(words.t("fleet.free", { free: gib(words, card.usableBytes - (card.usedBytes ?? 0)) }));
-    } else lines.push(words.t(data === "lost" ? "gpu.lost" : "gpu.no_data"), stateText(words, view, store.now()));
-    const alerts = this.#alertsOf(node, card.facts.gpu).map((alert) =>
-      h("span", { class: "alerting" }, words.pick(alert.texts).summary),
-    );
+    if (data === "ok") lines.push(...this.#memoryLines(card));
+    else lines.push(words.t(data === "lost" ? "gpu.lost" : "gpu.no_data"), stateText(words, view, store.now()));
+    if (foreseen !== null) lines.push(h("span", { class: "figure" }, foreseenSentence(words, foreseen)));
+    const alerts = this.#alertsOf(node, card.facts.gpu)
+      .filter((alert) => alert.id !== foreseen?.alert.id)
+      .map((alert) => h("span", { class: "alerting" }, words.pick(alert.texts).summary));
     return [...lines, card.run ?? "", ...alerts].filter((line) => line !== "");
+  }
+
+  /** @param {import("../store.js").GpuView} card */
+  #memoryLines(card) {
+    const { words } = this.app;
+    const used = `${gibOf(words, card.usedBytes, card.usableBytes)}\u2002${percent(words, gpuRatio(card))}`;
+    return [
+      h("span", { class: "figure" }, used),
+      words.t("fleet.free", { free: gib(words, card.usableBytes - (card.usedBytes ?? 0)) }),
+    ];
   }
 
   /** @param {NodeView} view */
@@ -226,7 +227,9 @@ class Fleet {
     const host = hostUse(view);
     const now = store.now();
     if (host === null || nodeData(view, now) !== "ok") return [stateText(words, view, now)];
-    return [`${words.t("host.memory")} ${gibOf(words, host.used, host.whole)}\u2002${percent(words, host.ratio)}`];
+    const foreseen = this.forecasts.things.get(view.info.node);
+    const used = `${words.t("host.memory")} ${gibOf(words, host.used, host.whole)}\u2002${percent(words, host.ratio)}`;
+    return foreseen === undefined ? [used] : [used, h("span", { class: "figure" }, foreseenSentence(words, foreseen))];
   }
 
   /** @param {string} node @param {string} gpu */
@@ -267,21 +270,4 @@ class Fleet {
       );
     setText(this.totals, parts.join(" · "));
   }
-}
-
-/** @param {NodeView} view @returns {Part} */
-const wholeNode = (view) => ({ node: view.info.node, gpus: view.gpus.map((_, index) => index) });
-
-/** @param {import("../i18n.js").Words} words */
-function legend(words) {
-  const bands = [0, 1, 2, 3].map((band) =>
-    h("li", {}, h("i", { class: `swatch tone-band-${band}` }), words.t(`legend.band_${band}`)),
-  );
-  const marks = /** @type {const} */ (["watch", "warning", "critical"]).map((mark) =>
-    h("li", {}, markIcon(mark), words.t(`mark.${mark}`)),
-  );
-  const data = /** @type {const} */ (["stale", "lost"]).map((mark) =>
-    h("li", {}, markIcon(mark), words.t(`legend.${mark}`)),
-  );
-  return h("ul", { class: "legend", "aria-label": words.t("legend.title") }, ...bands, ...marks, ...data);
 }
