@@ -293,7 +293,7 @@ const DAY = 86_400; // seconds
 function timeFormats(chart) {
   const span = chart.range === undefined ? 0 : chart.range[1] - chart.range[0];
   if (span > 3 * DAY) return { tickformat: "%m-%d", hoverformat: "%m-%d %H:%M" };
-  if (span > DAY / 2) return { tickformat: "%H:%M\n%m-%d", hoverformat: "%m-%d %H:%M" };
+  if (span > DAY / 2) return { tickformat: "%m-%d %H:%M", hoverformat: "%m-%d %H:%M" };
   return { tickformat: isShort(chart) ? "%H:%M:%S" : "%H:%M", hoverformat: "%H:%M:%S" };
 }
 
