@@ -17,6 +17,7 @@ from oomwatch import wire
 
 pytestmark = pytest.mark.browser
 AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
+PATIENCE_MS = 30_000  # to read plotly takes seconds on a machine under load
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
@@ -50,7 +51,7 @@ def _settled(page: Page, view: str) -> None:
     if view == "rule-file":
         expect(page.locator(".locked")).to_be_visible()
     if view in ("gpu", "run", "node"):
-        expect(page.locator(".plot .main-svg").first).to_be_visible()
+        expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=PATIENCE_MS)
 
 
 @pytest.mark.parametrize("width", [390, 1440])
