@@ -65,7 +65,7 @@ def test_an_alert_is_built_from_its_transitions(store: Store) -> None:
     store.append([transition("a", "firing", 115.0, value=2.0), transition("a", "resolved", 120.0, reason="recovered")])
     assert store.alert("a") == wire.Alert(
         id="a", alert=FULL, severity="critical", state="resolved", labels={"node": "n1", "gpu": "0"}, started_at=100.0,
-        texts={"en": words("resolved at 120.0")}, fired_at=110.0, ended_at=120.0, reason="recovered",
+        texts={"en": words("resolved at 120.0")}, fired_at=110.0, told_at=110.0, ended_at=120.0, reason="recovered",
     )  # fmt: skip
 
 
