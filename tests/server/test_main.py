@@ -8,7 +8,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 from tests.replay.make_traces import RULES, TRACES
+from tests.server.notify_samples import SECTIONS
 from tests.server.receiver import Answer, receiving
 from tests.server.running_server import ENVIRON
 from tests.server.running_server import RULES as GOOD_RULES
@@ -67,6 +69,15 @@ def test_a_secret_or_address_in_the_file_that_cannot_be_used_is_a_mistake(
     assert status == 1
     assert len(lines) == 1
     assert lines[0].startswith(f"mine.yaml: notify channel ops: {said}")
+
+
+@pytest.mark.parametrize("kind", sorted(SECTIONS))
+def test_channels_of_every_kind_are_looked_at(kind: str, capsys: Output) -> None:
+    section = {**SECTIONS[kind], "name": "ops"}
+    file = {"notify": {"channels": [section]}, **yaml.safe_load(GOOD_RULES)}
+    Path("mine.yaml").write_text(yaml.safe_dump(file), encoding="utf-8")
+    assert main(["check", "mine.yaml"]) == 0
+    assert capsys.readouterr().out == "mine.yaml: 1 rule, 1 channel: fine\n"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 from oomwatch.notify import http
-from oomwatch.notify.channel import ChannelSection, FedSection, Surroundings
+from oomwatch.notify.channel import Surroundings
 from oomwatch.notify.config import NotifyConfig
 from oomwatch.notify.words import Frame
 from oomwatch.options import NotHereError, SettingError
@@ -27,13 +27,9 @@ async def doubts(config: NotifyConfig, environ: Mapping[str, str]) -> list[Doubt
 
 def _found(config: NotifyConfig, around: Surroundings) -> Iterator[Doubt]:
     for channel in config.channels:
-        yield from _of(partial(_open, channel, around))
+        yield from _of(partial(channel.open, around))
     if config.heartbeat is not None:
         yield from _of(partial(config.heartbeat.open, around.environ))
-
-
-def _open(channel: ChannelSection, around: Surroundings) -> object:
-    return channel.open_feed(around) if isinstance(channel, FedSection) else channel.open(around)
 
 
 def _of(opens: Callable[[], object]) -> Iterator[Doubt]:
