@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -20,6 +20,7 @@ from oomwatch.notify.channels import ChannelConfig, open_channels
 from oomwatch.notify.channels.slack_webhook import SlackChannel
 from oomwatch.notify.channels.webhook import WebhookChannel
 from oomwatch.notify.config import NotifyConfig
+from oomwatch.notify.feeding import Outlook
 from oomwatch.notify.notifier import Call, Ledger, Notifier
 from oomwatch.notify.route import Route
 from oomwatch.notify.secret import Secret
@@ -98,6 +99,7 @@ async def notifying(
     others: Sequence[Channel] = (),
     before: Sequence[wire.Transition] = (),
     patience: Patience = at_once,
+    board: Callable[[], Collection[wire.Alert]] = tuple,
     **section: Any,
 ) -> AsyncIterator[World]:
     """`others`: channels of no kind that alerts.yaml knows. `before`: offered while it starts."""
@@ -115,7 +117,7 @@ async def notifying(
 
         async with http.client() as client:
             opened = [*open_channels(config.channels, Surroundings(Frame(), client, {})), *others]
-            notifier = Notifier(opened, config, ledger or store, call, patience=patience)
+            notifier = Notifier(opened, config, ledger or store, call, outlook=Outlook(board), patience=patience)
             world = World(store, notifier, call)
             notifier.offer(before)
             await notifier.start()

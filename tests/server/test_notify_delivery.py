@@ -34,6 +34,7 @@ from oomwatch.notify.rate import parse_rate
 from oomwatch.notify.route import Escalation, Route, Router, Timing
 from oomwatch.notify.secret import Secret
 from oomwatch.store.store import Store
+from oomwatch.story import alert_view
 from oomwatch.units import Duration
 
 KEY = "a" * 32
@@ -89,6 +90,28 @@ def test_eight_gpus_reach_slack_and_webhook_as_one_message_each(
         ("team", "firing", "delivered", 1),
     ]
     assert to_webhook.headers["webhook-id"] in [one.id for one in told]
+
+
+def test_what_is_told_again_has_the_figures_of_now_and_not_those_of_when_it_fired(
+    store: Store, receiver: Receiver
+) -> None:
+    fired = recent(0, value=0.9)
+    board: list[wire.Alert] = []
+
+    def told() -> list[dict[str, str]]:
+        return [request.json()["alerts"][0]["annotations"] for request in receiver.received]
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), repeat_interval=Duration(0.1), board=lambda: board) as world:
+            await world.happens(fired)
+            await until(lambda: bool(told()))
+            words = {"en": wire.AlertText(summary="97 %", description="")}
+            board.append(alert_view(msgspec.structs.replace(fired, value=0.97, texts=words), fired_at=fired.at))
+            await until(lambda: told()[-1]["value"] == "0.97")
+
+    asyncio.run(story())
+    assert told()[0]["value"] == "0.9"
+    assert told()[-1]["summary"] == "97 %"
 
 
 def test_firing_repeat_and_resolved_are_one_incident_in_turn(store: Store, receiver: Receiver) -> None:

@@ -8,7 +8,7 @@ people are told all the same, and what was not written is written with the next 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -16,6 +16,7 @@ from oomwatch import wire
 from oomwatch.letters import Account, Letter, Standing
 from oomwatch.notify.backoff import Patience
 from oomwatch.notify.channel import Channel
+from oomwatch.notify.current import as_of_now
 from oomwatch.notify.health import Health, totals_of
 from oomwatch.notify.inbox import Inbox, Routed
 from oomwatch.notify.notice import Notice
@@ -44,13 +45,21 @@ TellOthers = Callable[[str, Callable[[str], Notice]], list[Letter]]
 
 class Courier:
     def __init__(
-        self, channel: Channel, keep: Keep, tell_others: TellOthers, *, clock: Callable[[], float], patience: Patience
+        self,
+        channel: Channel,
+        keep: Keep,
+        tell_others: TellOthers,
+        *,
+        board: Callable[[], Collection[wire.Alert]],
+        clock: Callable[[], float],
+        patience: Patience,
     ) -> None:
         """It takes what comes at once, and has to be told to `recover` or `go_on` before it does anything with it."""
         self.name = channel.config.name
         self._channel = channel
         self._keep = keep
         self._tell_others = tell_others
+        self._board = board
         self._clock = clock
         self._patience = patience
         self._wake = asyncio.Event()
@@ -164,7 +173,8 @@ class Courier:
         waiting, rank = self._outbox.next(now), self._pool.rank_at(now)
         if rank is None or (waiting is not None and waiting.letter.attempts == 0 and waiting.rank >= rank):
             return waiting
-        mails = [mail_of(self.name, one.notice, one.covers) for one in self._pool.take(now, self._clock())]
+        drafts = self._pool.take(now, self._clock())
+        mails = [mail_of(self.name, as_of_now(one.notice, self._board()), one.covers) for one in drafts]
         for mail in mails:
             self._outbox.put(mail)
         await self._save([mail.letter for mail in mails])

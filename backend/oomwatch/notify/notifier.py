@@ -100,7 +100,9 @@ class Notifier:
             if isinstance(channel, Feed):
                 self._tellers[name] = Feeding(channel, self._router, outlook, clock=clock)
             else:
-                courier = Courier(channel, self._keep, self._tell_others, clock=clock, patience=patience)
+                courier = Courier(
+                    channel, self._keep, self._tell_others, board=outlook.board, clock=clock, patience=patience
+                )
                 self._tellers[name] = self._couriers[name] = courier
         self._crew = Crew()
         self._changing = asyncio.Lock()  # of what runs: one after the other
