@@ -14,6 +14,7 @@ from oomwatch_agent.scenario import (
 )
 
 _RESPONSES_PER_PROMPT = 8
+_MINI_BATCH_PROMPTS = 64  # verl wants whole micro batches of 8 on each of 1, 2, 4 or 8 GPUs
 
 
 def configured(story: Story, gpus: int) -> wire.Config:
@@ -29,7 +30,7 @@ def configured(story: Story, gpus: int) -> wire.Config:
         "algorithm": {"adv_estimator": "grpo", "use_kl_in_reward": False},
         "actor_rollout_ref": {
             "model": {"enable_gradient_checkpointing": True, "use_remove_padding": True},
-            "actor": _actor(prompts),
+            "actor": _actor(),
             "ref": {"log_prob_micro_batch_size_per_gpu": 8, "fsdp_config": {"param_offload": True}},
             "rollout": _rollout(story),
         },
@@ -37,12 +38,12 @@ def configured(story: Story, gpus: int) -> wire.Config:
     return wire.Config(values=allowed_values(config), framework="verl", version="0.9.1")
 
 
-def _actor(prompts: int) -> dict[str, Any]:
+def _actor() -> dict[str, Any]:
     """Micro batches by number and not by tokens: what makes long responses dear."""
     return {
         "strategy": "fsdp",
         "use_kl_loss": True,
-        "ppo_mini_batch_size": prompts,
+        "ppo_mini_batch_size": _MINI_BATCH_PROMPTS,
         "ppo_micro_batch_size_per_gpu": 8,
         "use_dynamic_bsz": False,
         "fsdp_config": {"param_offload": True, "optimizer_offload": True},

@@ -26,6 +26,7 @@ from starlette.middleware.base import RequestResponseEndpoint
 from starlette.websockets import WebSocketDisconnect
 from tests.browser import foresight, on_call, scenes
 from tests.browser.desk import Desk
+from tests.browser.past import Past
 
 from oomwatch import wire
 from oomwatch.web.guard import SECURITY_HEADERS
@@ -40,6 +41,7 @@ class Stage:
     def __init__(self, snapshot: wire.Snapshot) -> None:
         self.snapshot = snapshot
         self.desk = Desk(self)
+        self.past = Past(self)
         self.has_history = True
         self.takes_browsers = True
         self.connections_total = 0
@@ -97,6 +99,7 @@ class Stage:
         app.add_api_route("/api/v1/phases", self._phases)
         app.add_api_route("/api/v1/nodes/{name}", self._node)
         self.desk.install(app)
+        self.past.install(app)
         app.add_api_websocket_route("/ws/live", self._live)
         app.mount("/static", StaticFiles(directory=STATIC))
         return app

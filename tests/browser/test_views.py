@@ -146,9 +146,9 @@ def test_without_history_the_chart_says_so_and_begins_now(troubled: Stage, reade
 
 def test_a_run_shows_its_steps_and_a_new_step_is_drawn(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled, f"#/run/{scenes.RUN}")
-    plot = page.locator(".plot")
+    rows = page.locator(".step-rows")
     for title in ("Rollout time (s)", "Step time (s)", "Reshard time (s)", "Host memory (GiB)", "Mean response length"):
-        expect(plot).to_contain_text(title)
+        expect(rows).to_contain_text(title)
     expect(page.locator("main")).to_contain_text(
         "60 cycles from training to rollout, counted by the marker resume_kv_cache"
     )
@@ -156,7 +156,7 @@ def test_a_run_shows_its_steps_and_a_new_step_is_drawn(troubled: Stage, reader: 
     step = wire.StepPoint(at=time.time(), step=wire.Step(step=61, step_seconds=99.0, rollout_seconds=41.0))
     troubled.send(wire.RunChanged(run=msgspec.structs.replace(run, steps=(step,), reshard_cycles_total=61)))
     expect(page.locator("main")).to_contain_text("61 cycles")
-    expect(page.locator("dl")).to_contain_text("41 s")
+    expect(page.locator("dl", has_text="First seen")).to_contain_text("41 s")
 
 
 def test_a_run_without_a_reshard_marker_is_told_how_to_get_one_and_not_0(troubled: Stage, reader: Reader) -> None:

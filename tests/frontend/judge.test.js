@@ -14,7 +14,7 @@ import {
   runsByNode,
 } from "../../frontend/oomwatch_frontend/js/judge.js";
 import { byState, firstOfEach, listed, passes } from "../../frontend/oomwatch_frontend/js/views/alerts.js";
-import { lastAttempt } from "../../frontend/oomwatch_frontend/js/views/run.js";
+import { lastAttempt } from "../../frontend/oomwatch_frontend/js/run-steps.js";
 import { AT, golden, goldenStore, goldenText } from "./reading.js";
 
 /** The golden alert, changed. @param {object} changes @returns {import("../../frontend/oomwatch_frontend/js/wire.js").Alert} */

@@ -4,6 +4,7 @@
 import { LANE_AXIS, LANE_GAP_PX, LANE_PX, bandLabels, bandTraces } from "./bands.js";
 import { h } from "./dom.js";
 import { escapeMarkup, fade, fromStamp, localStamp } from "./ink.js";
+import { heights, stackTraces } from "./stacks.js";
 import { colour } from "./theme.js";
 
 /**
@@ -20,8 +21,11 @@ import { colour } from "./theme.js";
  * @property {string} [right_title]
  * @property {number} [solid] how much of its colour the band has, instead of a faint one
  * @property {boolean} [thin] no line along its y: the band tells
- * @property {string} [pattern] of the band, as plotly names it
+ * @property {string} [pattern] of the band or the bar, as plotly names it; "" is none
  * @property {(number | null)[]} [told] what pointing at it says, where that is not y: the height of a layer of a stack
+ * @property {boolean} [stack] a bar, upon those of the lines before it that are bars too
+ * @property {(string | null)[]} [about] what belongs to each value, for whoever tells it (plotly does not)
+ * @property {boolean} [peak] of several values the highest counts where there is room for one only
  */
 
 /**
@@ -46,6 +50,9 @@ import { colour } from "./theme.js";
  * @property {import("./bands.js").Band[]} [bands] stretches of time that have a name, oldest first
  * @property {(from: number, to: number) => void} [zoomed] a person dragged across a stretch of x; whoever draws shows it
  * @property {string} [stretch] with `zoomed`: names what `range` shows, and where it changes, `range` is in force again
+ * @property {{ right: number, axis: boolean }} [bare] the page itself draws titles, legend and cursor: plotly only the
+ *   lines, `right` px from the edge, and the axis below where there is one
+ * @property {{ x: number, text: string }[]} [ticks] what stands below, in place of plotly's own choice
  */
 
 /** @type {Promise<any> | null} */
@@ -145,9 +152,15 @@ const yAxis = (row, right = false) => `y${right ? row + 101 : row === 0 ? "" : r
 
 /** @param {Chart} chart */
 function traces(chart) {
-  const lines = chart.rows.flatMap((row, index) => row.lines.flatMap((line) => lineTraces(chart, row, line, index)));
+  const lines = chart.rows.flatMap((row, index) => [
+    ...stackTraces(row.lines.filter(isStacked), chart.x, yAxis(index)),
+    ...row.lines.filter((line) => !isStacked(line)).flatMap((line) => lineTraces(chart, row, line, index)),
+  ]);
   return chart.bands === undefined ? lines : [...lines, ...bandTraces(chart.bands, chart.x, highestOf(chart.rows[0]))];
 }
+
+/** @param {Line} line */
+const isStacked = (line) => line.stack === true;
 
 /** @param {Chart} chart @param {Row} row @param {Line} line @param {number} index */
 function lineTraces(chart, row, line, index) {
@@ -214,7 +227,8 @@ export function bandShape(x, low, high) {
   return shape;
 }
 
-const LEFT_PX = 44;
+export const LEFT_PX = 44;
+const BARE_PX = 8; // above and below a chart without a title or an axis
 const TOP_PX = 26; // room for a row's title above it
 const BOTTOM_PX = 44;
 const BETWEEN_PX = 34;
@@ -224,20 +238,22 @@ function layout(chart, width) {
   const rows = chart.rows.length;
   const lane = chart.bands === undefined ? 0 : LANE_PX + LANE_GAP_PX;
   const inner = rows * chart.rowHeight + (rows - 1) * BETWEEN_PX + lane;
-  const below = chart.xTitle === "" ? BOTTOM_PX / 2 : BOTTOM_PX;
-  const height = TOP_PX + inner + below;
+  const { bare } = chart;
+  const top = bare === undefined ? TOP_PX : BARE_PX;
+  const below = bare === undefined ? (chart.xTitle === "" ? BOTTOM_PX / 2 : BOTTOM_PX) : bare.axis ? BOTTOM_PX : BARE_PX;
+  const right = rightMargin(chart);
+  const height = top + inner + below;
   /** @type {Record<string, any>} */
   const out = {
     height,
-    margin: { l: LEFT_PX, r: rightMargin(chart), t: TOP_PX, b: below },
+    margin: { l: LEFT_PX, r: right, t: top, b: below },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: colour("font"), size: 12, color: colour("muted") },
-    hovermode: "x unified",
-    hoversubplots: "axis",
+    ...(bare === undefined ? { hovermode: "x unified", hoversubplots: "axis" } : { hovermode: false }),
     hoverlabel: { bgcolor: colour("surface"), bordercolor: colour("line"), font: { color: colour("text"), size: 12 } },
     showlegend: false,
-    dragmode: "zoom",
+    dragmode: bare !== undefined && matchMedia("(pointer: coarse)").matches ? false : "zoom", // a finger scrolls
     uirevision: chart.stretch ?? "kept", // a zoom survives new readings
     xaxis: xaxis(chart),
     annotations: [],
@@ -247,13 +263,14 @@ function layout(chart, width) {
     const bottom = inner - (index + 1) * chart.rowHeight - index * BETWEEN_PX;
     const domain = [Math.max(0, bottom / inner), Math.min(1, (bottom + chart.rowHeight) / inner)];
     Object.assign(out, yaxes(row, index, domain));
-    out.annotations.push(...titles(row, domain[1]), ...limitLabels(row, index, chart.rowHeight));
+    if (bare === undefined) out.annotations.push(...titles(row, domain[1]));
+    out.annotations.push(...limitLabels(row, index, chart.rowHeight, bare !== undefined));
     out.shapes.push(...limitLines(row, index));
   });
   if (chart.bands !== undefined) {
     const bare = { showgrid: false, zeroline: false, showticklabels: false, fixedrange: true };
     out[`yaxis${LANE_AXIS}`] = { ...bare, domain: [0, LANE_PX / inner], range: [0, 1] };
-    const pixels = width - LEFT_PX - rightMargin(chart);
+    const pixels = width - LEFT_PX - right;
     out.annotations.push(...bandLabels(chart.bands, chart.range ?? [0, 0], pixels));
   }
   for (const flag of chart.flags ?? []) {
@@ -274,7 +291,8 @@ function layout(chart, width) {
 }
 
 /** Room for the names of limits, or for a second axis. @param {Chart} chart */
-function rightMargin({ rows }) {
+function rightMargin({ rows, bare }) {
+  if (bare !== undefined) return bare.right;
   if (rows.some((row) => row.limits?.length)) return 96;
   return rows.some((row) => row.rightUnit) ? 52 : 12;
 }
@@ -306,6 +324,8 @@ function xaxis(chart) {
     ...(chart.axis === "time"
       ? timeFormats(chart)
       : { hoverformat: ",d", tickformat: ",d", ...(isFew(chart) ? { dtick: 1 } : {}) }),
+    ...(chart.ticks === undefined ? {} : { tickvals: chart.ticks.map(({ x }) => x), ticktext: chart.ticks.map(({ text }) => text) }),
+    ...(chart.bare === undefined ? {} : { showticklabels: chart.bare.axis }),
     title: { text: chart.xTitle, font: { size: 12 }, standoff: 8 },
     ...(chart.range ? { range: chart.range.map((edge) => (chart.axis === "time" ? localStamp(edge) : edge)) } : {}),
     gridcolor: colour("grid"),
@@ -346,7 +366,8 @@ function yaxes(row, index, domain) {
 function highestOf(row) {
   const highest = [
     ...(row.limits ?? []).map((limit) => limit.y),
-    ...row.lines.filter((line) => !line.right).flatMap((line) => numbers(line.high ?? line.y)),
+    ...row.lines.filter((line) => !line.right && !isStacked(line)).flatMap((line) => numbers(line.high ?? line.y)),
+    ...heights(row.lines.filter(isStacked), Math.max(0, ...row.lines.map((line) => line.y.length))),
   ].reduce((most, value) => Math.max(most, value), 0);
   return highest > 0 ? highest * 1.06 : 1;
 }
@@ -388,8 +409,12 @@ function limitLines(row, index) {
 
 const LABEL_PX = 13; // of the name of a limit: nearer together they could not be read
 
-/** @param {Row} row @param {number} index @param {number} height of the row in px */
-function limitLabels(row, index, height) {
+/**
+ * @param {Row} row @param {number} index @param {number} height of the row in px
+ * @param {boolean} inside above the line, where the margin is too small
+ */
+function limitLabels(row, index, height, inside) {
+  const place = inside ? { xanchor: "right", yanchor: "bottom" } : { xanchor: "left", xshift: 6, yanchor: "middle" };
   const perPixel = highestOf(row) / height;
   let least = -Infinity;
   const rising = [...(row.limits ?? [])].sort((a, b) => a.y - b.y);
@@ -399,11 +424,9 @@ function limitLabels(row, index, height) {
     return {
       xref: "paper",
       x: 1,
-      xanchor: "left",
-      xshift: 6,
+      ...place,
       yref: yAxis(index),
       y,
-      yanchor: "middle",
       yshift: pixel - y / perPixel,
       showarrow: false,
       text: escapeMarkup(label),

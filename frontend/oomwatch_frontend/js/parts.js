@@ -130,6 +130,17 @@ export function phaseLegend(words, shown) {
   return h("ul", { class: "legend phases", "aria-label": words.t("phases.title"), hidden: items.length === 0 }, ...items);
 }
 
+/**
+ * How a line of a chart looks, for the legend beside it.
+ * @param {{ colour: string, dash?: string, stack?: boolean, pattern?: string, low?: unknown }} line
+ */
+export function swatchOf({ colour, dash, stack, pattern, low }) {
+  const look = stack === true ? `phase ${PATTERN_CLASS[pattern ?? ""] ?? ""}` : `line ${dash ?? "solid"}${low === undefined ? "" : " band"}`;
+  const swatch = h("i", { class: `swatch ${look}` });
+  swatch.style.setProperty("--ink", `var(--${colour})`);
+  return swatch;
+}
+
 /** A sentence with a {age} in it that goes on counting. @param {Words} words @param {string} key @param {number} at Unix seconds */
 export function aged(words, key, at) {
   const [before, after = ""] = words.t(key).split("{age}");

@@ -521,6 +521,45 @@ const story = struct({ deliveries: list(delivery) });
 /** Of an answer of /api/v1/alerts/ID. @param {unknown} value @returns {Delivery[]} @throws {WireError} */
 export const readDeliveries = (value) => story(value).deliveries;
 
+/** Of an answer of /api/v1/runs/NAME/steps. @type {Reader<StepPoint[]>} @throws {WireError} */
+export const readSteps = list(stepPoint);
+
+const peaks = struct({
+  step: list(number),
+  known_from_step: maybe(number),
+  gpus: list(struct({ node: text, gpu: text, usable_bytes: number })),
+  phases: record(struct({ peak_bytes: list(maybe(number)), gpu: list(maybe(number)) })),
+  reshard_cycles: list(maybe(number)),
+});
+/** @typedef {ReturnType<typeof peaks>} Peaks columns, a value for each step */
+
+/** An answer of /api/v1/runs/NAME/peaks. @type {Reader<Peaks>} @throws {WireError} */
+export const readPeaks = peaks;
+
+const incident = struct({ id: text, at: number, run: maybe(text), simulated: flag, summary: record(text), alerts: list(text) });
+/** @typedef {ReturnType<typeof incident>} Incident the head of a report */
+
+/** An answer of /api/v1/incidents. @type {Reader<Incident[]>} @throws {WireError} */
+export const readIncidents = list(incident);
+
+const alertRow = struct({
+  id: text,
+  alert: text,
+  severity,
+  state: text,
+  labels: record(text),
+  started_at: number,
+  fired_at: maybe(number),
+  ended_at: maybe(number),
+  facts: record(textOrNumber),
+  summary: text,
+  outcome: maybe(outcome),
+});
+/** @typedef {ReturnType<typeof alertRow>} AlertRow in one language */
+
+/** An answer of /api/v1/alerts. @type {Reader<AlertRow[]>} @throws {WireError} */
+export const readAlertRows = list(alertRow);
+
 export const LIVE_TYPES = Object.keys(messages);
 
 /**

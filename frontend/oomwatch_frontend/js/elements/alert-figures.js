@@ -59,7 +59,7 @@ export function toldValue(words, alert) {
 }
 
 /** A verdict of a later server is shown as it came. @param {Words} words @param {import("../wire.js").Outcome} outcome */
-function became(words, outcome) {
+export function became(words, outcome) {
   const key = `outcome.${outcome.verdict}`;
   const verdict = key in words.catalogue ? words.t(key) : outcome.verdict;
   if (outcome.lead_seconds === null) return verdict;

@@ -4,6 +4,7 @@ import { h } from "../dom.js";
 import { nothing, aged, phaseName, prose, row, table } from "../parts.js";
 import { markIcon } from "../marks.js";
 import { UNKNOWN } from "../format.js";
+import { batchesOf } from "../run-batches.js";
 
 /** @typedef {import("../i18n.js").Words} Words */
 /** @typedef {import("../wire.js").Run} Run */
@@ -46,8 +47,32 @@ export function configTable(words, config) {
   return h("div", { class: "config" }, table(heads, [1], h("tbody", {}, ...rows)));
 }
 
+/** What the settings come to, for one step and one GPU. @param {Words} words @param {Run["config"]} config */
+export function batchTable(words, config) {
+  if (Object.keys(config).length === 0) return null;
+  const rows = batchesOf(config).map(({ name, value, how, missing, broken }) =>
+    row(
+      [
+        h("span", {}, words.t(`run.batch_${name}`)),
+        value === null ? h("span", { class: "muted" }, words.t("run.unknown_number")) : number(words, value),
+        h("span", { class: "muted" }, value === null ? words.t("run.batch_missing") : how, ...missing.map(code)),
+        broken === null ? null : h("span", { class: "broken" }, markIcon("warning"), words.t(`run.broken_${broken}`)),
+      ],
+      [1],
+    ),
+  );
+  const heads = [words.t("run.batch_what"), words.t("config.value"), words.t("run.batch_how"), words.t("run.batch_problem")];
+  return h("div", { class: "batches" }, table(heads, [1], h("tbody", {}, ...rows)));
+}
+
+/** @param {string} key */
+const code = (key) => h("code", {}, key);
+
+/** @param {Words} words @param {number} value */
+const number = (words, value) => (Number.isInteger(value) ? words.integer : words.decimal1).format(value);
+
 /** As trainers write it. @param {string | number | boolean} value */
-const valueOf = (value) => (typeof value === "boolean" ? (value ? "True" : "False") : String(value));
+export const valueOf = (value) => (typeof value === "boolean" ? (value ? "True" : "False") : String(value));
 
 /** The phase that a mark told, else the last one that a step line told of. @param {Words} words @param {Run} run @returns {HTMLElement | null} null: none is known */
 export function currentPhase(words, run) {

@@ -1,0 +1,88 @@
+// What the page asks the server of one run: the peaks of its steps, steps from before the page knew it, what its alerts
+// came to, and the reports of what ran out of memory. A question that fails is told, and the rest is shown.
+
+import { ApiError, ask } from "./api.js";
+import { withOlder } from "./run-steps.js";
+import { WireError, readAlertRows, readIncidents, readPeaks, readSteps } from "./wire.js";
+
+/** @typedef {import("./main.js").App} App */
+/** @typedef {import("./wire.js").StepPoint} StepPoint */
+
+const STEPS_TOLD = 500; // of a run that has more, the page is told no more by itself
+const STEPS_MOST = 10_000;
+const ALERTS_MOST = 200;
+const PATIENCE_MS = 1500; // what comes together is asked for once
+
+export class RunData {
+  /** @param {App} app @param {string} name @param {() => void} changed */
+  constructor(app, name, changed) {
+    this.app = app;
+    this.name = name;
+    this.changed = changed;
+    /** @type {import("./wire.js").Peaks | null} */
+    this.peaks = null;
+    /** @type {StepPoint[]} */
+    this.older = [];
+    /** @type {import("./wire.js").AlertRow[]} */
+    this.alerts = [];
+    /** @type {import("./wire.js").Incident[] | null} null: not known yet */
+    this.incidents = null;
+    /** @type {Map<string, string>} why an answer is missing, by what was asked */
+    this.problems = new Map();
+    this.abort = new AbortController();
+    /** @type {Map<string, ReturnType<typeof setTimeout>>} */
+    this.timers = new Map();
+    this.hasAskedOlder = false;
+  }
+
+  close() {
+    this.abort.abort();
+    for (const timer of this.timers.values()) clearTimeout(timer);
+  }
+
+  /** All steps that are known, as they were read. @returns {StepPoint[]} */
+  steps() {
+    return withOlder(this.older, this.app.store.runs.get(this.name)?.steps ?? []);
+  }
+
+  /** A step was done. */
+  askSteps() {
+    const path = `runs/${encodeURIComponent(this.name)}`;
+    this.#soon("peaks", `${path}/peaks`, (answer) => (this.peaks = readPeaks(answer)));
+    const told = this.app.store.runs.get(this.name)?.steps.length ?? 0;
+    if (this.hasAskedOlder || told < STEPS_TOLD) return;
+    this.hasAskedOlder = true;
+    this.#soon("steps", `${path}/steps?limit=${STEPS_MOST}`, (answer) => (this.older = readSteps(answer)));
+  }
+
+  /** An alert has changed. */
+  askAlerts() {
+    const search = new URLSearchParams({ run: this.name, limit: String(ALERTS_MOST), lang: this.app.words.language });
+    this.#soon("alerts", `alerts?${search}`, (answer) => (this.alerts = readAlertRows(answer)));
+    this.#soon("incidents", "incidents", (answer) => {
+      this.incidents = readIncidents(answer).filter(({ run }) => run === this.name);
+    });
+  }
+
+  /** @param {string} what @param {string} path @param {(answer: unknown) => void} take */
+  #soon(what, path, take) {
+    if (this.timers.has(what)) return;
+    const isFirst = !this.problems.has(what);
+    if (isFirst) this.problems.set(what, "");
+    this.timers.set(what, setTimeout(() => void this.#ask(what, path, take), isFirst ? 0 : PATIENCE_MS));
+  }
+
+  /** @param {string} what @param {string} path @param {(answer: unknown) => void} take */
+  async #ask(what, path, take) {
+    this.timers.delete(what);
+    try {
+      take(await ask("GET", path, undefined, this.abort.signal));
+      this.problems.set(what, "");
+    } catch (error) {
+      if (!(error instanceof ApiError || error instanceof WireError)) throw error;
+      if (this.abort.signal.aborted) return;
+      this.problems.set(what, error.message);
+    }
+    this.changed();
+  }
+}

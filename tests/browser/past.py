@@ -1,0 +1,71 @@
+"""A stand-in for what the server remembers of a run: the peaks of its steps, its alerts, and the incidents."""
+
+import msgspec
+from fastapi import FastAPI, Response
+from tests.browser.desk import Play
+
+from oomwatch import wire
+from oomwatch.incident.report import Entry
+from oomwatch.web.rows import Peaks, PeaksOfRun, PeakSource, alert_row
+
+GIB = 2**30
+REMEMBERED_STEPS = 24
+USABLE_BYTES = 79 * GIB
+HEIGHTS_GIB = {"rollout": 61.0, "old_log_prob": 48.0, "update_actor": 55.0}
+
+
+class Past:
+    """`older`: steps that the database has and the snapshot has not."""
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        self.older: tuple[wire.StepPoint, ...] = ()
+        self.incidents: tuple[Entry, ...] = ()
+
+    def install(self, app: FastAPI) -> None:
+        app.add_api_route("/api/v1/runs/{name:path}/peaks", self._peaks)
+        app.add_api_route("/api/v1/runs/{name:path}/steps", self._steps)
+        app.add_api_route("/api/v1/incidents", lambda: _answer(self.incidents))
+        app.add_api_route("/api/v1/alerts", self._alerts)
+
+    def _run(self, name: str) -> wire.Run | None:
+        return next((one for one in self._play.snapshot.runs if one.run == name), None)
+
+    def _peaks(self, name: str) -> Response:
+        run = self._run(name)
+        return _answer({"error": f'there is no run "{name}"'}, 404) if run is None else _answer(peaks(run))
+
+    def _steps(self, name: str) -> Response:
+        run = self._run(name)
+        return _answer((*self.older, *(run.steps if run else ())))
+
+    def _alerts(self, run: str) -> Response:
+        rows = [alert_row(one, "en") for one in self._play.snapshot.alerts if one.labels.get("run") == run]
+        return _answer(rows)
+
+
+def peaks(run: wire.Run) -> PeaksOfRun:
+    """Of the last steps; they climb by a fifth of a GiB a step, and the GPU that is fullest changes half way."""
+    count = len(run.steps)
+    known = range(max(0, count - REMEMBERED_STEPS), count)
+
+    def column(gib: float) -> Peaks:
+        return Peaks(
+            peak_bytes=tuple([int((gib + place * 0.2) * GIB) if place in known else None for place in range(count)]),
+            gpu=tuple([place % 2 if place in known else None for place in range(count)]),
+        )
+
+    nodes = run.nodes or ("gpu-01",)
+    return PeaksOfRun(
+        run=run.run,
+        step=tuple([point.step.step for point in run.steps]),
+        at=tuple([point.at for point in run.steps]),
+        known_from_step=run.steps[known.start].step.step if known else None,
+        gpus=tuple([PeakSource(node=nodes[0], gpu=str(gpu), usable_bytes=USABLE_BYTES) for gpu in (3, 5)]),
+        phases={phase: column(gib) for phase, gib in HEIGHTS_GIB.items()},
+        reshard_cycles=tuple([1 if place else None for place in range(count)]),
+    )
+
+
+def _answer(content: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(content), status, media_type="application/json")
