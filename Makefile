@@ -11,7 +11,7 @@ JS := PATH="$(CURDIR)/$(BIN):$$PATH"
 JS_TESTS = $(sort $(shell find tests/frontend -name '*.test.js' -o -name '*.test.mjs'))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format lint types js js-types js-test bench lock clean system-packages
+.PHONY: help run test check format lint types js js-types js-test bench bench-browser lock clean system-packages
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -47,6 +47,9 @@ js-test: node_modules/.stamp
 
 bench: .venv/dev.stamp ## measure the figures of docs/reference/performance.md, one after the other
 	@set -e; for name in $(basename $(notdir $(wildcard bench/[a-z]*.py))); do echo "== $$name"; $(BIN)/python -m bench.$$name; done
+
+bench-browser: system-packages ## measure the page in a real Chromium (ARGS="--heap 0" leaves out the ten minutes)
+	$(BIN)/python -m bench.browser $(ARGS)
 
 lock: .venv/dev.stamp ## pin the newest releases that pyproject.toml admits
 	scripts/lock $(BIN)/python

@@ -24,7 +24,7 @@ def _tick(stage: Stage) -> None:
 def test_the_map_is_walked_with_the_arrow_keys_and_enter_opens_a_gpu(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled)
     expect(page.locator(".full li").first).to_be_visible()
-    page.locator(".choice a").last.focus()
+    page.get_by_role("button", name="Wall screen").focus()
     page.keyboard.press("Tab")
     expect(page.locator(".tip")).to_contain_text("gpu-01 · GPU 0")
     page.keyboard.press("ArrowRight")

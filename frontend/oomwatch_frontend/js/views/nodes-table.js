@@ -89,9 +89,12 @@ export class NodesTable {
       silent.length === 0 ? words.t("sources.all_ok") : silent.join(", "),
     ];
     const level = alerts.nodes.get(node) ?? null;
-    const state = JSON.stringify([texts, level, current]);
-    if (element.dataset.state === state) return;
-    element.dataset.state = state;
+    const shape = JSON.stringify([runs, level, current]);
+    if (element.dataset.shape === shape) {
+      texts.forEach((text, index) => index !== 1 && setText(element.children[index + 1], text)); // the runs are links
+      return;
+    }
+    element.dataset.shape = shape;
     element.className = current ? "" : "not-current";
     const mark = level !== null ? markIcon(level, words.t(`mark.${level}`)) : current ? null : markIcon("stale");
     const cells = [h("span", { class: "name" }, mark, h("a", { href: link("node", [node]) }, node)), ...texts];

@@ -1,0 +1,1 @@
+"""What the page costs in a browser: `python -m bench.browser`."""
