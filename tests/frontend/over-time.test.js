@@ -7,6 +7,7 @@ import { fanOf, forecastOf } from "../../frontend/oomwatch_frontend/js/forecast.
 import { fromStamp, localStamp } from "../../frontend/oomwatch_frontend/js/ink.js";
 import { emptySeries, extend, gapsOf, heldAt, isSteady, stepFor, summaries } from "../../frontend/oomwatch_frontend/js/history.js";
 import { PARTS, partsNow, stackOver } from "../../frontend/oomwatch_frontend/js/memory-parts.js";
+import { Recorder } from "../../frontend/oomwatch_frontend/js/recorder.js";
 import { between, endsOf, panned, readRange, writeRange, zoomed } from "../../frontend/oomwatch_frontend/js/timerange.js";
 import { pathOf } from "../../frontend/oomwatch_frontend/js/views/sparks.js";
 import { catalogue, golden } from "./reading.js";
@@ -165,6 +166,31 @@ test("a forecast is a line to full, in a fan from the earliest to the latest", (
   assert.deepEqual(fan, { x: [1000, 1050, 1100, 1200], y: [60, 70, 80, 80], low: [60, 65, 70, 80], high: [60, 80, 80, 80] });
   assert.deepEqual(fanOf({ ...forecast, high: null }, 1000).low, [60, 60, 60]);
   assert.deepEqual(fanOf({ ...forecast, eta: 0, low: 0, high: null }, 1000).y, [80]);
+});
+
+test("over a long time, whose last point began minutes ago, the history is not read at each reading", async () => {
+  const asked = /** @type {string[]} */ ([]);
+  const original = globalThis.fetch;
+  const body = { at: [NOW - 200, NOW - 100], min: [1, 1], max: [3, 3], mean: [2, 2] };
+  globalThis.fetch = async (url) => {
+    asked.push(String(url));
+    return new Response(JSON.stringify(body));
+  };
+  try {
+    let now = NOW;
+    const wishes = { now: () => now, pace: () => 1, pixels: () => 864, changed: () => undefined, say: () => undefined };
+    const recorder = new Recorder(["gpu_used_bytes"], { node: "n", gpu: "0" }, { live: true, span: 86_400 }, wishes);
+    await recorder.load();
+    for (now = NOW + 1; now < NOW + 20; now += 1) recorder.take("gpu_used_bytes", now, 5);
+    assert.equal(asked.length, 1);
+    assert.equal(recorder.of("gpu_used_bytes").max.at(-1), 5);
+    now = NOW + 60; // forty seconds were missed
+    recorder.take("gpu_used_bytes", now, 5);
+    assert.equal(asked.length, 2);
+    recorder.close();
+  } finally {
+    globalThis.fetch = original;
+  }
 });
 
 test("a small line has a gap where nothing was read", () => {

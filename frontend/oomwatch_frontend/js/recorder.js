@@ -70,16 +70,18 @@ export class Recorder {
     const answers = await Promise.allSettled(names.map(ask));
     if (abort.signal.aborted) return;
     this.isLoading = false;
-    names.forEach((name, index) => this.#keep(name, answers[index]));
+    names.forEach((name, index) => this.#keep(name, answers[index], to));
     const [first] = answers;
     this.wishes.say(first.status === "rejected" ? first.reason.message : null);
     this.wishes.changed();
   }
 
-  /** @param {string} name @param {PromiseSettledResult<Series>} answer */
-  #keep(name, answer) {
+  /** @param {string} name @param {PromiseSettledResult<Series>} answer @param {number} to up to when it was asked for */
+  #keep(name, answer, to) {
     if (answer.status === "rejected") return; // what is shown stays
-    this.series.set(name, this.range.live ? joined(answer.value, this.of(name)) : answer.value);
+    const series = this.range.live ? joined(answer.value, this.of(name)) : answer.value;
+    // Its last point may have begun long ago: what came after that is in it, and nothing was missed.
+    this.series.set(name, { ...series, newest: Math.max(series.newest, to) });
   }
 
   /** A reading that has just come. @param {string} name @param {number} at @param {number | null} value */
