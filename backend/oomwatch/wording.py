@@ -26,7 +26,7 @@ def put_into_words(transition: wire.Transition, rules: RuleSet, *, simulated: bo
     """The same transition with its texts in every language; an alert whose rule is gone says its name."""
     rule = rules.of(transition)
     texts = {
-        language: _fill(_text_of(rule, language, transition.alert), _values(transition, rule, language), language)
+        language: _fill(_text_now(transition, rule, language), _values(transition, rule, language), language)
         for language in wire.LANGUAGES
     }
     causes = tuple(_cause_in_words(cause) for cause in transition.causes)
@@ -70,6 +70,15 @@ def rule_view(rule: Rule) -> wire.Rule:
 def _text_of(rule: Rule | None, language: str, alert: str) -> RuleText:
     texts = rule.texts if rule else {}
     return texts.get(language) or texts.get("en") or RuleText(summary=alert, description="")
+
+
+def _text_now(transition: wire.Transition, rule: Rule | None, language: wire.Language) -> RuleText:
+    """What is said of how long it has held is not true yet of what waits for that."""
+    text = _text_of(rule, language, transition.alert)
+    if rule is None or transition.state != "pending" or "{for}" not in text.description:
+        return text
+    waits = say("fact.not_held_yet", language, seconds=figure(rule.for_seconds, "seconds", language))
+    return msgspec.structs.replace(text, description=waits)
 
 
 def _values(transition: wire.Transition, rule: Rule | None, language: wire.Language) -> dict[str, str]:

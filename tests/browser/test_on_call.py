@@ -74,8 +74,7 @@ def test_what_is_muted_is_counted_calm_and_says_why_until_when_and_by_what(page:
     expect(muted.first).not_to_have_attribute("open", "")
     for card in muted.all():
         expect(card.locator("> summary")).to_contain_text("muted")
-        card.locator("> summary").click()
-    silenced = muted.filter(has_text="gpu-07")
+        silenced = muted.filter(has_text="gpu-07")
     expect(silenced).to_contain_text(re.compile("Silenced, until .*, by wei: “new cards are being burnt in”"))
     expect(muted.filter(has_text="gpu-04")).to_contain_text(re.compile("Quiet hours night, until"))
     graver = muted.filter(has_text="gpu-08").locator(".handled").get_by_role("link", name="gpu_memory_high")
@@ -281,6 +280,19 @@ def test_an_alert_says_which_channel_was_told_of_it_when_and_what_went_wrong(sta
     expect(items.nth(1)).to_contain_text("after 3 attempts")
     expect(items.nth(1)).to_contain_text("answered 503")
     expect(items.nth(2)).to_contain_text("given up")
+
+
+def test_of_an_alert_that_waits_nobody_was_told_because_it_has_not_fired(stage: Stage, page: Page) -> None:
+    (worst,) = [one for one in stage.snapshot.alerts if one.id == "n17"]
+    stage.send(wire.AlertChanged(alert=on_call.replace(worst, id="w1", alert="w", state="pending", fired_at=None)))
+    card = page.locator("#alert-w1")
+    card.get_by_text("Who was told?").click()
+    expect(card.locator(".told-list")).to_contain_text("Nobody yet: it has not fired")
+
+
+def test_a_channel_that_failed_is_told_in_chinese_but_for_the_receivers_own_words(stage: Stage, reader: Reader) -> None:
+    page = reader.open(stage, "#/alerts", language="zh-CN")
+    expect(page.locator("#notices")).to_contain_text("最近一次错误：Slack answered 404: no_service")
 
 
 def test_a_button_keeps_the_focus_while_numbers_change(stage: Stage, page: Page) -> None:

@@ -5,7 +5,7 @@ import { bandShape } from "../../frontend/oomwatch_frontend/js/charts.js";
 import { localStamp } from "../../frontend/oomwatch_frontend/js/ink.js";
 import { emptySeries, extend, readSeries, stepFor, withGaps } from "../../frontend/oomwatch_frontend/js/history.js";
 import { chooseLanguage } from "../../frontend/oomwatch_frontend/js/i18n.js";
-import { splitCode } from "../../frontend/oomwatch_frontend/js/parts.js";
+import { splitCode, stopOf } from "../../frontend/oomwatch_frontend/js/parts.js";
 import { link, parseRoute } from "../../frontend/oomwatch_frontend/js/router.js";
 import { LiveSocket, waitBefore } from "../../frontend/oomwatch_frontend/js/socket.js";
 import { nextTheme, readTheme } from "../../frontend/oomwatch_frontend/js/theme.js";
@@ -111,6 +111,10 @@ test("settings in a text are set as code, and sentences stay sentences", () => {
   ]);
   assert.deepEqual(splitCode("It took 1.5 s. Then it ended."), ["It took 1.5 s. Then it ended."]);
   assert.deepEqual(splitCode("调低 data.max_response_length。"), ["调低 ", "data.max_response_length", "。"]);
+});
+
+test("a full stop stays at its setting, before the button that copies it", () => {
+  assert.deepEqual([".", "). Then it", "。", "; see ", " (by 1)", ""].map(stopOf), [".", ").", "。", ";", "", ""]);
 });
 
 test("live readings that share a point of the history are put together in it", () => {

@@ -25,6 +25,16 @@ def test_a_high_gpu_is_said_with_its_figures() -> None:
     assert "above 85 % for 30 s in total" in words(firing).description
 
 
+def test_what_waits_for_its_hold_time_is_not_said_to_have_held_for_it() -> None:
+    (firing,) = Story(shipped("gpu_memory_high")).wait(40, lambda s: s.used(75)).heard
+    pending = msgspec.structs.replace(firing, state="pending")
+    assert words(pending).summary == words(firing).summary
+    assert words(pending).description == "It has not fired yet: it does once this has held for 30 s in total."
+    assert words(pending, "zh").description == "尚未触发：累计持续 30 秒后才会触发。"
+    reserved = msgspec.structs.replace(pending, alert="torch_reserved_high", severity="critical")
+    assert words(reserved).description.startswith("The peak rose by")
+
+
 def test_a_clause_whose_number_is_not_known_is_left_out() -> None:
     (known,) = (
         Story(shipped("out_of_memory"))

@@ -193,11 +193,15 @@ export function prose(words, text) {
   const pieces = splitCode(text);
   const element = h("span");
   pieces.forEach((piece, index) => {
-    element.append(index % 2 === 0 ? piece : h("code", {}, piece));
-    if (index % 2 === 1 && piece.includes("=")) element.append(copyButton(words, piece));
+    if (index % 2 === 0) return element.append(index === 0 ? piece : piece.slice(stopOf(piece).length));
+    element.append(h("code", {}, piece), stopOf(pieces[index + 1]));
+    if (piece.includes("=")) element.append(copyButton(words, piece));
   });
   return element;
 }
+
+/** What ends a sentence or a clause at the beginning of a text: it stays at the word before. @param {string} text */
+export const stopOf = (text) => /^[.,;:!?)。，；：！？）]*/.exec(text)?.[0] ?? "";
 
 /** Prose and code in turn, prose first. @param {string} text @returns {string[]} */
 export function splitCode(text) {

@@ -151,7 +151,7 @@ export class Shell {
     if (store.missed !== null) notices.push(missedNotice(words, store.missed, () => store.dismissMissed()));
     if (rulesError !== null) notices.push(notice(words.t("notice.rules"), rulesError));
     for (const { name, health, last_error } of store.channels) {
-      if (health === "failed") notices.push(notice(words.t("notice.channel", { channel: name }), last_error ?? "", link("channels")));
+      if (health === "failed") notices.push(notice(words.t("notice.channel", { channel: name }), lastError(words, last_error), link("channels")));
     }
     if (store.malformedFrames > 0) {
       notices.push(notice(words.count("notice.malformed", store.malformedFrames), store.malformedReason ?? ""));
@@ -170,6 +170,9 @@ export class Shell {
     });
   }
 }
+
+/** What went wrong in the receiver's own words, said to be that. @param {Words} words @param {string | null} error */
+const lastError = (words, error) => (error === null ? "" : words.t("notice.channel_said", { error }));
 
 const GEAR =
   "M6.8 1.8h2.4l.4 1.7 1.1.5 1.5-.9 1.7 1.7-.9 1.5.5 1.1 1.7.4v2.4l-1.7.4-.5 1.1.9 1.5-1.7 1.7-1.5-.9-1.1.5-.4 1.7H6.8l-.4-1.7-1.1-.5-1.5.9-1.7-1.7.9-1.5-.5-1.1-1.7-.4V7.8l1.7-.4.5-1.1-.9-1.5 1.7-1.7 1.5.9 1.1-.5ZM8 6.3a2.2 2.2 0 1 0 0 4.4 2.2 2.2 0 0 0 0-4.4Z";

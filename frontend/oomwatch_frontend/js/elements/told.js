@@ -19,6 +19,7 @@ export class Told {
     this.app = app;
     this.id = "";
     this.asked = ""; // what the answer shown depends on
+    this.isPending = false;
     this.list = h("ul", { class: "told-list", "aria-live": "polite" });
     const summary = h("summary", { class: "detail" }, app.words.t("told.open"));
     this.element = h("details", { class: "told", toggle: () => this.#renew() }, summary, this.list);
@@ -26,6 +27,7 @@ export class Told {
 
   /** @param {Alert} alert */
   draw({ id, state, acknowledged, muted }) {
+    this.isPending = state === "pending";
     this.state = JSON.stringify([id, state, acknowledged, muted, this.app.store.channels]);
     if (id !== this.id) fill(this.list, h("li", { class: "muted" }, this.app.words.t("told.asking")));
     this.id = id;
@@ -46,7 +48,7 @@ export class Told {
       if (state === this.asked)
         this.#fill(
           told.map((one) => this.#item(one)),
-          words.t("told.nobody"),
+          words.t(this.isPending ? "told.not_yet" : "told.nobody"),
         );
     } catch (error) {
       if (!(error instanceof ApiError || error instanceof WireError)) throw error;
