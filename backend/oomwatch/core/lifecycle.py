@@ -50,6 +50,7 @@ class Episode:
         self.judged_at = now
         self.last_active_at = now
         self.verdict = Verdict("unknown")  # the latest that was active
+        self.verdict_at = now  # since when it has said so
         self.state_before: str = "unknown"
         self.condition = 0  # index of the condition that was active last
         self.id = alert_id(rule.key, subject, now)
@@ -68,6 +69,7 @@ class Episode:
             self.quiet_seconds += elapsed
         self.judged_at, self.state_before = now, verdict.state
         if verdict.state == "active":
+            self.verdict_at = now if verdict != self.verdict else self.verdict_at
             self.quiet_seconds, self.last_active_at, self.verdict = 0.0, now, verdict
 
     @property
@@ -158,6 +160,7 @@ class Lifecycle:
         for episodes in self.open.values():
             for episode in episodes.values():
                 episode.judged_at += seconds
+                episode.verdict_at += seconds
         for key in self._last_active:
             self._last_active[key] += seconds
 
@@ -194,6 +197,7 @@ class Lifecycle:
         episode.judged_at = now
         episode.lowered, episode.quiet = firing.lowered_from is not None, firing.quiet
         episode.causes, episode.remedies = firing.causes, firing.remedies
+        episode.verdict_at = firing.at
         episode.verdict = Verdict("active", firing.value, firing.limit, firing.unit, firing.facts)
         self._open(Key(rule.key, subject), episode)
 

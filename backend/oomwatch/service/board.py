@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import msgspec
 
 from oomwatch import wire
+from oomwatch.core.countdown import counted_down
 from oomwatch.core.lifecycle import Episode
 from oomwatch.story import alert_view, with_lasting, with_transition
 
@@ -76,7 +77,7 @@ class Board:
         told = self._open.get(episode.id)
         if told is None or told.stale != episode.is_stale:
             return True
-        return now - self._told_at[episode.id] >= RETELL_SECONDS and _differs(told.value, episode.verdict.value)
+        return now - self._told_at[episode.id] >= RETELL_SECONDS and _differs(told.value, _value(episode, now))
 
     def _tell(self, episode: Episode, now: float) -> wire.Alert:
         alert = self.view(episode, now)
@@ -86,7 +87,7 @@ class Board:
     def view(self, episode: Episode, now: float) -> wire.Alert:
         """An open alert as it is now."""
         state: wire.AlertState = "pending" if episode.fired_at is None else "firing"
-        said = self._words(episode.transition(state, now))
+        said = self._words(counted_down(episode.transition(state, now), now - episode.verdict_at))
         alert = alert_view(said, fired_at=episode.fired_at, stale=episode.is_stale)
         return with_lasting(alert, self._open.get(episode.id))
 
@@ -109,6 +110,11 @@ class Board:
         self._ended[alert.id] = alert
         while len(self._ended) > ENDED_KEPT:
             self._ended.popitem(last=False)
+
+
+def _value(episode: Episode, now: float) -> float | None:
+    """As it is now: a forecast comes nearer from one judgement to the next."""
+    return counted_down(episode.transition("firing", now), now - episode.verdict_at).value
 
 
 def _differs(told: float | None, value: float | None) -> bool:
