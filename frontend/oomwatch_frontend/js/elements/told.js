@@ -37,6 +37,7 @@ export class Told {
   #renew() {
     if (!this.element.open || this.state === this.asked) return;
     this.asked = this.state ?? "";
+    if (this.isPending) return this.#fill([], this.app.words.t("told.not_yet"));
     void this.#ask(this.asked);
   }
 
@@ -48,7 +49,7 @@ export class Told {
       if (state === this.asked)
         this.#fill(
           told.map((one) => this.#item(one)),
-          words.t(this.isPending ? "told.not_yet" : "told.nobody"),
+          words.t("told.nobody"),
         );
     } catch (error) {
       if (!(error instanceof ApiError || error instanceof WireError)) throw error;
