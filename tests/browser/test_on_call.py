@@ -276,7 +276,7 @@ def test_an_alert_says_which_channel_was_told_of_it_when_and_what_went_wrong(sta
     told.get_by_text("Who was told?").click()
     items = told.locator("li")
     expect(items).to_have_count(3)
-    expect(items.nth(0)).to_contain_text(re.compile("team that it fires · delivered \\d\\d:\\d\\d"))
+    expect(items.nth(0)).to_contain_text(re.compile("team that it fires · delivered (\\w+ \\d+, )?\\d\\d:\\d\\d"))
     expect(items.nth(1)).to_contain_text("after 3 attempts")
     expect(items.nth(1)).to_contain_text("answered 503")
     expect(items.nth(2)).to_contain_text("given up")
