@@ -43,6 +43,15 @@ def test_the_time_left_and_its_words_go_down_between_two_judgements() -> None:
     assert told.texts["en"].summary == "full in 1 min, 6 steps"
 
 
+def test_a_long_time_left_is_not_told_every_few_seconds() -> None:
+    far = FORETOLD._replace(value=1000.0, facts=FACTS | {"eta_seconds": 1000.0, "eta_steps": 100})
+    episode, shown = fired(far), board()
+    shown.refresh([episode], 100.0, except_for=frozenset())
+    told_at = [at for at in range(101, 1001) if shown.refresh([episode], float(at), except_for=frozenset())]
+    assert told_at[0] == 201  # a tenth of it has passed
+    assert 15 <= len(told_at) <= 40
+
+
 def test_it_goes_down_while_the_forecast_is_quiet_and_never_below_nothing() -> None:
     episode, shown = fired(), board()
     shown.refresh([episode], 100.0, except_for=frozenset())

@@ -12,6 +12,8 @@ from oomwatch.story import alert_view, with_lasting, with_transition
 
 RETELL_SECONDS = 5.0  # a number that moves is told again so often
 NOTICEABLE_RATIO = 0.01  # ... if it has moved by so much of itself
+# A time that is left goes down by itself; of a thousand cards that is much to tell to every browser: a tenth of it is.
+NOTICEABLE_RATIO_OF_TIME_LEFT = 0.1
 ENDED_KEPT = 200  # alerts that ended lately, in every snapshot; the rest is in the history
 
 Words = Callable[[wire.Transition], wire.Transition]
@@ -77,7 +79,7 @@ class Board:
         told = self._open.get(episode.id)
         if told is None or told.stale != episode.is_stale:
             return True
-        return now - self._told_at[episode.id] >= RETELL_SECONDS and _differs(told.value, _value(episode, now))
+        return now - self._told_at[episode.id] >= RETELL_SECONDS and _has_moved(told, episode, now)
 
     def _tell(self, episode: Episode, now: float) -> wire.Alert:
         alert = self.view(episode, now)
@@ -112,12 +114,14 @@ class Board:
             self._ended.popitem(last=False)
 
 
-def _value(episode: Episode, now: float) -> float | None:
-    """As it is now: a forecast comes nearer from one judgement to the next."""
-    return counted_down(episode.transition("firing", now), now - episode.verdict_at).value
+def _has_moved(told: wire.Alert, episode: Episode, now: float) -> bool:
+    """A forecast comes nearer from one judgement to the next."""
+    value = counted_down(episode.transition("firing", now), now - episode.verdict_at).value
+    is_time_left = episode.verdict.unit == "seconds" and "eta_seconds" in episode.verdict.facts
+    return _differs(told.value, value, NOTICEABLE_RATIO_OF_TIME_LEFT if is_time_left else NOTICEABLE_RATIO)
 
 
-def _differs(told: float | None, value: float | None) -> bool:
+def _differs(told: float | None, value: float | None, ratio: float) -> bool:
     if told is None or value is None:
         return told is not value
-    return abs(value - told) > NOTICEABLE_RATIO * max(abs(told), abs(value))
+    return abs(value - told) > ratio * max(abs(told), abs(value))
