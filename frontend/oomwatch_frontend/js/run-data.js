@@ -45,8 +45,9 @@ export class RunData {
     return withOlder(this.older, this.app.store.runs.get(this.name)?.steps ?? []);
   }
 
-  /** A step was done. */
+  /** A step was done. Of a run that the page does not know, the server knows no steps either. */
   askSteps() {
+    if (!this.app.store.runs.has(this.name)) return;
     const path = `runs/${encodeURIComponent(this.name)}`;
     this.#soon("peaks", `${path}/peaks`, (answer) => (this.peaks = readPeaks(answer)));
     const told = this.app.store.runs.get(this.name)?.steps.length ?? 0;

@@ -61,6 +61,7 @@ export class StepTimeline {
       class: "step-readout", tabindex: 0, role: "slider", "aria-label": words.t("run.cursor"),
       keydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
     });
+    this.readout.hidden = true; // there is no step to choose yet
     this.lane = new FlagLane(words);
     this.line = h("div", { class: "step-line" });
     this.stack = h("div", { class: "step-rows" });
@@ -91,6 +92,7 @@ export class StepTimeline {
   /** @param {Timeline} timeline */
   draw(timeline) {
     this.shown = timeline;
+    this.readout.hidden = timeline.x.length === 0;
     this.#drawWindows();
     const range = this.#range();
     this.groups = groupsOf(timeline.x, range, GROUPS_MOST);
