@@ -74,7 +74,8 @@ def test_what_is_muted_is_counted_calm_and_says_why_until_when_and_by_what(page:
     expect(muted.first).not_to_have_attribute("open", "")
     for card in muted.all():
         expect(card.locator("> summary")).to_contain_text("muted")
-        silenced = muted.filter(has_text="gpu-07")
+        card.locator("> summary").click()
+    silenced = muted.filter(has_text="gpu-07")
     expect(silenced).to_contain_text(re.compile("Silenced, until .*, by wei: “new cards are being burnt in”"))
     expect(muted.filter(has_text="gpu-04")).to_contain_text(re.compile("Quiet hours night, until"))
     graver = muted.filter(has_text="gpu-08").locator(".handled").get_by_role("link", name="gpu_memory_high")
