@@ -27,5 +27,5 @@ def as_of_now(notice: Notice, board: Collection[wire.Alert]) -> Notice:
 def _moved(one: wire.Transition, alert: wire.Alert | None) -> wire.Transition:
     if alert is None or one.state != "firing":
         return one
-    moved = {name: getattr(alert, name) or getattr(one, name) for name in _MOVING}
+    moved = {name: getattr(alert, name) for name in _MOVING}
     return msgspec.structs.replace(one, facts=one.facts | alert.facts, **moved)
