@@ -136,6 +136,11 @@ def _place(url: URL) -> str:
     return url.render_as_string(hide_password=True)
 
 
+def file_of(address: str) -> Path | None:
+    """The file of a SQLAlchemy URL; None for another database than SQLite, and for one in memory. Raises StoreError."""
+    return _file_of(_parsed(address))
+
+
 def _file_of(url: URL) -> Path | None:
     """SQLite's file; None for another database, and for one in memory."""
     if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:") or "uri" in url.query:

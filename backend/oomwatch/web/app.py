@@ -30,6 +30,7 @@ from oomwatch.service.rulewatch import RuleWatch, Stamp, stamp
 from oomwatch.service.service import BEAT_SECONDS, Service
 from oomwatch.settings import Settings, check, database_url, incidents_path, rules_path
 from oomwatch.store.archive import Archive
+from oomwatch.store.claim import claimed
 from oomwatch.store.store import Store
 from oomwatch.tasks import Crew
 from oomwatch.trace import TraceWriter
@@ -214,6 +215,7 @@ async def _open_store(settings: Settings, stack: contextlib.AsyncExitStack) -> t
     threads = Threads(
         stack.enter_context(WatchedPool(1, "store")), stack.enter_context(WatchedPool(READ_THREADS, "read"))
     )
+    stack.enter_context(claimed(database_url(settings)))
     store = await threads.write(Store.open, database_url(settings))
     stack.push_async_callback(threads.write, store.close)
     return store, threads
