@@ -31,7 +31,7 @@ READERS = {
     "oomwatch.yamlread",
 }
 OUTER = {"oomwatch.hub", "oomwatch.metrics", "oomwatch.notify", "oomwatch.store"}
-INSIDE = SHARED | READERS | {"oomwatch.core", "oomwatch.tasks"}
+INSIDE = SHARED | READERS | {"oomwatch.core", "oomwatch.plan", "oomwatch.tasks"}
 WIRED = INSIDE | OUTER | {"oomwatch.export", "oomwatch.incident", "oomwatch.service", "oomwatch_frontend"}
 MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch": set(),  # the version, and nothing else
@@ -39,7 +39,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.options": {"oomwatch.units"},
     "oomwatch.units": set(),
     "oomwatch.tasks": set(),
-    "oomwatch.core": {"oomwatch.wire", "oomwatch.units"},
+    "oomwatch.core": {"oomwatch.wire", "oomwatch.units", "oomwatch.plan"},
+    "oomwatch.plan": {"oomwatch.wire", "oomwatch.units"},
     **dict.fromkeys(READERS, INSIDE),
     "oomwatch.rulefile": INSIDE | {"oomwatch.notify"},  # the section that says whom to tell: each channel has its own
     "oomwatch.service": INSIDE,

@@ -10,12 +10,12 @@ from tests.core.story import GIB
 
 from oomwatch import wire
 from oomwatch.advice import remedies
-from oomwatch.advice.catalogue import Entry, entries, versions_by_key
+from oomwatch.advice.catalogue import Entry, entries
 from oomwatch.advice.changes import CHANGES, FREES
 from oomwatch.advice.choose import BEST, options_for
 from oomwatch.advice.conditions import CONDITIONS
-from oomwatch.advice.keys import RELEASES
 from oomwatch.core.facts import Facts
+from oomwatch.plan.verlkeys import NO_RELEASE_HAS, STRATEGIES, having
 from oomwatch_agent.logs.config_keys import ALLOWED
 
 EACH = pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.remedy)
@@ -41,7 +41,8 @@ def test_a_remedy_is_said_in_both_languages_with_its_price_and_its_source(entry:
 
 @EACH
 def test_a_remedy_names_only_keys_that_some_verl_has_or_that_are_a_forks(entry: Entry) -> None:
-    assert set(entry.keys) <= set(versions_by_key())
+    known = {key for key in entry.keys for strategy in STRATEGIES if having(key, strategy)}
+    assert set(entry.keys) == known | (set(entry.keys) & set(NO_RELEASE_HAS))
     assert bool(entry.keys) == (entry.change is not None), "a setting needs a way to work its value out"
     assert all(key in ALLOWED for key in entry.keys), "an agent does not send it, so that it is never known"
 
@@ -66,13 +67,9 @@ def test_all_that_the_code_knows_is_used() -> None:
     assert {entry.with_["frees"] for entry in entries() if "frees" in entry.with_} - {"half_of_active"} == set(FREES)
 
 
-def test_every_key_of_the_table_is_some_remedys() -> None:
-    assert {key for entry in entries() for key in entry.keys} == set(versions_by_key())
-
-
-def test_the_table_of_keys_knows_releases_alone() -> None:
-    told = {version for of_key in versions_by_key().values() for versions in of_key.values() for version in versions}
-    assert told == set(RELEASES)
+def test_every_key_that_is_listed_as_no_releases_is_some_remedys_and_no_releases() -> None:
+    assert set(NO_RELEASE_HAS) <= {key for entry in entries() for key in entry.keys}
+    assert not any(having(key, strategy) for key in NO_RELEASE_HAS for strategy in STRATEGIES)
 
 
 def test_every_cause_has_a_remedy() -> None:

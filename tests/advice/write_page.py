@@ -18,7 +18,7 @@ page lists all causes and remedies; it is made from the data (`python -m tests.a
   and floors of the phases, lengths, torch's figures, what the engine keeps after it slept, who holds the card)
   to a score. The scores of an alert's causes add up to 1 at most.
 - **Remedies** are data: `backend/oomwatch/advice/remedies.yaml`. A setting is named only to a run whose
-  configuration has it, or whose version of verl knows it (`keys.yaml`, read from the released versions). The
+  configuration has it, or whose version of verl knows it (`verlkeys.json`, read from the releases). The
   value to set is worked out from the run's own configuration and the evidence, and keeps to what verl's batch
   arithmetic lets divide. Where the configuration was not told, the setting is named and no value.
 - A remedy is worth more the likelier its cause, the more of what is needed it frees, and the less it costs.

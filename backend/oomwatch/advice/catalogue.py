@@ -1,4 +1,4 @@
-"""The catalogue of remedies, and which keys each version of verl knows: read once from the package's own files."""
+"""The catalogue of remedies, read once from the package's own file."""
 
 import functools
 import importlib.resources
@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from oomwatch import wire
 
-Strategy = Literal["fsdp", "megatron"]
 Argument = bool | int | float | str
 
 
@@ -53,15 +52,6 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, renam
 def entries() -> tuple[Entry, ...]:
     """All remedies, in the order of the file."""
     return msgspec.convert(_load("remedies.yaml"), tuple[Entry, ...])
-
-
-@functools.cache
-def versions_by_key() -> dict[str, dict[Strategy, tuple[str, ...]]]:
-    """Key -> strategy -> the versions of verl ("0.9") whose configuration has it. Keys of forks have no version."""
-    told = msgspec.convert(_load("keys.yaml"), dict[str, dict[Strategy, str]])
-    return {
-        key: {strategy: tuple(versions.split()) for strategy, versions in known.items()} for key, known in told.items()
-    }
 
 
 def _load(name: str) -> object:

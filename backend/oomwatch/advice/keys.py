@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
-from oomwatch.advice.catalogue import Strategy, versions_by_key
 from oomwatch.core.settings import Config
+from oomwatch.plan import verlkeys
+from oomwatch.plan.verlkeys import Strategy
 
-RELEASES = ("0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9")
+RELEASES = verlkeys.minors()
 
 
 def strategy_of(config: Config) -> Strategy:
@@ -21,22 +22,13 @@ def releases_of(config: Config, version: str | None) -> tuple[str, ...]:
     A version that is newer than all in the table counts as the newest. Where no release knows all the keys (a fork),
     those that know the most.
     """
-    minor = ".".join((version or "").split(".")[:2])
-    if minor in RELEASES:
-        return (minor,)
-    if version and _is_newer(minor):
-        return RELEASES[-1:]
-    known = versions_by_key()
+    release = verlkeys.release_of(version) if version else None
+    if release is not None:
+        return (verlkeys.minor(release),)
     strategy = strategy_of(config)
-    ours = [known[key].get(strategy, ()) for key in config if key in known]
-    hits = {release: sum(release in versions for versions in ours) for release in RELEASES}
+    hits = {minor: sum(_knows(minor, key, strategy) for key in config) for minor in RELEASES}
     most = max(hits.values())
-    return tuple(release for release in RELEASES if hits[release] == most)
-
-
-def _is_newer(minor: str) -> bool:
-    numbers = [int(part) for part in minor.split(".") if part.isdigit()]
-    return len(numbers) > 1 and numbers > [int(part) for part in RELEASES[-1].split(".")]
+    return tuple(minor for minor in RELEASES if hits[minor] == most)
 
 
 def key_for(keys: Iterable[str], config: Config, version: str | None) -> str | None:
@@ -44,9 +36,9 @@ def key_for(keys: Iterable[str], config: Config, version: str | None) -> str | N
     candidates = tuple(keys)
     strategy, releases = strategy_of(config), releases_of(config, version)
     here = (key for key in candidates if key in config)
-    known = (
-        key
-        for key in candidates
-        if all(release in versions_by_key().get(key, {}).get(strategy, ()) for release in releases)
-    )
+    known = (key for key in candidates if all(_knows(minor, key, strategy) for minor in releases))
     return next(here, next(known, None))
+
+
+def _knows(minor: str, key: str, strategy: Strategy) -> bool:
+    return key in verlkeys.keys_of(minor, strategy)

@@ -1,6 +1,6 @@
 """What a run's configuration says that its memory depends on, by names of our own. Absent is None.
 
-The keys are verl's (0.2 to 0.9); which version has which is in advice/keys.yaml.
+The keys are verl's (0.2 to 0.9); which version has which is in plan/verlkeys.json.
 """
 
 from collections.abc import Mapping
