@@ -16,9 +16,9 @@ from oomwatch.core.cause import HYPOTHESES
 from oomwatch.core.evidence import gather
 from oomwatch.core.facts import Facts
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.settings import Config
 from oomwatch.core.subject import subject_of
 from oomwatch.core.verdict import Verdict
+from oomwatch.plan.settings import Config
 
 BEST = 3
 RESTART = "restart_every"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from oomwatch.core.settings import Config
 from oomwatch.plan import verlkeys
+from oomwatch.plan.settings import Config
 from oomwatch.plan.verlkeys import Strategy
 
 RELEASES = verlkeys.minors()

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from oomwatch.core.facts import Facts, PhaseFacts
 from oomwatch.core.needs import work_of
-from oomwatch.core.settings import Config, Settings
+from oomwatch.core.settings import Settings
+from oomwatch.plan.settings import Config
 
 
 class Situation(NamedTuple):

@@ -8,63 +8,14 @@ how many micro batches a card has. The keys are verl's (0.2 to 0.9).
 from collections.abc import Sequence
 from math import ceil, exp, expm1, log, log1p, sqrt
 from statistics import NormalDist, median
-from typing import NamedTuple
 
 from oomwatch import wire
 from oomwatch.core.peaks import GpuStep
-from oomwatch.core.settings import Config, response_cap_of
+from oomwatch.core.settings import response_cap_of
+from oomwatch.plan.phasekeys import PHASES, keys_of
+from oomwatch.plan.settings import ACTOR, ROLLOUT, Config
 
-ACTOR, ROLLOUT, REF = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.ref"
 NORMAL = NormalDist()
-
-
-class Keys(NamedTuple):
-    """What cuts the micro batches of a phase: by number, or where `dynamic` is on by tokens."""
-
-    sequences: tuple[str, ...]  # the first that is told counts
-    dynamic: str
-    tokens_max: str
-    padding: str  # whether padding is removed
-
-
-# The phases whose memory follows the length of the responses. The rollout's is the engine's share, whatever the length.
-KEYS: dict[str, Keys] = {
-    "old_log_prob": Keys(
-        (f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu",),
-        f"{ROLLOUT}.log_prob_use_dynamic_bsz",
-        f"{ROLLOUT}.log_prob_max_token_len_per_gpu",
-        "actor_rollout_ref.model.use_remove_padding",
-    ),
-    "ref": Keys(
-        (f"{REF}.log_prob_micro_batch_size_per_gpu",),
-        f"{REF}.log_prob_use_dynamic_bsz",
-        f"{REF}.log_prob_max_token_len_per_gpu",
-        "actor_rollout_ref.model.use_remove_padding",
-    ),
-    "values": Keys(
-        ("critic.forward_micro_batch_size_per_gpu", "critic.ppo_micro_batch_size_per_gpu"),
-        "critic.use_dynamic_bsz",
-        "critic.forward_max_token_len_per_gpu",
-        "critic.model.use_remove_padding",
-    ),
-    "update_critic": Keys(
-        ("critic.ppo_micro_batch_size_per_gpu",),
-        "critic.use_dynamic_bsz",
-        "critic.ppo_max_token_len_per_gpu",
-        "critic.model.use_remove_padding",
-    ),
-    "update_actor": Keys(
-        (f"{ACTOR}.ppo_micro_batch_size_per_gpu",),
-        f"{ACTOR}.use_dynamic_bsz",
-        f"{ACTOR}.ppo_max_token_len_per_gpu",
-        "actor_rollout_ref.model.use_remove_padding",
-    ),
-}
-
-
-def keys_of(phase: str) -> Keys:
-    """Of a phase that is not known, the update's: it is the one that runs out of memory most often."""
-    return KEYS.get(phase, KEYS["update_actor"])
 
 
 def response_cap(steps: Sequence[GpuStep], config: Config) -> float | None:
@@ -88,7 +39,7 @@ def longer_prompts(steps: Sequence[GpuStep], config: Config) -> float:
 
 
 def is_dynamic(phase: str, config: Config) -> bool:
-    return bool(config.get(keys_of(phase).dynamic, config.get(KEYS["update_actor"].dynamic, False)))
+    return bool(config.get(keys_of(phase).dynamic, config.get(PHASES["update_actor"].dynamic, False)))
 
 
 def largest_ratio(phase: str, steps: Sequence[GpuStep], config: Config) -> float:
@@ -120,7 +71,7 @@ def full_ratio(phase: str, step: GpuStep, config: Config) -> float:
     """
     if not is_dynamic(phase, config):
         return float("inf")
-    bound = number(config.get(keys_of(phase).tokens_max, config.get(KEYS["update_actor"].tokens_max)))
+    bound = number(config.get(keys_of(phase).tokens_max, config.get(PHASES["update_actor"].tokens_max)))
     cards = number(config.get("trainer.nnodes")) * number(config.get("trainer.n_gpus_per_node"))
     share = (step.tokens_total or 0.0) / cards if cards else 0.0
     return bound / share if 0 < share < bound else 0.0

@@ -3,13 +3,10 @@
 The keys are verl's (0.2 to 0.9); which version has which is in plan/verlkeys.json.
 """
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
-from oomwatch import wire
+from oomwatch.plan.settings import Config, count, flag, ratio, text
 
-Config = Mapping[str, wire.ConfigValue]
 _ACTOR, _ROLLOUT, _MODEL = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.model"
 
 
@@ -51,56 +48,35 @@ def settings_of(config: Config) -> Settings:
     """The settings that a configuration tells; a value of another kind than expected is none."""
     return Settings(
         known=bool(config),
-        engine=_text(config, f"{_ROLLOUT}.name"),
-        kv_share=_ratio(config, f"{_ROLLOUT}.gpu_memory_utilization"),
-        free_cache_engine=_flag(config, f"{_ROLLOUT}.free_cache_engine"),
-        dynamic_batches=_flag(config, f"{_ACTOR}.use_dynamic_bsz"),
-        log_prob_micro_batch=_count(config, f"{_ROLLOUT}.log_prob_micro_batch_size_per_gpu"),
-        update_micro_batch=_count(config, f"{_ACTOR}.ppo_micro_batch_size_per_gpu"),
-        token_cap=_count(config, f"{_ACTOR}.ppo_max_token_len_per_gpu"),
-        prompt_cap_tokens=_count(config, "data.max_prompt_length"),
+        engine=text(config, f"{_ROLLOUT}.name"),
+        kv_share=ratio(config, f"{_ROLLOUT}.gpu_memory_utilization"),
+        free_cache_engine=flag(config, f"{_ROLLOUT}.free_cache_engine"),
+        dynamic_batches=flag(config, f"{_ACTOR}.use_dynamic_bsz"),
+        log_prob_micro_batch=count(config, f"{_ROLLOUT}.log_prob_micro_batch_size_per_gpu"),
+        update_micro_batch=count(config, f"{_ACTOR}.ppo_micro_batch_size_per_gpu"),
+        token_cap=count(config, f"{_ACTOR}.ppo_max_token_len_per_gpu"),
+        prompt_cap_tokens=count(config, "data.max_prompt_length"),
         response_cap_tokens=response_cap_of(config),
-        chunked_entropy=_flag(config, f"{_ACTOR}.entropy_from_logits_with_chunking"),
-        fused_kernels=_flag(config, f"{_MODEL}.use_fused_kernels", f"{_ACTOR}.use_fused_kernels"),
-        checkpointing=_flag(config, f"{_MODEL}.enable_gradient_checkpointing"),
-        param_offload=_flag(config, f"{_ACTOR}.fsdp_config.param_offload", f"{_ACTOR}.megatron.param_offload"),
-        optimizer_offload=_flag(
+        chunked_entropy=flag(config, f"{_ACTOR}.entropy_from_logits_with_chunking"),
+        fused_kernels=flag(config, f"{_MODEL}.use_fused_kernels", f"{_ACTOR}.use_fused_kernels"),
+        checkpointing=flag(config, f"{_MODEL}.enable_gradient_checkpointing"),
+        param_offload=flag(config, f"{_ACTOR}.fsdp_config.param_offload", f"{_ACTOR}.megatron.param_offload"),
+        optimizer_offload=flag(
             config, f"{_ACTOR}.fsdp_config.optimizer_offload", f"{_ACTOR}.megatron.optimizer_offload"
         ),
         has_critic=_has_critic(config),
-        lora_rank=_count(config, f"{_MODEL}.lora_rank"),
-        layered_summon=_flag(config, f"{_ROLLOUT}.layered_summon"),
+        lora_rank=count(config, f"{_MODEL}.lora_rank"),
+        layered_summon=flag(config, f"{_ROLLOUT}.layered_summon"),
     )
 
 
 def response_cap_of(config: Config) -> int | None:
     """The longest response that a configuration allows, in tokens: the rollout's own bound is usually the data's."""
-    caps = (_count(config, key) for key in ("data.max_response_length", f"{_ROLLOUT}.response_length"))
+    caps = (count(config, key) for key in ("data.max_response_length", f"{_ROLLOUT}.response_length"))
     return next((cap for cap in caps if cap is not None and cap > 0), None)
-
-
-def _flag(config: Config, *keys: str) -> bool | None:
-    """Whether any of the keys is on; None where none is told."""
-    told = [value for key in keys if isinstance(value := config.get(key), bool)]
-    return any(told) if told else None
-
-
-def _count(config: Config, key: str) -> int | None:
-    value = config.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _ratio(config: Config, key: str) -> float | None:
-    value = config.get(key)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _text(config: Config, key: str) -> str | None:
-    value = config.get(key)
-    return value if isinstance(value, str) else None
 
 
 def _has_critic(config: Config) -> bool | None:
     """Only generalized advantage estimation needs one (verl's need_critic)."""
-    estimator = _text(config, "algorithm.adv_estimator")
+    estimator = text(config, "algorithm.adv_estimator")
     return None if estimator is None else estimator == "gae"

@@ -14,9 +14,10 @@ from oomwatch.core.peaks import GpuStep, usual_of
 from oomwatch.core.peers import peers_of, role_of
 from oomwatch.core.relation import Line, Point, Slope, line_with, slope_through, together
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.core.settings import Config
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.plan.phasekeys import PHASES
+from oomwatch.plan.settings import Config
 
 WINDOW_STEPS = 40
 SIGNIFICANT_P = 0.01
@@ -166,7 +167,7 @@ def _longest_to_come(steps: Sequence[GpuStep], config: Config) -> float | None:
 def _phases(steps: Sequence[GpuStep]) -> list[str]:
     """Those whose memory follows the responses; the whole step where no phase of these is known."""
     told = {one.phase: None for step in steps for one in step.phases}
-    return [phase for phase in microbatch.KEYS if phase in told] or [WHOLE_STEP]
+    return [phase for phase in PHASES if phase in told] or [WHOLE_STEP]
 
 
 def _peaks(steps: Sequence[GpuStep], phase: str) -> dict[float, float]:
