@@ -1,0 +1,73 @@
+"""The moments of a pass at which a training process may hold most, and what it holds then.
+
+Which of them is the worst depends on everything: long batches peak where the scores meet the kept activations, wide
+models on few GPUs in the optimizer's step. So all are worked out, and the largest counts.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from oomwatch.plan.memory.activations import boundaries, kept, layer_at_work
+from oomwatch.plan.memory.logits import logits
+from oomwatch.plan.memory.optimizer import gradients, outer_gradients, states, step_copy, whole_gradients
+from oomwatch.plan.memory.part import Part, told, total
+from oomwatch.plan.memory.weights import gathered, weights
+from oomwatch.plan.memory.workload import Model, Pass
+
+
+class Moment(Struct, frozen=True, kw_only=True):
+    name: str  # "scores", "layer", "gradients", "step"
+    parts: tuple[Part, ...]
+
+    @property
+    def bytes(self) -> int:
+        return total(self.parts)
+
+
+def worst_moment(model: Model, work: Pass) -> Moment:
+    """The moment at which the pass holds most."""
+    return max(moments(model, work), key=lambda moment: moment.bytes)
+
+
+def moments(model: Model, work: Pass) -> Iterator[Moment]:
+    """All of them, in the order in which they come."""
+    if not (work.learns and model.learns):
+        yield from _asked(model, work)
+        return
+    earlier = _earlier_gradients(model, work)
+    begun = (weights(model), states(model), *earlier, gathered(model), boundaries(model, work), kept(model, work))
+    scores = None if model.scalar_head else logits(work, model.shape.vocab)
+    yield Moment(name="scores", parts=told((*begun, scores)))
+    again = layer_at_work(model, work) if work.recompute == "full" else None
+    yield Moment(name="layer", parts=told((*begun, again, _head_gradient(model))))
+    ended = (weights(model), states(model), gradients(model))
+    yield Moment(name="gradients", parts=told((*ended, gathered(model), outer_gradients(model))))
+    yield Moment(name="step", parts=told((*ended, step_copy(model))))
+
+
+def at_rest(model: Model) -> tuple[Part, ...]:
+    """What a model keeps on the GPU while another one works."""
+    here = None if model.weights_on_host else weights(model)
+    optimizer = None if model.optimizer_on_host else states(model)
+    return told((here, optimizer))
+
+
+def _asked(model: Model, work: Pass) -> Iterator[Moment]:
+    """Without gradients: a layer's results are dropped as the next one has used them."""
+    # The states of a model that learns stay where they are.
+    resident = (weights(model), None if model.optimizer_on_host else states(model), gathered(model))
+    yield Moment(name="layer", parts=told((*resident, layer_at_work(model, work))))
+    scores = None if model.scalar_head else logits(work, model.shape.vocab)
+    yield Moment(name="scores", parts=told((*resident, scores)))
+
+
+def _earlier_gradients(model: Model, work: Pass) -> tuple[Part | None, ...]:
+    if work.sync_deferred:
+        return (whole_gradients(model, work),)
+    return (gradients(model),) if work.accumulates else ()
+
+
+def _head_gradient(model: Model) -> Part | None:
+    """The first gradient to arrive is that of the head; it stays until its unit is done with."""
+    return outer_gradients(model)

@@ -1,0 +1,43 @@
+"""One part of the memory of a GPU or a host: what it is, how large, by which formula, and whose formula that is."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+GIB = 2**30
+# Who holds a part: torch's allocator in the training process, as allocated or as merely reserved; that process outside
+# of torch (CUDA, NCCL); an engine; or the host.
+Holder = Literal["allocated", "reserved", "context", "engine", "host"]
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """`spread` is how far the part may be from `bytes`, as a ratio: what is exact by its formula has next to none."""
+
+    name: str  # the catalogue has it as plan.part.NAME
+    bytes: int
+    formula: str  # with its numbers: "4 B x 7.62 G / 8"
+    source: str
+    holder: Holder = "allocated"
+    spread: float = 0.02
+
+
+def total(parts: Iterable[Part]) -> int:
+    return sum(part.bytes for part in parts)
+
+
+def held(parts: Iterable[Part], *holders: Holder) -> int:
+    return total(part for part in parts if part.holder in holders)
+
+
+def told(parts: Iterable[Part | None]) -> tuple[Part, ...]:
+    """Those that are there and hold anything."""
+    return tuple(part for part in parts if part is not None and part.bytes > 0)
+
+
+def amount(number: float) -> str:
+    """A count as formulas show it: 7.62 G, 152 k, 24."""
+    for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.3g}"

@@ -1,0 +1,30 @@
+"""verl's rollout settings as an engine."""
+
+from typing import Literal
+
+from oomwatch.plan.memory.told import Told
+from oomwatch.plan.memory.workload import Engine
+from oomwatch.plan.shape import ModelShape
+
+_ROLLOUT = "actor_rollout_ref.rollout"
+
+
+def engine_of(told: Told, shape: ModelShape) -> Engine | None:
+    """None where no engine shares the cards: rollout by the trainer's own model, or on GPUs of its own."""
+    name = told.text(f"{_ROLLOUT}.name") or "vllm"
+    if name == "hf" or told.number(f"{_ROLLOUT}.nnodes", otherwise=0) > 0:
+        return None
+    kind: Literal["vllm", "sglang"] = "sglang" if "sglang" in name else "vllm"
+    return Engine(
+        shape=shape,
+        name=kind,
+        tensor=told.count(f"{_ROLLOUT}.tensor_model_parallel_size", otherwise=1),
+        pipeline=told.count(f"{_ROLLOUT}.pipeline_model_parallel_size", otherwise=1),
+        expert=told.count(f"{_ROLLOUT}.expert_parallel_size", otherwise=1),
+        share=told.number(f"{_ROLLOUT}.gpu_memory_utilization", otherwise=0.5),
+        sequences=told.count(f"{_ROLLOUT}.max_num_seqs", otherwise=1024),
+        batched_tokens=told.count(f"{_ROLLOUT}.max_num_batched_tokens", otherwise=8192),
+        weight_bytes=1.0 if "fp8" in told.text(f"{_ROLLOUT}.quantization") else 2.0,
+        graphs=not told.is_on(f"{_ROLLOUT}.enforce_eager"),
+        sleeps=told.value(f"{_ROLLOUT}.free_cache_engine") is not False,
+    )

@@ -1,0 +1,131 @@
+"""verl's actor, critic and reference as models: how they are divided, how wide they are, and where they wait."""
+
+from oomwatch.plan.batches import Batches
+from oomwatch.plan.memory.told import Told
+from oomwatch.plan.memory.workload import Model, Shards, Widths
+from oomwatch.plan.shape import ModelShape
+
+_ACTOR, _REF, _MODEL, _CRITIC = (
+    "actor_rollout_ref.actor",
+    "actor_rollout_ref.ref",
+    "actor_rollout_ref.model",
+    "critic",
+)
+_WHOLE, _HALF = 4.0, 2.0  # bytes of fp32 and of 16 bit
+_LORA_KEYS = (f"{_MODEL}.lora_rank", f"{_MODEL}.lora.rank")
+
+
+def actor_of(told: Told, shape: ModelShape, batches: Batches) -> Model:
+    if told.strategy == "megatron":
+        return _megatron(told, shape, batches, _ACTOR)
+    return _sharded(told, shape, batches, f"{_ACTOR}.fsdp_config", trainable=_adapters(told, shape, _LORA_KEYS))
+
+
+def critic_of(told: Told, shape: ModelShape, batches: Batches) -> Model:
+    if told.strategy == "megatron":
+        return _megatron(told, shape, batches, _CRITIC, scalar_head=True)
+    section = f"{_CRITIC}.model.fsdp_config"
+    adapters = _adapters(told, shape, (f"{_CRITIC}.model.lora_rank",))
+    return _sharded(told, shape, batches, section, trainable=adapters, scalar_head=True)
+
+
+def reference_of(told: Told, shape: ModelShape, batches: Batches) -> Model | None:
+    """None with adapters: the actor without them is the reference."""
+    if _rank(told, _LORA_KEYS):
+        return None
+    widths = Widths(weights=_HALF, gradients=0, optimizer=0)
+    if told.strategy == "megatron":
+        shards = _megatron_shards(told, batches, _ACTOR)
+        away = told.is_on(f"{_REF}.megatron.param_offload")
+        return Model(
+            shape=shape, shards=shards, widths=widths, trainable=0, weights_on_host=away, gathers_whole_units=False
+        )
+    shards = Shards(data=_data_shards(told, batches, f"{_REF}.fsdp_config"))
+    streamed = told.is_on(
+        f"{_REF}.fsdp_config.param_offload"
+    )  # FSDP's own CPU offload: verl uses it where nothing learns
+    return Model(shape=shape, shards=shards, widths=widths, trainable=0, weights_on_host=streamed, streamed=streamed)
+
+
+def _sharded(
+    told: Told, shape: ModelShape, batches: Batches, section: str, *, trainable: int | None, scalar_head: bool = False
+) -> Model:
+    """FSDP and FSDP2: parameters, gradients and states in the type of the model, each on its part of the processes."""
+    width = (
+        _HALF
+        if "16" in told.text(f"{section}.model_dtype") or "half" in told.text(f"{section}.model_dtype")
+        else _WHOLE
+    )
+    streamed = told.is_on(f"{section}.offload_policy")  # FSDP2's own offload: nothing rests on the GPU
+    return Model(
+        shape=shape,
+        shards=Shards(data=_data_shards(told, batches, section)),
+        widths=Widths(weights=width, gradients=width, optimizer=2 * width, step=width),
+        trainable=trainable,
+        scalar_head=scalar_head,
+        weights_on_host=streamed or told.is_on(f"{section}.param_offload"),
+        optimizer_on_host=streamed or told.is_on(f"{section}.optimizer_offload"),
+        optimizer_steps_on_host=streamed,
+        streamed=streamed,
+    )
+
+
+def _data_shards(told: Told, batches: Batches, section: str) -> int:
+    """Processes that hold one copy: all of them, unless fsdp_size makes smaller groups. Ulysses' groups share too."""
+    gpus = batches.gpus or 1
+    size = told.number(f"{section}.fsdp_size", otherwise=-1)
+    return int(size) if 0 < size <= gpus else gpus
+
+
+def _megatron(told: Told, shape: ModelShape, batches: Batches, section: str, *, scalar_head: bool = False) -> Model:
+    """16-bit weights, gradients summed in fp32, master copy and moments in fp32: 18 bytes a parameter.
+
+    6 + 12/d with the distributed optimizer, which is verl's default.
+    """
+    own = f"{section}.megatron"
+    on_host = told.number(f"{section}.optim.override_optimizer_config.optimizer_offload_fraction", otherwise=0.0)
+    adapters = None if scalar_head else _adapters(told, shape, _LORA_KEYS)
+    return Model(
+        shape=shape,
+        shards=_megatron_shards(told, batches, section),
+        widths=Widths(weights=_HALF, gradients=_WHOLE, optimizer=12.0 * (1 - min(1.0, max(0.0, on_host)))),
+        trainable=adapters,
+        scalar_head=scalar_head,
+        weights_on_host=told.is_on(f"{own}.param_offload"),
+        optimizer_on_host=told.is_on(f"{own}.optimizer_offload"),
+        gathers_whole_units=False,
+    )
+
+
+def _megatron_shards(told: Told, batches: Batches, section: str) -> Shards:
+    own = f"{section}.megatron"
+    context = told.count(f"{own}.context_parallel_size", otherwise=1)
+    distributed = told.value(f"{own}.use_distributed_optimizer") is not False
+    return Shards(
+        data=(batches.data_parallel_size or 1) * context,  # the optimizer is divided among these alone
+        tensor=told.count(f"{own}.tensor_model_parallel_size", otherwise=1),
+        pipeline=told.count(f"{own}.pipeline_model_parallel_size", otherwise=1),
+        expert=told.count(f"{own}.expert_model_parallel_size", otherwise=1),
+        weights=False,
+        gradients=False,
+        optimizer=distributed,
+        sequence_parallel=told.value(f"{own}.sequence_parallel") is not False,
+    )
+
+
+def _rank(told: Told, keys: tuple[str, ...]) -> int:
+    return max((told.count(key, otherwise=0) for key in keys), default=0)
+
+
+def _adapters(told: Told, shape: ModelShape, keys: tuple[str, ...]) -> int | None:
+    rank = _rank(told, keys)
+    return adapter_parameters(shape, rank) if rank else None
+
+
+def adapter_parameters(shape: ModelShape, rank: int) -> int:
+    """Of low-rank adapters on all linear layers: rank x (inputs + outputs) of each matrix."""
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    attention = 2 * (shape.hidden + queries) + 2 * (shape.hidden + keys)
+    width = shape.ffn if shape.experts is None else shape.experts.ffn * (shape.experts.count + shape.experts.shared)
+    matrices = 1 if shape.experts is None else shape.experts.count + shape.experts.shared
+    return rank * shape.layers * (attention + 3 * (shape.hidden * matrices + width))

@@ -1,0 +1,110 @@
+"""verl's micro batches as passes: how many tokens, what of the scores is alive at once, and what is computed again."""
+
+from typing import NamedTuple
+
+from oomwatch.plan.batches import Batches, PhaseBatches
+from oomwatch.plan.memory import logits as copies
+from oomwatch.plan.memory.told import Told
+from oomwatch.plan.memory.workload import Logits, Pass, Recompute
+
+_ACTOR, _MODEL, _CRITIC = "actor_rollout_ref.actor", "actor_rollout_ref.model", "critic"
+_CRITIC_PHASES = ("values", "update_critic")
+_SCORES = "verl's log_probs and entropy over tokens x vocabulary; the copies alive at once, by its code"
+_CHUNK_TOKENS = 2048.0  # verl's entropy_from_logits_chunk_size, and the rows its fused kernels work on
+
+
+class Lengths(NamedTuple):
+    longest: int  # prompt and response at their caps
+    response: int
+    mean: float  # of prompt and response, as they are expected
+
+
+def pass_of(told: Told, batches: Batches, phase: PhaseBatches, lengths: Lengths) -> Pass | None:
+    """The largest micro batch of a phase; None where its size is not known."""
+    tokens = _tokens(told, batches, phase, lengths)
+    if tokens is None:
+        return None
+    learns = phase.phase.startswith("update")
+    return Pass(
+        tokens=tokens,
+        learns=learns,
+        logits=Logits() if phase.phase in _CRITIC_PHASES else _logits(told, phase.phase, tokens),
+        recompute=_recompute(told, phase.phase),
+        boundaries_on_host=told.is_on(f"{_section(phase.phase)}.enable_activation_offload"),
+        accumulates=learns and (phase.micro_batches or 2) > 1,
+        sync_deferred=learns and told.is_on(f"{_ACTOR}.fsdp_config.use_no_sync_for_gradient_accumulation"),
+        in_flight=_in_flight(told, phase),
+    )
+
+
+def _tokens(told: Told, batches: Batches, phase: PhaseBatches, lengths: Lengths) -> float | None:
+    """Of one micro batch on one GPU: the cap of a dynamic batch, but no more than there are; else sequences x length.
+
+    Where padding stays, every sequence is as long as the longest that is allowed.
+    """
+    packed = told.is_on(f"{_section(phase.phase)}.use_remove_padding") or told.strategy == "megatron"
+    length = lengths.mean if packed else lengths.longest
+    ways = _ways(batches)
+    if phase.is_dynamic:
+        whole = (phase.sequences_per_gpu or 0) * length / ways
+        cap = phase.tokens_per_micro_batch
+        return None if cap is None else min(float(cap), whole) if whole else float(cap)
+    if phase.micro_batch_size_per_gpu is None:
+        return None
+    return phase.micro_batch_size_per_gpu * length / ways
+
+
+def _ways(batches: Batches) -> int:
+    """GPUs that share one sequence: Ulysses', and Megatron's context parallelism (which batches count among others)."""
+    return batches.sequence_parallel_size or 1
+
+
+def _section(phase: str) -> str:
+    return f"{_CRITIC}.model" if phase in _CRITIC_PHASES else _MODEL
+
+
+def _logits(told: Told, phase: str, tokens: float) -> Logits:
+    shards = (
+        told.count(f"{_ACTOR}.megatron.tensor_model_parallel_size", otherwise=1) if told.strategy == "megatron" else 1
+    )
+    if told.is_on(f"{_MODEL}.use_fused_kernels", f"{_ACTOR}.use_fused_kernels"):
+        chunk = min(tokens, _CHUNK_TOKENS)
+        return Logits(chunk_tokens=chunk, chunk_bytes_each=copies.CHUNK_BYTES, shards=shards, reason=_SCORES)
+    entropy = phase == "old_log_prob" or (
+        phase == "update_actor" and told.number(f"{_ACTOR}.entropy_coeff", otherwise=0) != 0
+    )
+    if entropy and told.is_on(f"{_ACTOR}.entropy_from_logits_with_chunking"):
+        kept = copies.SCORES if phase == "old_log_prob" else copies.LOG_PROBS
+        chunk = min(tokens, _CHUNK_TOKENS)
+        return Logits(
+            tokens=tokens,
+            bytes_each=kept,
+            chunk_tokens=chunk,
+            chunk_bytes_each=copies.CHUNK_BYTES,
+            shards=shards,
+            reason=_SCORES,
+        )
+    packed = told.is_on(f"{_MODEL}.use_remove_padding") or told.strategy == "megatron"
+    each = _bytes_each(entropy=entropy, packed=packed)
+    return Logits(tokens=tokens, bytes_each=each, shards=shards, reason=_SCORES)
+
+
+def _bytes_each(*, entropy: bool, packed: bool) -> float:
+    if not entropy:
+        return copies.LOG_PROBS
+    return copies.LOG_PROBS_AND_ENTROPY if packed else copies.EAGER_ENTROPY
+
+
+def _recompute(told: Told, phase: str) -> Recompute:
+    if told.strategy == "megatron":
+        granularity = told.text(f"{_ACTOR}.megatron.override_transformer_config.recompute_granularity")
+        return "full" if granularity == "full" else "selective" if granularity == "selective" else "none"
+    return "full" if told.is_on(f"{_section(phase)}.enable_gradient_checkpointing") else "none"
+
+
+def _in_flight(told: Told, phase: PhaseBatches) -> int:
+    """Micro batches of which a pipeline's first stage keeps the activations: as many as it has stages (1F1B)."""
+    if told.strategy != "megatron":
+        return 1
+    stages = told.count(f"{_ACTOR}.megatron.pipeline_model_parallel_size", otherwise=1)
+    return min(stages, phase.micro_batches or stages)

@@ -1,0 +1,76 @@
+"""verl's configuration as models, an engine and passes: the one file of the formulas that knows verl's keys.
+
+What verl does with a key was read in its code, 0.4 to 0.9: workers/fsdp_workers.py, workers/actor/dp_actor.py,
+workers/engine/fsdp/transformer_impl.py and workers/megatron_workers.py.
+"""
+
+from collections.abc import Iterator
+
+from oomwatch.plan.batches import Batches, batches_of
+from oomwatch.plan.memory.setup import Setup
+from oomwatch.plan.memory.told import Told, told_by
+from oomwatch.plan.memory.verlengine import engine_of
+from oomwatch.plan.memory.verlmodels import actor_of, critic_of, reference_of
+from oomwatch.plan.memory.verlpasses import Lengths, pass_of
+from oomwatch.plan.memory.workload import Pass
+from oomwatch.plan.settings import Config
+from oomwatch.plan.shape import ModelShape
+
+_STAGED_SINCE = (0, 7)  # from here on weights wake, are sent, and only then the cache wakes
+_BUCKETS = (
+    "actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes",
+    "actor_rollout_ref.rollout.update_weights_bucket_megabytes",
+)
+
+
+def setup_of(
+    config: Config,
+    shape: ModelShape,
+    version: str | None = None,
+    critic_shape: ModelShape | None = None,
+    mean_length_tokens: float | None = None,
+) -> Setup:
+    """A run as the formulas see it.
+
+    `mean_length_tokens`: of prompt and response, where it is known that sequences are shorter than the caps.
+    """
+    told, batches = told_by(config, version), batches_of(config, version)
+    has_critic = batches.phase("update_critic") is not None
+    lengths = lengths_of(told, mean_length_tokens)
+    assumed = () if mean_length_tokens is not None else ("longest_batch",)
+    return Setup(
+        gpus=batches.gpus or 1,
+        nodes=told.count("trainer.nnodes", otherwise=1),
+        actor=actor_of(told, shape, batches),
+        critic=critic_of(told, critic_shape or shape, batches) if has_critic else None,
+        reference=reference_of(told, shape, batches) if batches.phase("ref") else None,
+        engine=engine_of(told, shape),
+        passes=dict(_passes(told, batches, lengths)),
+        longest_tokens=lengths.longest,
+        bucket_bytes=told.count(*_BUCKETS, otherwise=512) * 2**20,
+        wakes_in_stages=_wakes_in_stages(told),
+        dataset_sequences=batches.sequences_per_step or 0,
+        assumed=assumed,
+    )
+
+
+def lengths_of(told: Told, mean_tokens: float | None) -> Lengths:
+    prompt = told.count("data.max_prompt_length", otherwise=512)
+    response = told.count("data.max_response_length", "actor_rollout_ref.rollout.response_length", otherwise=512)
+    longest = prompt + response
+    return Lengths(longest=longest, response=response, mean=min(mean_tokens or longest, longest))
+
+
+def _passes(told: Told, batches: Batches, lengths: Lengths) -> Iterator[tuple[str, Pass]]:
+    """The pass of every phase whose size is known."""
+    for phase in batches.phases:
+        work = pass_of(told, batches, phase, lengths)
+        if work is not None:
+            yield phase.phase, work
+
+
+def _wakes_in_stages(told: Told) -> bool:
+    if told.is_on("actor_rollout_ref.rollout.multi_stage_wake_up"):
+        return True
+    release = tuple(int(number) for number in told.version.split(".")[:2])
+    return release >= _STAGED_SINCE

@@ -1,0 +1,132 @@
+"""verl's configuration as memory: what each setting does to which phase."""
+
+import pytest
+
+from oomwatch.plan.cards import card_named
+from oomwatch.plan.memory import Estimate, PhaseEstimate, estimate_of
+from oomwatch.plan.models import ModelShape, shape_named
+from oomwatch.plan.settings import Config
+
+GIB = 2**30
+ACTOR, ROLLOUT, MODEL = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.model"
+GRPO: Config = {
+    "algorithm.adv_estimator": "grpo",
+    "trainer.n_gpus_per_node": 8,
+    "data.train_batch_size": 256,
+    "data.max_prompt_length": 1024,
+    "data.max_response_length": 3072,
+    f"{ACTOR}.ppo_mini_batch_size": 64,
+    f"{ACTOR}.use_dynamic_bsz": True,
+    f"{ACTOR}.ppo_max_token_len_per_gpu": 8192,
+    f"{ACTOR}.use_kl_loss": True,
+    f"{ROLLOUT}.name": "vllm",
+    f"{ROLLOUT}.n": 8,
+    f"{ROLLOUT}.tensor_model_parallel_size": 2,
+    f"{ROLLOUT}.gpu_memory_utilization": 0.6,
+    f"{MODEL}.use_remove_padding": True,
+}
+
+
+def estimate(config: Config, model: str = "Qwen2.5-7B", card: str = "H100", version: str = "0.8") -> Estimate:
+    shape, found = shape_named(model), card_named(card)
+    assert shape is not None
+    assert found is not None
+    return estimate_of(config, shape, found, version=version)
+
+
+def phase(config: Config, name: str) -> PhaseEstimate:
+    found = estimate(config).phase(name)
+    assert found is not None
+    return found
+
+
+def part(config: Config, name: str, of: str) -> int:
+    return next((part.bytes for part in phase(config, name).parts if part.name == of), 0)
+
+
+def test_every_phase_of_a_step_is_estimated_in_its_order() -> None:
+    names = [phase.phase for phase in estimate(GRPO).phases]
+    assert names == ["rollout", "old_log_prob", "ref", "update_actor", "update_weights"]
+    with_critic = estimate({**GRPO, "algorithm.adv_estimator": "gae"})
+    assert [name.phase for name in with_critic.phases if name.phase not in names] == ["values", "update_critic"]
+
+
+def test_the_static_parts_of_an_update_are_those_of_zero_to_the_byte() -> None:
+    parameters = 7_615_616_512
+    assert part(GRPO, "update_actor", "weights") == parameters * 4 // 8
+    assert part(GRPO, "update_actor", "gradients") == parameters * 4 // 8
+    assert part(GRPO, "update_actor", "optimizer") == parameters * 8 // 8
+
+
+def test_offloaded_models_leave_the_rollout_alone_and_come_back_to_learn() -> None:
+    away = {**GRPO, f"{ACTOR}.fsdp_config.param_offload": True, f"{ACTOR}.fsdp_config.optimizer_offload": True}
+    assert part(GRPO, "rollout", "waiting") > 0
+    assert phase(away, "rollout").expected_bytes < phase(GRPO, "rollout").expected_bytes
+    assert phase(away, "update_actor").expected_bytes == phase(GRPO, "update_actor").expected_bytes
+    assert estimate(away).host.expected_bytes - estimate(GRPO).host.expected_bytes == 12 * 7_615_616_512
+
+
+def test_the_engine_takes_its_share_of_the_card_whatever_the_model() -> None:
+    taken = sum(
+        part.bytes for part in phase(GRPO, "rollout").parts if part.holder == "engine" and part.name != "graphs"
+    )
+    assert taken == pytest.approx(0.6 * 79.18 * GIB, rel=0.001)
+
+
+def test_an_engine_that_does_not_sleep_stays_while_the_model_learns() -> None:
+    awake = {**GRPO, f"{ROLLOUT}.free_cache_engine": False}
+    assert phase(awake, "update_actor").expected_bytes - phase(GRPO, "update_actor").expected_bytes > 40 * GIB
+    assert phase(awake, "update_actor").verdict == "will_not_fit"
+
+
+def test_a_share_too_small_for_one_sequence_is_told_before_the_engine_refuses_it() -> None:
+    assert phase({**GRPO, f"{ROLLOUT}.gpu_memory_utilization": 0.1}, "rollout").trouble == "no_cache"
+    small = {**GRPO, f"{ROLLOUT}.gpu_memory_utilization": 0.17, "data.max_response_length": 90_000}
+    assert phase(small, "rollout").trouble == "cache_too_small"
+    assert phase(small, "rollout").verdict == "will_not_fit"
+
+
+def test_longer_batches_need_more_where_tokens_count_and_nothing_else() -> None:
+    longer = {**GRPO, f"{ACTOR}.ppo_max_token_len_per_gpu": 32768}
+    assert part(longer, "old_log_prob", "logits") == 4 * part(GRPO, "old_log_prob", "logits")
+    assert phase(longer, "rollout").expected_bytes == phase(GRPO, "rollout").expected_bytes
+
+
+def test_padding_makes_every_sequence_as_long_as_the_longest() -> None:
+    fixed = {**GRPO, f"{ACTOR}.use_dynamic_bsz": False, f"{ACTOR}.ppo_micro_batch_size_per_gpu": 2}
+    fixed[f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu"] = 2
+    packed = estimate_of(fixed, _shape(), 80 * GIB, mean_length_tokens=512).phase("update_actor")
+    padded = estimate_of(
+        {**fixed, f"{MODEL}.use_remove_padding": False}, _shape(), 80 * GIB, mean_length_tokens=512
+    ).phase("update_actor")
+    assert packed is not None
+    assert padded is not None
+    assert packed.expected_bytes < padded.expected_bytes
+
+
+def test_ulysses_divides_what_a_sequence_takes() -> None:
+    fixed = {**GRPO, f"{ACTOR}.use_dynamic_bsz": False, f"{ACTOR}.ppo_micro_batch_size_per_gpu": 4}
+    fixed[f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu"] = 4
+    shared = {**fixed, f"{ACTOR}.ulysses_sequence_parallel_size": 4}
+    assert part(fixed, "old_log_prob", "logits") == 4 * part(shared, "old_log_prob", "logits")
+
+
+def test_an_estimate_is_an_interval_of_at_most_a_fifth_either_way() -> None:
+    for found in estimate(GRPO).phases:
+        assert 0.8 * found.expected_bytes <= found.low_bytes + 1 <= found.expected_bytes
+        assert found.expected_bytes <= found.high_bytes <= 1.2 * found.expected_bytes + 1
+        assert sum(part.bytes for part in found.parts) == found.expected_bytes
+
+
+def test_a_configuration_without_any_size_is_refused_with_what_to_set() -> None:
+    nothing = {f"{ROLLOUT}.name": "hf", "algorithm.adv_estimator": "grpo"}
+    with pytest.raises(ValueError, match="ppo_micro_batch_size_per_gpu"):
+        estimate_of(nothing, _shape(), 80 * GIB)
+    with pytest.raises(ValueError, match="card"):
+        estimate_of(GRPO, _shape(), 0)
+
+
+def _shape() -> ModelShape:
+    shape = shape_named("Qwen2.5-7B")
+    assert shape is not None
+    return shape
