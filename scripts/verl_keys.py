@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
@@ -33,18 +33,30 @@ ABSENT = object()
 
 def main() -> None:
     known: dict[str, Table] = {}
+    files: dict[str, list[str]] = {}
     for number, pinned in enumerate(RELEASES.values()):
         with tempfile.TemporaryDirectory() as folder:
             configs = _unpacked(pinned, Path(folder))
+            for path in sorted(configs.rglob("*.yaml")):
+                files.setdefault(str(path.relative_to(configs).with_suffix("")), []).append(list(RELEASES)[number])
             for letter, name in CONFIGS.items():
                 for key, value in _composed(configs, name):
                     row = known.setdefault(key, {mark: [ABSENT] * len(RELEASES) for mark in CONFIGS})
                     row[letter][number] = value
-    lines = [f"  {json.dumps(key)}: {json.dumps(list(_spans(known[key])))}" for key in sorted(known)]
+    lines = [f"{json.dumps(key)}: {json.dumps(list(_spans(known[key])))}" for key in sorted(known)]
     releases = json.dumps(list(RELEASES))
-    keys = ",\n".join(lines)
-    TARGET.write_text(f'{{\n "releases": {releases},\n "keys": {{\n{keys}\n }}\n}}\n', encoding="utf-8")
+    content = {
+        "releases": releases,
+        "files": _object(f"{json.dumps(name)}: {json.dumps([of[0], of[-1]])}" for name, of in sorted(files.items())),
+        "keys": _object(lines),
+    }
+    TARGET.write_text(_object(f'"{name}": {text}' for name, text in content.items()) + "\n", encoding="utf-8")
     print(f"{len(known)} keys of {len(RELEASES)} releases: {TARGET}")  # noqa: T201 - a command talks to a person
+
+
+def _object(entries: Iterable[str]) -> str:
+    """JSON with an entry a line, so that changes can be read."""
+    return "{\n" + ",\n".join(entries) + "\n}"
 
 
 def _unpacked(release: str, folder: Path) -> Path:

@@ -52,6 +52,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.up": INSIDE,  # it starts the programs, and is none
     # Logs of runs that are over are read by the agent's own parsers, which are pure.
     "oomwatch.backtest": INSIDE | {"oomwatch_agent.logs"},
+    "oomwatch.doctor": INSIDE | {"oomwatch.doctor.read"},
+    "oomwatch.doctor.read": INSIDE | {"oomwatch.doctor.read.printed"},
+    "oomwatch.doctor.read.printed": INSIDE | {"oomwatch.doctor.read", "oomwatch_agent.logs"},  # as for backtest
     "oomwatch.ruletest": INSIDE,
     "oomwatch.metrics": INSIDE | {"oomwatch.service", "oomwatch.metrics.names"},
     "oomwatch.metrics.names": INSIDE,  # what a signal is called outside, for who writes rules on it too

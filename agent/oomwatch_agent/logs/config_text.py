@@ -5,6 +5,7 @@ processes between them.
 """
 
 import ast
+from typing import NamedTuple
 
 from oomwatch import wire
 from oomwatch_agent.logs.config_keys import allowed_values
@@ -16,11 +17,19 @@ _MOST_CHARS = 512 * 1024  # verl 0.9's has 70 thousand
 _DEEPEST = 60
 
 
+class Printed(NamedTuple):
+    """A printed configuration without its envelopes."""
+
+    text: str
+    numbers: tuple[int, ...]  # of its lines, in the log
+
+
 class PrintedConfig:
     """Collects a printed configuration out of the lines of one log."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._numbers: list[int] = []
         self._chars = 0
         self._depth = 0
         self._writer: tuple[str | None, int | None] | None = None
@@ -33,12 +42,18 @@ class PrintedConfig:
 
     def note(self, record: Record, now: int) -> wire.Config | None:
         """Take in a line; the configuration that it completes. `now` counts the log's lines."""
+        printed = self.collect(record, now)
+        return None if printed is None else config_of(parse(printed.text))
+
+    def collect(self, record: Record, now: int) -> Printed | None:
+        """Take in a line; the text that it completes. `now` counts the log's lines."""
         if record.text.startswith(BEGINS):
-            self._lines, self._chars, self._depth = [], 0, 0
+            self._lines, self._numbers, self._chars, self._depth = [], [], 0, 0
             self._writer, self._until = (record.ip, record.pid), now + _MOST_LINES
         elif self._writer != (record.ip, record.pid):
             return None
         self._lines.append(record.text)
+        self._numbers.append(now)
         self._chars += len(record.text)
         self._depth += sum(map(record.text.count, "{[(")) - sum(map(record.text.count, "}])"))
         if self._depth > _DEEPEST or now > self._until or self._chars > _MOST_CHARS:
@@ -46,9 +61,10 @@ class PrintedConfig:
             return None
         return self._whole() if self._depth <= 0 else None
 
-    def _whole(self) -> wire.Config | None:
-        text, self._lines, self._writer = "\n".join(self._lines), [], None
-        return config_of(parse(text))
+    def _whole(self) -> Printed:
+        whole = Printed("\n".join(self._lines), tuple(self._numbers))
+        self._lines, self._numbers, self._writer = [], [], None
+        return whole
 
 
 def parse(text: str) -> object:

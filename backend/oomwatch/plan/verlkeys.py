@@ -53,6 +53,7 @@ class _Span(Struct, frozen=True, array_like=True):
 
 class _Table(Struct, frozen=True):
     releases: tuple[str, ...]
+    files: dict[str, tuple[str, str]]  # of verl/trainer/config, and the first and last release that has them
     keys: dict[str, tuple[_Span, ...]]
 
 
@@ -96,6 +97,12 @@ def is_newer(version: str) -> bool:
 def minor(release: str) -> str:
     """Its first two numbers: "0.9.1" is of "0.9"."""
     return ".".join(release.split(".")[:2])
+
+
+def has_file(name: str, version: str) -> bool:
+    """Whether a version brings a configuration of this name ("ppo_trainer", "actor/dp_actor")."""
+    span, release = _table().files.get(name), release_of(version)
+    return span is not None and release is not None and _order(span[0]) <= _order(release) <= _order(span[1])
 
 
 def keys_of(version: str, strategy: Strategy) -> Mapping[str, Default]:

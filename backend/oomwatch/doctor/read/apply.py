@@ -1,0 +1,135 @@
+"""Overrides put over a configuration as Hydra puts them, with what it would stop at."""
+
+from oomwatch.doctor.read.grammar import NoOverrideError, Override, parse_override
+from oomwatch.doctor.read.layers import Given
+from oomwatch.doctor.read.reading import Complaint, Origin, Severity, Value
+from oomwatch.doctor.read.references import References, UnresolvedError
+from oomwatch.doctor.read.tree import Tree
+
+_OF_HYDRA = ("hydra.", "hydra/")
+
+
+class Overriding:
+    """Puts overrides into a tree, in their order, and keeps what is to be said of them.
+
+    Where Hydra would stop, what the person meant is done all the same, so that the rest can be judged too.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self.complaints: list[Complaint] = []
+        self.choices: list[tuple[Override, Given]] = []
+        self._tree = tree
+        self._given: dict[str, Given] = {}
+
+    def put(self, given: Given) -> None:
+        override = parsed(given)
+        if override is None:
+            self._complain("bad_override", "error", given.origin, text=given.text[:120])
+        elif override.key.startswith(_OF_HYDRA) or override.key == "hydra":
+            return
+        elif override.names_a_group:
+            self.choices.append((override, given))
+        else:
+            self._note(override, given)
+            self._put(override, given)
+
+    def _note(self, override: Override, given: Given) -> None:
+        """What does not hang on the configuration."""
+        for variable in given.unresolved:
+            self._complain("unresolved_variable", "warning", given.origin, key=override.key, variable=variable)
+        for variable in given.doubtful:
+            self._complain("doubtful_variable", "warning", given.origin, key=override.key, variable=variable)
+        if override.sweeps:
+            value = given.text.partition("=")[2]
+            self._complain(
+                "sweep",
+                "error",
+                given.origin,
+                f"{override.sign}{override.key}='[{value}]'",
+                key=override.key,
+                value=value[:80],
+            )
+        earlier = self._given.get(override.key)
+        if earlier is not None and override.sign != "~":
+            line = earlier.origin.line or 0
+            self._complain(
+                "given_twice", "warning", given.origin, key=override.key, name=earlier.origin.name, line=line
+            )
+        self._given[override.key] = given
+
+    def _put(self, override: Override, given: Given) -> None:
+        key, origin = override.key, given.origin
+        if override.sign == "~":
+            self._delete(override, origin)
+            return
+        written = given.text.lstrip("+")
+        if override.sign == "" and not self._fits(override):
+            self._complain("not_in_struct", "error", origin, f"+{written}", key=key)
+        elif override.sign == "+" and self._current(key) is not None and not isinstance(override.value, list | dict):
+            self._complain("already_there", "error", origin, written, key=key)
+        if not override.sweeps:
+            self._tree.put(key, override.value, origin)
+
+    def _fits(self, override: Override) -> bool:
+        """Whether Hydra takes a value without a +: all keys of it are there, as are those of a mapping."""
+        if override.key not in self._tree:
+            above, _, last = override.key.rpartition(".")
+            holder = self._tree.get(above)
+            return (
+                holder is not None
+                and isinstance(holder.value, list)
+                and last.isdecimal()
+                and int(last) < len(holder.value)
+            )
+        return self._takes(override.key, override.value)
+
+    def _takes(self, key: str, value: Value) -> bool:
+        leaf = self._tree.get(key)
+        if not isinstance(value, dict) or (leaf is not None and not isinstance(leaf.value, dict)):
+            return True
+        return all(
+            f"{key}.{name}" in self._tree and self._takes(f"{key}.{name}", below) for name, below in value.items()
+        )
+
+    def _delete(self, override: Override, origin: Origin) -> None:
+        current = self._current(override.key)
+        if current is None:
+            self._complain("nothing_to_delete", "error", origin, key=override.key)
+        elif override.value is not None and override.value != current:
+            said, there = str(override.value)[:80], str(current)[:80]
+            self._complain(
+                "delete_differs", "error", origin, f"~{override.key}", key=override.key, value=said, there=there
+            )
+        self._tree.remove(override.key)
+
+    def _current(self, key: str) -> Value:
+        """What Hydra finds at a key: null where there is nothing, or nothing yet ("???")."""
+        references = References(self._tree)
+        try:
+            value = references.value(key) if self._tree.get(key) else self._tree.nested(key, references.value)
+        except (KeyError, UnresolvedError):
+            return None
+        return None if value == "???" else value
+
+    def _complain(
+        self, what: str, severity: Severity, origin: Origin, suggestion: str | None = None, **values: str | int
+    ) -> None:
+        self.complaints.append(
+            Complaint(
+                what=what, severity=severity, name=origin.name, line=origin.line, values=values, suggestion=suggestion
+            )
+        )
+
+
+def parsed(given: Given) -> Override | None:
+    """An override; None where Hydra could not read it. What holds an unknown variable is taken as it is written."""
+    try:
+        return parse_override(given.text)
+    except NoOverrideError:
+        left, equals, right = given.text.partition("=")
+        if not given.unresolved or not equals:
+            return None
+    try:
+        return parse_override(f"{left}=")._replace(value=right)
+    except NoOverrideError:
+        return None
