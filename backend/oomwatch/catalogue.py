@@ -12,7 +12,7 @@ from oomwatch import wire
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
-def say(key: str, language: wire.Language, **values: object) -> str:
+def say(key: str, language: wire.Language, /, **values: object) -> str:
     """The sentence of a key with its {placeholders} filled. Raises KeyError for an unknown key or a missing value.
 
     Every key and value that the code uses is tested, so that this is never seen by a user. Placeholders are replaced

@@ -18,6 +18,12 @@ class Tree:
         self._leaves: dict[str, Placed] = {}
         self._past: dict[str, list[Placed]] = {}
 
+    def copy(self) -> "Tree":
+        """A tree of its own with the same leaves, which remembers none that were put out of force."""
+        other = Tree()
+        other._leaves = dict(self._leaves)
+        return other
+
     def put(self, key: str, value: Value, origin: Origin) -> None:
         """A value at a key, as OmegaConf merges it: a mapping into what is there, anything else in its place."""
         if isinstance(value, Mapping) and (value or key in self):

@@ -1,0 +1,58 @@
+"""The verdict of a look, and the words for a change and for what comes of it."""
+
+from oomwatch import wire
+from oomwatch.advice.choose import override
+from oomwatch.catalogue import say
+from oomwatch.doctor.case import Case, Look
+from oomwatch.doctor.changed import Changes
+from oomwatch.doctor.read.reading import Reading
+from oomwatch.doctor.result import Change, Outcome, Verdict
+from oomwatch.figures import figure
+from oomwatch.plan.memory import PhaseEstimate
+
+
+def verdict_of(look: Look, reading: Reading) -> Verdict:
+    """Refused where verl, Hydra or the shell would stop; then what the estimate says, if there is one."""
+    if look.errors or any(one.severity == "error" for one in reading.complaints):
+        return "refused"
+    return look.estimate.verdict if look.estimate else "unknown"
+
+
+def outcome_of(look: Look) -> Outcome:
+    """What comes of a change; what was wrong with the text is not asked again."""
+    peak, verdict = look.worst, look.estimate.verdict if look.estimate else "unknown"
+    return Outcome(
+        verdict="refused" if look.errors else verdict,
+        peak_phase=peak.phase if peak else None,
+        expected_bytes=peak.expected_bytes if peak else None,
+        high_bytes=peak.high_bytes if peak else None,
+        margin_ratio=round(peak.margin_bytes / peak.capacity_bytes, 4) if peak else None,
+    )
+
+
+def changes_of(case: Case, changes: Changes) -> tuple[Change, ...]:
+    return tuple(
+        Change(key=key, value_from=case.value_of(key), value_to=value, override=line_of(case, key, value))
+        for key, value in changes.items()
+    )
+
+
+def line_of(case: Case, key: str, value: wire.ConfigValue) -> str:
+    """An override as Hydra takes it: "+" for a key that neither verl's configuration nor a file has."""
+    return ("" if case.reading.setting(key) is not None else "+") + override(key, value)
+
+
+def left_of(phase: PhaseEstimate, language: wire.Language) -> str:
+    return figure(max(0.0, phase.margin_bytes / phase.capacity_bytes), "ratio", language)
+
+
+def phase_name(phase: str, language: wire.Language) -> str:
+    return say(f"phase.{phase}", language)
+
+
+def need_of(phase: PhaseEstimate, language: wire.Language) -> str:
+    """ "92.4 GiB (83.1 to 101.6)" """
+    low, high = (f"{size / 2**30:.1f}" for size in (phase.low_bytes, phase.high_bytes))
+    return say(
+        "doctor.report.need", language, expected=figure(phase.expected_bytes, "bytes", language), low=low, high=high
+    )

@@ -1,0 +1,172 @@
+"""The rows of the report, each kind from what it tells of."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from oomwatch import wire
+from oomwatch.catalogue import say
+from oomwatch.doctor import result
+from oomwatch.doctor.case import Case
+from oomwatch.doctor.problems import unknown_message
+from oomwatch.doctor.read import Origin, Reading, Setting
+from oomwatch.doctor.read.words import words_of
+from oomwatch.doctor.text import place_in, place_of, shown
+from oomwatch.plan import cards
+from oomwatch.plan.batches import Batches
+from oomwatch.plan.memory import HostEstimate, Part, PhaseEstimate
+from oomwatch.plan.shape import ModelShape
+
+
+def origin_of(origin: Origin) -> result.Origin:
+    return result.Origin(kind=origin.kind, place=place_of(origin))
+
+
+def inputs_of(reading: Reading) -> Iterator[result.Input]:
+    return (result.Input(name=one.name, kind=one.kind) for one in reading.inputs)
+
+
+def settings_of(reading: Reading, *, with_defaults: bool) -> Iterator[result.Setting]:
+    """Those that somebody set, with what each left without effect."""
+    for one in reading.settings:
+        if with_defaults or one.origin.kind != "default":
+            shadows = tuple(result.Shadow(value=old.value, origin=origin_of(old.origin)) for old in one.shadows)
+            yield result.Setting(
+                key=one.key, value=one.value, origin=origin_of(one.origin), written=one.written, shadows=shadows
+            )
+
+
+def shadowed_of(settings: Iterable[Setting], language: wire.Language) -> Iterator[result.Shadowed]:
+    """Values of people that have no effect, because another value was put over them."""
+    for one in settings:
+        for old in one.shadows:
+            if old.origin.kind == "default" or old.value == one.value:
+                continue
+            place, winner = place_of(old.origin), place_of(one.origin)
+            yield result.Shadowed(
+                key=one.key,
+                value=old.value,
+                loses_to=f"{shown(one.value)} ({winner})",
+                place=place,
+                winner=one.value,
+                winner_place=winner,
+                message=say(
+                    "doctor.report.shadowed",
+                    language,
+                    name=one.key,
+                    value=shown(old.value),
+                    place=place,
+                    winner=shown(one.value),
+                    winner_place=winner,
+                ),
+            )
+
+
+def derived_of(batches: Batches) -> dict[str, int | str | None]:
+    """Every number that belongs to no single phase."""
+    names = (name for name in batches.__struct_fields__ if name not in ("phases", "working"))
+    return {name: getattr(batches, name) for name in names}
+
+
+def working_of(batches: Batches, told: Batches, language: wire.Language) -> Iterator[result.Line]:
+    """The arithmetic line by line. `told` is the same of what people set alone: it knows what was assumed."""
+    assumed = {(line.name, line.phase): line.assumed for line in told.working}
+    for line in batches.working:
+        yield result.Line(
+            name=line.name,
+            phase=line.phase,
+            label=say(f"plan.line.{line.name}", language),
+            formula=line.formula,
+            value=line.value,
+            assumed=assumed.get((line.name, line.phase), ()),
+            missing=line.missing,
+        )
+
+
+def memory_of(phase: PhaseEstimate, language: wire.Language) -> result.Memory:
+    return result.Memory(
+        phase=phase.phase,
+        low_bytes=phase.low_bytes,
+        expected_bytes=phase.expected_bytes,
+        high_bytes=phase.high_bytes,
+        capacity_bytes=phase.capacity_bytes,
+        verdict=phase.verdict,
+        label=say(f"phase.{phase.phase}", language),
+        margin_bytes=phase.margin_bytes,
+        moment=say(f"plan.moment.{phase.moment}", language),
+        trouble=say(f"plan.trouble.{phase.trouble}", language) if phase.trouble else None,
+        parts=parts_of(phase.parts, language),
+    )
+
+
+def host_of(host: HostEstimate, capacity_bytes: int | None, language: wire.Language) -> result.Host:
+    return result.Host(
+        low_bytes=host.low_bytes,
+        expected_bytes=host.expected_bytes,
+        high_bytes=host.high_bytes,
+        capacity_bytes=capacity_bytes,
+        verdict=_host_verdict(host, capacity_bytes) if capacity_bytes else None,
+        parts=parts_of(host.parts, language),
+    )
+
+
+def _host_verdict(host: HostEstimate, capacity_bytes: int) -> result.PhaseVerdict:
+    if host.expected_bytes > capacity_bytes:
+        return "will_not_fit"
+    return "tight" if host.high_bytes > capacity_bytes else "fits"
+
+
+def parts_of(parts: Sequence[Part], language: wire.Language) -> tuple[result.Part, ...]:
+    """The largest first."""
+    return tuple(
+        result.Part(
+            name=part.name,
+            label=say(f"plan.part.{part.name}", language),
+            bytes=part.bytes,
+            formula=part.formula,
+            source=part.source,
+        )
+        for part in sorted(parts, key=lambda one: -one.bytes)
+    )
+
+
+def model_of(shape: ModelShape | None, path: str | None) -> result.Model | None:
+    if shape is None:
+        return None
+    return result.Model(
+        name=shape.name, parameters=shape.parameters, source=shape.source, verified=shape.verified, path=path
+    )
+
+
+def card_of(card: cards.Card | None) -> result.Card | None:
+    if card is None:
+        return None
+    return result.Card(
+        name=card.name,
+        usable_bytes=card.usable_bytes,
+        total_bytes=card.total_bytes,
+        source=card.source,
+        verified=card.verified,
+    )
+
+
+def unknown_of(case: Case, language: wire.Language) -> Iterator[result.Unknown]:
+    for one in case.reading.unknown:
+        yield result.Unknown(
+            key=one.key,
+            nearest=one.nearest,
+            place=place_of(one.origin),
+            releases=one.releases,
+            message=unknown_message(case, one, language),
+        )
+
+
+def complaints_of(reading: Reading, language: wire.Language) -> Iterator[result.Complaint]:
+    for one in reading.complaints:
+        words = words_of(one, language)
+        yield result.Complaint(
+            severity=one.severity,
+            what=one.what,
+            place=place_in(one.name, one.line),
+            message=words.what,
+            remedy=words.remedy,
+            suggestion=one.suggestion,
+        )
