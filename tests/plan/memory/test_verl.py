@@ -76,12 +76,12 @@ def test_the_engine_takes_its_share_of_the_card_whatever_the_model() -> None:
 def test_an_engine_that_does_not_sleep_stays_while_the_model_learns() -> None:
     awake = {**GRPO, f"{ROLLOUT}.free_cache_engine": False}
     assert phase(awake, "update_actor").expected_bytes - phase(GRPO, "update_actor").expected_bytes > 40 * GIB
-    assert phase(awake, "update_actor").verdict == "will_not_fit"
+    assert (phase(GRPO, "update_actor").verdict, phase(awake, "update_actor").verdict) == ("fits", "tight")
 
 
 def test_a_share_too_small_for_one_sequence_is_told_before_the_engine_refuses_it() -> None:
     assert phase({**GRPO, f"{ROLLOUT}.gpu_memory_utilization": 0.1}, "rollout").trouble == "no_cache"
-    small = {**GRPO, f"{ROLLOUT}.gpu_memory_utilization": 0.17, "data.max_response_length": 90_000}
+    small = {**GRPO, f"{ROLLOUT}.gpu_memory_utilization": 0.17, "data.max_response_length": 120_000}
     assert phase(small, "rollout").trouble == "cache_too_small"
     assert phase(small, "rollout").verdict == "will_not_fit"
 

@@ -1,7 +1,25 @@
 """How much memory a run will need, phase by phase, from formulas that are named with their sources. Pure."""
 
+from oomwatch.plan.memory.against import Compared, compared, outside
+from oomwatch.plan.memory.correction import Correction, corrected, correction_of
 from oomwatch.plan.memory.doctor import estimate_of
 from oomwatch.plan.memory.estimate import Estimate, HostEstimate, PhaseEstimate, Verdict
+from oomwatch.plan.memory.largest import Largest, largest_that_fits
 from oomwatch.plan.memory.part import Part
 
-__all__ = ["Estimate", "HostEstimate", "Part", "PhaseEstimate", "Verdict", "estimate_of"]
+__all__ = [
+    "Compared",
+    "Correction",
+    "Estimate",
+    "HostEstimate",
+    "Largest",
+    "Part",
+    "PhaseEstimate",
+    "Verdict",
+    "compared",
+    "corrected",
+    "correction_of",
+    "estimate_of",
+    "largest_that_fits",
+    "outside",
+]

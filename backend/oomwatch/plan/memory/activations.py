@@ -2,17 +2,22 @@
 
 Counted operation by operation for a decoder with RMSNorm, grouped-query attention without a stored score matrix
 (FlashAttention) and a gated feed-forward, in 16 bit, after Korthikanti et al. 2022. Of a token a layer keeps, in bytes
-    norms       2 x (2 h input + 4 h in fp32 + 2 h normalised)
+    norms       2 x (2 h input + 2 h normalised + 2 h between, as the mean of fused norms and of those in fp32)
     attention   2 (q + 2 k) before and 2 (q + k) after rotation, 2 q out
-    feed-forward 2 f each: gate, up, activated gate, product
+    feed-forward 2 f each: gate, up, activated gate, product; of experts, of those that it passes
 """
 
 from oomwatch.plan.memory.part import Part, amount
 from oomwatch.plan.memory.workload import Model, Pass
+from oomwatch.plan.shape import ModelShape
 
 KORTHIKANTI = "Korthikanti et al. 2022, counted for RMSNorm, grouped-query FlashAttention and a gated feed-forward"
-# Of what a layer keeps, selective recomputation (every second matrix product; attention inside Megatron) keeps so much.
-SELECTIVE_RATIO = 0.5
+# Of what a layer keeps, PyTorch's selective recomputation keeps so much: the results of every second matrix product
+# and of attention, and the layer's input. Megatron's spares the score matrix, which FlashAttention never keeps.
+SELECTIVE_RATIO = 0.36
+# Fused kernels (Transformer Engine in Megatron) keep 6 f instead of 8 f, no vectors before rotation, no fp32 norms.
+MEGATRON_RATIO = 0.72
+_WHOLE_AT_ONCE = 2  # what a product takes in, and what comes out before it is divided
 
 
 def layer_bytes_per_token(model: Model) -> float:
@@ -24,8 +29,13 @@ def layer_bytes_per_token(model: Model) -> float:
         queries = shape.heads * (shape.latent.nope_dim + shape.latent.rope_dim)
         keys = shape.heads * shape.latent.nope_dim
     inner = 2 * (queries + 2 * keys) + 2 * (queries + keys) + 2 * queries + 8 * shape.active_ffn
-    between = 2 * 8 * shape.hidden
+    between = 2 * 6 * shape.hidden + _sent_to_experts(shape)
     return inner / shards.tensor + between / _between_shards(model)
+
+
+def _sent_to_experts(shape: ModelShape) -> int:
+    """A token's copies on their way to its experts and back."""
+    return 0 if shape.experts is None else 4 * shape.hidden * shape.experts.per_token
 
 
 def boundaries(model: Model, work: Pass) -> Part | None:
@@ -49,6 +59,16 @@ def kept(model: Model, work: Pass) -> Part | None:
     size = ratio * layer_bytes_per_token(model) * layers * work.tokens
     formula = f"{amount(ratio * layer_bytes_per_token(model))} B x {amount(work.tokens)} tokens x {layers:g} layers"
     return Part(name="activations", bytes=round(size), formula=formula, source=KORTHIKANTI, spread=0.25)
+
+
+def sequences_together(model: Model, work: Pass) -> Part | None:
+    """Sequence parallelism divides what lies between matrix products; each of these needs the whole again."""
+    shards = model.shards
+    if shards.tensor == 1 or not shards.sequence_parallel:
+        return None
+    size = _WHOLE_AT_ONCE * 2 * work.tokens * model.shape.hidden
+    formula = f"{_WHOLE_AT_ONCE} x 2 B x {amount(work.tokens)} tokens x {model.shape.hidden}"
+    return Part(name="sequences", bytes=round(size), formula=formula, source=KORTHIKANTI, spread=0.5)
 
 
 def layer_at_work(model: Model, work: Pass) -> Part:

@@ -1,7 +1,6 @@
 """How many parameters of a model one GPU has to do with."""
 
 from oomwatch.plan.memory.workload import Model, Shards
-from oomwatch.plan.shape import ModelShape
 
 
 def parameters_held(model: Model, *, by_data: bool) -> float:
@@ -10,9 +9,9 @@ def parameters_held(model: Model, *, by_data: bool) -> float:
 
     Routed experts are divided by `expert` instead of by `tensor`, and only as far as the group goes beyond it.
     """
-    shards, shape = model.shards, model.shape
-    dense = _without_head(model) / shards.tensor / shards.pipeline
-    experts = shape.expert_parameters / _expert_shards(shards) / shards.pipeline
+    shards = model.shards
+    dense = _dense_of_stage(model) / shards.tensor
+    experts = model.shape.expert_parameters / _expert_shards(shards) / shards.pipeline
     if not by_data:
         return dense + experts
     return dense / shards.data + experts / _data_of_experts(shards)
@@ -31,10 +30,16 @@ def outer_parameters(model: Model) -> float:
     return (model.shape.embedding_parameters + head) / model.shards.tensor
 
 
-def _without_head(model: Model) -> float:
-    """All but the routed experts; without the vocabulary's head where a single number takes its place."""
-    shape: ModelShape = model.shape
-    return shape.dense_parameters - (shape.head_parameters if model.scalar_head else 0)
+def _dense_of_stage(model: Model) -> float:
+    """All but the routed experts, of the pipeline's fullest stage: that with the embedding, or the one with the head.
+
+    Where a single number takes the vocabulary's place, the head is next to nothing.
+    """
+    shape, stages = model.shape, model.shards.pipeline
+    head = 0 if model.scalar_head else shape.head_parameters
+    layers = shape.dense_parameters - shape.embedding_parameters - shape.head_parameters
+    outer = shape.embedding_parameters + head if stages == 1 else max(shape.embedding_parameters, head)
+    return layers / stages + outer
 
 
 def _expert_shards(shards: Shards) -> int:

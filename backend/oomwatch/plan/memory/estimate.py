@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from oomwatch.plan.memory.interval import half_width_ratio
+from oomwatch.plan.memory.interval import reach
 from oomwatch.plan.memory.part import Holder, Part, held, total
 
 Verdict = Literal["fits", "tight", "will_not_fit"]
@@ -69,12 +69,12 @@ def estimated(
     phase: str, moment: str, parts: tuple[Part, ...], capacity_bytes: int, trouble: str | None = None
 ) -> PhaseEstimate:
     """The peak of a phase, from the parts of its worst moment."""
-    expected, ratio = total(parts), half_width_ratio(parts)
-    high = round(expected * (1 + ratio))
+    expected, off = total(parts), reach(parts)
+    high = round(expected * (1 + off.above))
     return PhaseEstimate(
         phase=phase,
         moment=moment,
-        low_bytes=round(expected * (1 - ratio)),
+        low_bytes=round(expected * (1 - off.below)),
         expected_bytes=expected,
         high_bytes=high,
         capacity_bytes=capacity_bytes,
@@ -85,8 +85,8 @@ def estimated(
 
 
 def estimated_host(parts: tuple[Part, ...]) -> HostEstimate:
-    expected, ratio = total(parts), half_width_ratio(parts)
-    low, high = round(expected * (1 - ratio)), round(expected * (1 + ratio))
+    expected, off = total(parts), reach(parts)
+    low, high = round(expected * (1 - off.below)), round(expected * (1 + off.above))
     return HostEstimate(low_bytes=low, expected_bytes=expected, high_bytes=high, parts=parts)
 
 

@@ -15,6 +15,10 @@ LOG_PROBS_AND_ENTROPY = 7.0
 SCORES = 2.0
 # scores 2, cast 4, softmax 4, product 4: entropy step by step under autocast, without gradients (verl with padding).
 EAGER_ENTROPY = 14.0
+# The same and what comes back through them: product 4, softmax 4, scores 2.
+EAGER_ENTROPY_LEARNING = 24.0
+# Megatron's cross entropy over a divided vocabulary: scores 2, fp32 in place of which softmax and gradient stand 4, 2.
+DIVIDED_VOCABULARY = 8.0
 # scores 2, cast 4, log-softmax 4, its gradient 4: torch's cross entropy on scores that were cast to fp32.
 CROSS_ENTROPY = 14.0
 # the same, with the gradient of the cast beside that of the softmax, and of the scores: older Hugging Face losses.
@@ -25,8 +29,8 @@ CHUNK_BYTES = 12.0  # of a chunk while it is worked on: cast, softmax, product
 def logits(work: Pass, vocab: int) -> Part | None:
     """The scores of a pass at their worst moment."""
     scores = work.logits
-    whole, chunk = scores.bytes_each * scores.tokens, scores.chunk_bytes_each * scores.chunk_tokens
-    size = (whole + chunk) * vocab / scores.shards
+    whole, some = scores.bytes_each * scores.tokens, scores.some_bytes_each * scores.some_tokens
+    size = (whole + some) * vocab / scores.shards
     if not size:
         return None
     return Part(name="logits", bytes=round(size), formula=_formula(scores, vocab), source=scores.reason, spread=0.25)
@@ -34,6 +38,6 @@ def logits(work: Pass, vocab: int) -> Part | None:
 
 def _formula(scores: Logits, vocab: int) -> str:
     each = vocab / scores.shards
-    terms = [(scores.bytes_each, scores.tokens), (scores.chunk_bytes_each, scores.chunk_tokens)]
+    terms = [(scores.bytes_each, scores.tokens), (scores.some_bytes_each, scores.some_tokens)]
     shown = [f"{width:.3g} B x {amount(tokens)} tokens" for width, tokens in terms if width * tokens]
     return f"({' + '.join(shown)}) x {amount(each)} words"

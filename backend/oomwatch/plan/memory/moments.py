@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from oomwatch.plan.memory.activations import boundaries, kept, layer_at_work
+from oomwatch.plan.memory.activations import boundaries, kept, layer_at_work, sequences_together
 from oomwatch.plan.memory.logits import logits
-from oomwatch.plan.memory.optimizer import gradients, outer_gradients, states, step_copy, whole_gradients
+from oomwatch.plan.memory.optimizer import gradients, head_gradient, outer_gradients, states, step_copy, whole_gradients
 from oomwatch.plan.memory.part import Part, told, total
 from oomwatch.plan.memory.weights import gathered, weights
 from oomwatch.plan.memory.workload import Model, Pass
@@ -36,11 +36,12 @@ def moments(model: Model, work: Pass) -> Iterator[Moment]:
         yield from _asked(model, work)
         return
     earlier = _earlier_gradients(model, work)
-    begun = (weights(model), states(model), *earlier, gathered(model), boundaries(model, work), kept(model, work))
+    passing = (gathered(model), sequences_together(model, work), boundaries(model, work), kept(model, work))
+    begun = (weights(model), states(model), *earlier, *passing)
     scores = None if model.scalar_head else logits(work, model.shape.vocab)
     yield Moment(name="scores", parts=told((*begun, scores)))
     again = layer_at_work(model, work) if work.recompute == "full" else None
-    yield Moment(name="layer", parts=told((*begun, again, _head_gradient(model))))
+    yield Moment(name="layer", parts=told((*begun, again, head_gradient(model))))
     ended = (weights(model), states(model), gradients(model))
     yield Moment(name="gradients", parts=told((*ended, gathered(model), outer_gradients(model))))
     yield Moment(name="step", parts=told((*ended, step_copy(model))))
@@ -66,8 +67,3 @@ def _earlier_gradients(model: Model, work: Pass) -> tuple[Part | None, ...]:
     if work.sync_deferred:
         return (whole_gradients(model, work),)
     return (gradients(model),) if work.accumulates else ()
-
-
-def _head_gradient(model: Model) -> Part | None:
-    """The first gradient to arrive is that of the head; it stays until its unit is done with."""
-    return outer_gradients(model)

@@ -1,4 +1,7 @@
-"""Gradients and optimizer states, and what a step of the optimizer takes for a moment."""
+"""Gradients and optimizer states, and what a step of the optimizer takes for a moment.
+
+Offloaded FSDP sends every gradient to the host as soon as it is divided.
+"""
 
 from oomwatch.plan.memory.divide import learning_held, outer_parameters
 from oomwatch.plan.memory.part import Part, amount
@@ -12,7 +15,7 @@ NO_SYNC = "gradients stay whole while their synchronisation is deferred (verl's 
 
 
 def gradients(model: Model) -> Part | None:
-    if not model.learns:
+    if not model.learns or model.streamed:
         return None
     held = learning_held(model, by_data=model.shards.gradients)
     formula = f"{model.widths.gradients:g} B x {amount(held)} that learn on this GPU"
@@ -29,16 +32,31 @@ def whole_gradients(model: Model, work: Pass) -> Part | None:
     return Part(name="whole_gradients", bytes=size, formula=formula, source=NO_SYNC, spread=0.05)
 
 
+def head_gradient(model: Model) -> Part | None:
+    """The first gradient to arrive, whole: it stays until all of its unit have come."""
+    if not model.learns or model.trainable is not None or model.scalar_head:
+        return None
+    size = model.widths.compute * model.shape.embedding_parameters / model.shards.tensor
+    formula = f"{model.widths.compute:g} B x {amount(model.shape.embedding_parameters)}"
+    return Part(name="head_gradient", bytes=round(size), formula=formula, source=FSDP, spread=0.4)
+
+
 def outer_gradients(model: Model) -> Part | None:
-    """The gradient of embedding and head, which arrives last and whole, beside its cast to the width of its sum."""
+    """The gradient of embedding and head, which arrives last, beside what it is added to or cast to."""
     if not model.learns or model.trainable is not None:
         return None
-    each = model.widths.compute
-    if model.shards.data > 1 and model.shards.gradients:
-        each += model.widths.gradients if model.widths.gradients > model.widths.compute else 0.0
-    outer = outer_parameters(model)
+    each, outer = _outer_width(model), outer_parameters(model)
     formula = f"{each:g} B x {amount(outer)} of embedding and head"
     return Part(name="outer_gradients", bytes=round(each * outer), formula=formula, source=FSDP, spread=0.4)
+
+
+def _outer_width(model: Model) -> float:
+    """Where gradients are divided: the whole one, and its cast to the width that it is summed in. Else it goes straight
+    to its place, but for a head that is the embedding, where two are added."""
+    widths = model.widths
+    if model.shards.data > 1 and model.shards.gradients:
+        return widths.compute + (widths.gradients if widths.gradients > widths.compute else 0.0)
+    return widths.compute if model.shape.tied else 0.0
 
 
 def states(model: Model) -> Part | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from oomwatch.plan.memory.context import as_process, cached, context
 from oomwatch.plan.memory.engine import awake, while_training
 from oomwatch.plan.memory.estimate import PhaseEstimate, estimated
-from oomwatch.plan.memory.kv import bytes_a_token, engine_weights, pool
+from oomwatch.plan.memory.kv import bytes_a_token, engine_weights, outside, pool, profile
 from oomwatch.plan.memory.moments import at_rest, worst_moment
 from oomwatch.plan.memory.part import Part, told, total
 from oomwatch.plan.memory.setup import Setup
@@ -79,6 +79,8 @@ def _trouble(setup: Setup, capacity: int) -> str | None:
     if engine is None:
         return None
     cache = pool(engine, capacity, _free_for_engine(setup, capacity)).bytes
-    if cache <= 0:
+    # What the engine measures differs from release to release: only what no release would start with is trouble.
+    if cache + 0.3 * profile(engine).bytes + outside().bytes <= 0:
         return "no_cache"
-    return "cache_too_small" if cache < bytes_a_token(engine) * setup.longest_tokens else None
+    needed = bytes_a_token(engine) * setup.longest_tokens
+    return "cache_too_small" if cache + 0.3 * profile(engine).bytes + outside().bytes < needed else None

@@ -18,6 +18,11 @@ class Told(Struct, frozen=True):
     version: str
     strategy: Strategy
 
+    @property
+    def release(self) -> tuple[int, ...]:
+        """("0.7.1") -> (0, 7)."""
+        return tuple(int(number) for number in self.version.split(".")[:2])
+
     def value(self, *keys: str) -> Default:
         """Of the first key that is told, else of the first that has a default other than null."""
         for key in keys:

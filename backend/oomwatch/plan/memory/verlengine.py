@@ -7,6 +7,9 @@ from oomwatch.plan.memory.workload import Engine
 from oomwatch.plan.shape import ModelShape
 
 _ROLLOUT = "actor_rollout_ref.rollout"
+_TELLS_SEQUENCES_SINCE = (0, 6)  # before, verl kept max_num_seqs from vLLM, whose own default held
+_VLLM_SEQUENCES = 256
+_SLEEPS_DEEPER_SINCE = (0, 6)  # before, sleep(level=1): the engine's weights went to the host
 
 
 def engine_of(told: Told, shape: ModelShape) -> Engine | None:
@@ -22,9 +25,16 @@ def engine_of(told: Told, shape: ModelShape) -> Engine | None:
         pipeline=told.count(f"{_ROLLOUT}.pipeline_model_parallel_size", otherwise=1),
         expert=told.count(f"{_ROLLOUT}.expert_parallel_size", otherwise=1),
         share=told.number(f"{_ROLLOUT}.gpu_memory_utilization", otherwise=0.5),
-        sequences=told.count(f"{_ROLLOUT}.max_num_seqs", otherwise=1024),
+        sequences=_sequences(told),
         batched_tokens=told.count(f"{_ROLLOUT}.max_num_batched_tokens", otherwise=8192),
         weight_bytes=1.0 if "fp8" in told.text(f"{_ROLLOUT}.quantization") else 2.0,
         graphs=not told.is_on(f"{_ROLLOUT}.enforce_eager"),
         sleeps=told.value(f"{_ROLLOUT}.free_cache_engine") is not False,
+        keeps_weights_on_host=kind == "vllm" and told.release < _SLEEPS_DEEPER_SINCE,
     )
+
+
+def _sequences(told: Told) -> int:
+    if told.release < _TELLS_SEQUENCES_SINCE:
+        return _VLLM_SEQUENCES
+    return told.count(f"{_ROLLOUT}.max_num_seqs", otherwise=_VLLM_SEQUENCES)

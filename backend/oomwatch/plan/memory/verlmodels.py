@@ -11,6 +11,7 @@ _ACTOR, _REF, _MODEL, _CRITIC = (
     "actor_rollout_ref.model",
     "critic",
 )
+_OWN_CRITIC_SINCE = (0, 8)  # from here on its FSDP settings lie beside its model, not in it
 _WHOLE, _HALF = 4.0, 2.0  # bytes of fp32 and of 16 bit
 _LORA_KEYS = (f"{_MODEL}.lora_rank", f"{_MODEL}.lora.rank")
 
@@ -24,7 +25,7 @@ def actor_of(told: Told, shape: ModelShape, batches: Batches) -> Model:
 def critic_of(told: Told, shape: ModelShape, batches: Batches) -> Model:
     if told.strategy == "megatron":
         return _megatron(told, shape, batches, _CRITIC, scalar_head=True)
-    section = f"{_CRITIC}.model.fsdp_config"
+    section = f"{_CRITIC}.fsdp" if told.release >= _OWN_CRITIC_SINCE else f"{_CRITIC}.model.fsdp_config"
     adapters = _adapters(told, shape, (f"{_CRITIC}.model.lora_rank",))
     return _sharded(told, shape, batches, section, trainable=adapters, scalar_head=True)
 
@@ -67,6 +68,7 @@ def _sharded(
         optimizer_on_host=streamed or told.is_on(f"{section}.optimizer_offload"),
         optimizer_steps_on_host=streamed,
         streamed=streamed,
+        keeps_gathered=told.value(f"{section}.reshard_after_forward") is False,
     )
 
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from oomwatch.plan.batches import Batches, PhaseBatches
 from oomwatch.plan.memory import logits as copies
+from oomwatch.plan.memory.activations import MEGATRON_RATIO
 from oomwatch.plan.memory.told import Told
 from oomwatch.plan.memory.workload import Logits, Pass, Recompute
 
@@ -28,10 +29,11 @@ def pass_of(told: Told, batches: Batches, phase: PhaseBatches, lengths: Lengths)
     return Pass(
         tokens=tokens,
         learns=learns,
-        logits=Logits() if phase.phase in _CRITIC_PHASES else _logits(told, phase.phase, tokens),
+        logits=Logits() if phase.phase in _CRITIC_PHASES else _logits(told, phase.phase, tokens, lengths),
         recompute=_recompute(told, phase.phase),
+        kept_ratio=MEGATRON_RATIO if told.strategy == "megatron" else 1.0,
         boundaries_on_host=told.is_on(f"{_section(phase.phase)}.enable_activation_offload"),
-        accumulates=learns and (phase.micro_batches or 2) > 1,
+        accumulates=learns and (told.strategy == "megatron" or (phase.micro_batches or 2) > 1),
         sync_deferred=learns and told.is_on(f"{_ACTOR}.fsdp_config.use_no_sync_for_gradient_accumulation"),
         in_flight=_in_flight(told, phase),
     )
@@ -44,7 +46,7 @@ def _tokens(told: Told, batches: Batches, phase: PhaseBatches, lengths: Lengths)
     """
     packed = told.is_on(f"{_section(phase.phase)}.use_remove_padding") or told.strategy == "megatron"
     length = lengths.mean if packed else lengths.longest
-    ways = _ways(batches)
+    ways = _ways(told, batches)
     if phase.is_dynamic:
         whole = (phase.sequences_per_gpu or 0) * length / ways
         cap = phase.tokens_per_micro_batch
@@ -54,8 +56,10 @@ def _tokens(told: Told, batches: Batches, phase: PhaseBatches, lengths: Lengths)
     return phase.micro_batch_size_per_gpu * length / ways
 
 
-def _ways(batches: Batches) -> int:
-    """GPUs that share one sequence: Ulysses', and Megatron's context parallelism (which batches count among others)."""
+def _ways(told: Told, batches: Batches) -> int:
+    """GPUs that share the tokens of one sequence: Ulysses', or those of Megatron's context parallelism."""
+    if told.strategy == "megatron":
+        return told.count(f"{_ACTOR}.megatron.context_parallel_size", otherwise=1)
     return batches.sequence_parallel_size or 1
 
 
@@ -63,42 +67,63 @@ def _section(phase: str) -> str:
     return f"{_CRITIC}.model" if phase in _CRITIC_PHASES else _MODEL
 
 
-def _logits(told: Told, phase: str, tokens: float) -> Logits:
-    shards = (
-        told.count(f"{_ACTOR}.megatron.tensor_model_parallel_size", otherwise=1) if told.strategy == "megatron" else 1
-    )
+def _logits(told: Told, phase: str, tokens: float, lengths: Lengths) -> Logits:
     if told.is_on(f"{_MODEL}.use_fused_kernels", f"{_ACTOR}.use_fused_kernels"):
-        chunk = min(tokens, _CHUNK_TOKENS)
-        return Logits(chunk_tokens=chunk, chunk_bytes_each=copies.CHUNK_BYTES, shards=shards, reason=_SCORES)
-    entropy = phase == "old_log_prob" or (
-        phase == "update_actor" and told.number(f"{_ACTOR}.entropy_coeff", otherwise=0) != 0
+        return _chunked(told, tokens, 0.0)
+    if told.strategy == "megatron":
+        return _whole(told, tokens, copies.DIVIDED_VOCABULARY)
+    if not _with_entropy(told, phase):
+        return _whole(told, tokens, copies.LOG_PROBS)
+    if told.is_on(f"{_ACTOR}.entropy_from_logits_with_chunking"):
+        return _chunked(told, tokens, copies.LOG_PROBS if phase == "update_actor" else copies.SCORES)
+    eager = copies.EAGER_ENTROPY_LEARNING if phase == "update_actor" else copies.EAGER_ENTROPY
+    if not told.is_on(f"{_MODEL}.use_remove_padding"):
+        return _padded(tokens, lengths, eager)
+    is_compiled = told.is_on(f"{_ACTOR}.use_torch_compile")
+    return _whole(told, tokens, copies.LOG_PROBS_AND_ENTROPY if is_compiled else eager)
+
+
+def _with_entropy(told: Told, phase: str) -> bool:
+    """The log-probabilities of the rollout always come with it; an update where it is part of the loss."""
+    if phase == "update_actor":
+        return told.number(f"{_ACTOR}.entropy_coeff", otherwise=0) != 0 or told.is_on(f"{_ACTOR}.calculate_entropy")
+    return phase == "old_log_prob"
+
+
+def _whole(told: Told, tokens: float, bytes_each: float) -> Logits:
+    return Logits(tokens=tokens, bytes_each=bytes_each, shards=_vocabulary_shards(told), reason=_SCORES)
+
+
+def _chunked(told: Told, tokens: float, bytes_each: float) -> Logits:
+    """Of a chunk everything, of the rest what is kept."""
+    return Logits(
+        tokens=tokens,
+        bytes_each=bytes_each,
+        some_tokens=min(tokens, _CHUNK_TOKENS),
+        some_bytes_each=copies.CHUNK_BYTES,
+        shards=_vocabulary_shards(told),
+        reason=_SCORES,
     )
-    if entropy and told.is_on(f"{_ACTOR}.entropy_from_logits_with_chunking"):
-        kept = copies.SCORES if phase == "old_log_prob" else copies.LOG_PROBS
-        chunk = min(tokens, _CHUNK_TOKENS)
-        return Logits(
-            tokens=tokens,
-            bytes_each=kept,
-            chunk_tokens=chunk,
-            chunk_bytes_each=copies.CHUNK_BYTES,
-            shards=shards,
-            reason=_SCORES,
-        )
-    packed = told.is_on(f"{_MODEL}.use_remove_padding") or told.strategy == "megatron"
-    each = _bytes_each(entropy=entropy, packed=packed)
-    return Logits(tokens=tokens, bytes_each=each, shards=shards, reason=_SCORES)
 
 
-def _bytes_each(*, entropy: bool, packed: bool) -> float:
-    if not entropy:
-        return copies.LOG_PROBS
-    return copies.LOG_PROBS_AND_ENTROPY if packed else copies.EAGER_ENTROPY
+def _padded(tokens: float, lengths: Lengths, bytes_each: float) -> Logits:
+    """Scores of prompts and responses; copies of the responses alone, for which verl cuts them out."""
+    responses = tokens * lengths.response / lengths.longest
+    return Logits(
+        tokens=tokens, bytes_each=copies.SCORES, some_tokens=responses, some_bytes_each=bytes_each, reason=_SCORES
+    )
+
+
+def _vocabulary_shards(told: Told) -> int:
+    if told.strategy != "megatron":
+        return 1
+    return told.count(f"{_ACTOR}.megatron.tensor_model_parallel_size", otherwise=1)
 
 
 def _recompute(told: Told, phase: str) -> Recompute:
     if told.strategy == "megatron":
         granularity = told.text(f"{_ACTOR}.megatron.override_transformer_config.recompute_granularity")
-        return "full" if granularity == "full" else "selective" if granularity == "selective" else "none"
+        return "full" if granularity == "full" else "none"  # "selective" spares what FlashAttention does not keep
     return "full" if told.is_on(f"{_section(phase)}.enable_gradient_checkpointing") else "none"
 
 

@@ -16,7 +16,8 @@ from oomwatch.plan.memory.workload import Pass
 from oomwatch.plan.settings import Config
 from oomwatch.plan.shape import ModelShape
 
-_STAGED_SINCE = (0, 7)  # from here on weights wake, are sent, and only then the cache wakes
+# From here on weights wake, are sent, and only then the cache wakes: vLLM by its tags, SGLang always from 0.7.
+_STAGED_SINCE = {"vllm": (0, 4), "sglang": (0, 7)}
 _BUCKETS = (
     "actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes",
     "actor_rollout_ref.rollout.update_weights_bucket_megabytes",
@@ -37,7 +38,6 @@ def setup_of(
     told, batches = told_by(config, version), batches_of(config, version)
     has_critic = batches.phase("update_critic") is not None
     lengths = lengths_of(told, mean_length_tokens)
-    assumed = () if mean_length_tokens is not None else ("longest_batch",)
     return Setup(
         gpus=batches.gpus or 1,
         nodes=told.count("trainer.nnodes", otherwise=1),
@@ -50,8 +50,16 @@ def setup_of(
         bucket_bytes=told.count(*_BUCKETS, otherwise=512) * 2**20,
         wakes_in_stages=_wakes_in_stages(told),
         dataset_sequences=batches.sequences_per_step or 0,
-        assumed=assumed,
+        assumed=tuple(_assumed(told, mean_length_tokens)),
     )
+
+
+def _assumed(told: Told, mean_length_tokens: float | None) -> Iterator[str]:
+    """What the estimate takes for granted or leaves out."""
+    if mean_length_tokens is None:
+        yield "longest_batch"
+    if told.is_on("reward_model.enable") or told.is_on("reward.reward_model.enable"):
+        yield "no_reward_model"
 
 
 def lengths_of(told: Told, mean_tokens: float | None) -> Lengths:
@@ -72,5 +80,5 @@ def _passes(told: Told, batches: Batches, lengths: Lengths) -> Iterator[tuple[st
 def _wakes_in_stages(told: Told) -> bool:
     if told.is_on("actor_rollout_ref.rollout.multi_stage_wake_up"):
         return True
-    release = tuple(int(number) for number in told.version.split(".")[:2])
-    return release >= _STAGED_SINCE
+    engine = "sglang" if "sglang" in told.text("actor_rollout_ref.rollout.name") else "vllm"
+    return told.release >= _STAGED_SINCE[engine]

@@ -48,6 +48,7 @@ class Model(Struct, frozen=True, kw_only=True):
     optimizer_steps_on_host: bool = False  # the states never come to the GPU
     streamed: bool = False  # the weights stay on the host and come a unit at a time
     gathers_whole_units: bool = True  # a layer's weights are put together before it runs (FSDP, ZeRO-3)
+    keeps_gathered: bool = False  # and stay so until the backward pass is done (reshard_after_forward: false)
 
     @property
     def learns(self) -> bool:
@@ -59,8 +60,8 @@ class Logits(Struct, frozen=True, kw_only=True):
 
     tokens: float = 0.0
     bytes_each: float = 0.0
-    chunk_tokens: float = 0.0  # of this many tokens more
-    chunk_bytes_each: float = 0.0
+    some_tokens: float = 0.0  # of which more copies are alive: a chunk, or the responses alone
+    some_bytes_each: float = 0.0
     shards: int = 1  # of the vocabulary
     reason: str = ""
 
@@ -95,4 +96,3 @@ class Engine(Struct, frozen=True, kw_only=True):
     graphs: bool = True  # CUDA graphs, unless eager
     sleeps: bool = True  # gives its memory back while the model trains
     keeps_weights_on_host: bool = False  # while it sleeps (vLLM's level 1)
-    in_process: bool = False  # lives in the trainer's process: torch counts its pool as the trainer's
