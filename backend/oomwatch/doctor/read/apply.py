@@ -2,7 +2,7 @@
 
 from oomwatch.doctor.read.grammar import NoOverrideError, Override, parse_override
 from oomwatch.doctor.read.layers import Given
-from oomwatch.doctor.read.reading import Complaint, Origin, Severity, Value
+from oomwatch.doctor.read.reading import UNTOLD, Complaint, Origin, Severity, Value
 from oomwatch.doctor.read.references import References, UnresolvedError
 from oomwatch.doctor.read.tree import Tree
 
@@ -65,23 +65,20 @@ class Overriding:
         written = given.text.lstrip("+")
         if override.sign == "" and not self._fits(override):
             self._complain("not_in_struct", "error", origin, f"+{written}", key=key)
-        elif override.sign == "+" and self._current(key) is not None and not isinstance(override.value, list | dict):
+        elif override.sign == "+" and self._current(key, origin) is not None and not _merges(override.value):
             self._complain("already_there", "error", origin, written, key=key)
+        elif self._fits_no_list(override):
+            self._complain("fits_no_list", "error", origin, key=key)
         if not override.sweeps:
             self._tree.put(key, override.value, origin)
 
     def _fits(self, override: Override) -> bool:
         """Whether Hydra takes a value without a +: all keys of it are there, as are those of a mapping."""
-        if override.key not in self._tree:
-            above, _, last = override.key.rpartition(".")
-            holder = self._tree.get(above)
-            return (
-                holder is not None
-                and isinstance(holder.value, list)
-                and last.isdecimal()
-                and int(last) < len(holder.value)
-            )
-        return self._takes(override.key, override.value)
+        if override.key in self._tree:
+            return self._takes(override.key, override.value)
+        above, _, last = override.key.rpartition(".")
+        holder = self._tree.get(above)
+        return holder is not None and isinstance(holder.value, list) and _is_item(last, holder.value)
 
     def _takes(self, key: str, value: Value) -> bool:
         leaf = self._tree.get(key)
@@ -92,7 +89,7 @@ class Overriding:
         )
 
     def _delete(self, override: Override, origin: Origin) -> None:
-        current = self._current(override.key)
+        current = self._current(override.key, origin)
         if current is None:
             self._complain("nothing_to_delete", "error", origin, key=override.key)
         elif override.value is not None and override.value != current:
@@ -100,16 +97,30 @@ class Overriding:
             self._complain(
                 "delete_differs", "error", origin, f"~{override.key}", key=override.key, value=said, there=there
             )
+        elif override.key not in self._tree:
+            self._complain("fits_no_list", "error", origin, key=override.key)
         self._tree.remove(override.key)
 
-    def _current(self, key: str) -> Value:
-        """What Hydra finds at a key: null where there is nothing, or nothing yet ("???")."""
+    def _current(self, key: str, origin: Origin) -> Value:
+        """What Hydra finds at a key: null where there is nothing, or nothing yet. It follows references to find out."""
         references = References(self._tree)
         try:
-            value = references.value(key) if self._tree.get(key) else self._tree.nested(key, references.value)
-        except (KeyError, UnresolvedError):
+            value = references.found(key)
+        except KeyError:
             return None
-        return None if value == "???" else value
+        except UnresolvedError as error:
+            if error.what != "environment":
+                self._complain(error.what, "error", origin, key=key, reference=error.reference[:100])
+            return None
+        return None if value == UNTOLD else value
+
+    def _fits_no_list(self, override: Override) -> bool:
+        """Whether it is meant for a list and is no item of it, or no list."""
+        above, _, last = override.key.rpartition(".")
+        holder, here = self._tree.get(above), self._tree.get(override.key)
+        if here is not None and isinstance(here.value, list):
+            return isinstance(override.value, dict)
+        return holder is not None and isinstance(holder.value, list) and not _is_item(last, holder.value)
 
     def _complain(
         self, what: str, severity: Severity, origin: Origin, suggestion: str | None = None, **values: str | int
@@ -119,6 +130,14 @@ class Overriding:
                 what=what, severity=severity, name=origin.name, line=origin.line, values=values, suggestion=suggestion
             )
         )
+
+
+def _merges(value: Value) -> bool:
+    return isinstance(value, list | dict)
+
+
+def _is_item(name: str, of: list[Value]) -> bool:
+    return name.isdecimal() and int(name) < len(of)
 
 
 def parsed(given: Given) -> Override | None:

@@ -4,7 +4,6 @@ The grammar is Hydra's (OverrideLexer.g4 and OverrideParser.g4 of 1.3); tests ho
 functions that only sweep and sort are recognised and not carried out.
 """
 
-import json
 import re
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -241,8 +240,6 @@ def _unquoted(text: str) -> str:
 
 
 def _cast(name: str, arguments: list[Value]) -> Value:
-    if name == "json_str" and len(arguments) == 1:
-        return json.dumps(arguments[0])
     casts: dict[str, Callable[[Value], Value]] = {"int": _to_int, "float": _to_float, "str": _to_str, "bool": _to_bool}
     if name not in casts or len(arguments) != 1:
         raise NoOverrideError(f'there is no function "{name}" with {len(arguments)} values')

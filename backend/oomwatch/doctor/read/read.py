@@ -6,6 +6,7 @@ from oomwatch.doctor.read.apply import Overriding, parsed
 from oomwatch.doctor.read.layers import Layer, Placing
 from oomwatch.doctor.read.reading import (
     COMMAND_LINE,
+    UNTOLD,
     Complaint,
     Input,
     Origin,
@@ -158,7 +159,7 @@ def _settings(tree: Tree) -> tuple[tuple[Setting, ...], list[Complaint]]:
         refers = isinstance(placed.value, str) and "${" in placed.value
         written = placed.value if refers and isinstance(placed.value, str) else None
         settings.append(Setting(key=key, value=value, origin=placed.origin, written=written, shadows=tree.shadows(key)))
-        if key == _MUST_BE_TOLD and value == "???":
+        if key == _MUST_BE_TOLD and value == UNTOLD:
             complaints.append(
                 Complaint(what="must_be_told", severity="error", name=placed.origin.name, values={"key": key})
             )

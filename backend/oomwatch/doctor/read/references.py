@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from oomwatch.doctor.read.grammar import NoOverrideError, parse_value
-from oomwatch.doctor.read.reading import Value
+from oomwatch.doctor.read.reading import UNTOLD, Value
 from oomwatch.doctor.read.tree import Tree
 
 _DEEPEST = 40
@@ -47,6 +47,16 @@ class References:
         if isinstance(found, UnresolvedError):
             raise found
         return found
+
+    def found(self, key: str) -> Value:
+        """What is at a key, references above it followed too. Raises UnresolvedError, and KeyError for nothing."""
+        parts = key.split(".")
+        for end in range(1, len(parts) + 1):
+            above = ".".join(parts[:end])
+            if above in self._tree and (leaf := self._tree.get(above)) is not None:
+                value = leaf.value if end < len(parts) and leaf.value == UNTOLD else self.value(above)
+                return _inside(value, parts[end:])
+        return self._tree.nested(key, lambda one: self._tree[one].value)
 
     def _followed(self, key: str) -> Value | UnresolvedError:
         raw = self._tree[key].value
@@ -105,7 +115,8 @@ class References:
         try:
             return self._at(place, key)
         except UnresolvedError as error:
-            if error.what != "broken_reference" or self._absolute(place, key) in self._tree:
+            there = self._tree.get(self._absolute(place, key))
+            if error.what != "broken_reference" or (there is not None and there.value != UNTOLD):
                 raise
         return self._argument(given[1], key) if len(given) > 1 else None
 
@@ -142,7 +153,7 @@ class References:
         target = self._absolute(place, key)
         found = self._tree.get(target)
         if found is not None:
-            if found.value == "???":
+            if found.value == UNTOLD:
                 raise UnresolvedError("broken_reference", place)
             return self.value(target)
         try:
@@ -166,6 +177,17 @@ class References:
         return found
 
 
+def _inside(value: Value, names: list[str]) -> Value:
+    for name in names:
+        if isinstance(value, dict) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            raise KeyError(name)
+    return value
+
+
 def _decoded(value: Value) -> Value:
     try:
         return parse_value(value) if isinstance(value, str) else value
@@ -174,13 +196,16 @@ def _decoded(value: Value) -> Value:
 
 
 def _pieces(raw: str) -> list[_Piece]:
-    """A text cut at its references, whose braces may hold others."""
+    """A text cut at its references, whose braces may hold others. A backslash takes a reference its meaning."""
     found, at = [], 0
     while (start := raw.find("${", at)) >= 0:
-        end = _closing(raw, start)
-        if start > at:
-            found.append(_Piece(raw[at:start], refers=False))
-        found.append(_Piece(raw[start + 2 : end], refers=True))
+        before = raw[at:start]
+        escapes = len(before) - len(before.rstrip("\\"))
+        before = before[: len(before) - escapes + escapes // 2]
+        end = _closing(raw, start) if escapes % 2 == 0 else start + 1
+        if before:
+            found.append(_Piece(before, refers=False))
+        found.append(_Piece("${", refers=False) if escapes % 2 else _Piece(raw[start + 2 : end], refers=True))
         at = end + 1
     return [*found, _Piece(raw[at:], refers=False)] if at < len(raw) else found
 

@@ -26,7 +26,7 @@ class Tree:
 
     def put(self, key: str, value: Value, origin: Origin) -> None:
         """A value at a key, as OmegaConf merges it: a mapping into what is there, anything else in its place."""
-        if isinstance(value, Mapping) and (value or key in self):
+        if isinstance(value, Mapping) and (value or self._is_section(key)):
             if value and key in self._leaves:
                 self._retire(key)
             for name, below in value.items():
@@ -74,6 +74,10 @@ class Tree:
         if not found:
             raise KeyError(key)
         return found
+
+    def _is_section(self, key: str) -> bool:
+        leaf = self._leaves.get(key)
+        return isinstance(leaf.value, Mapping) if leaf else key in self
 
     def _below(self, key: str) -> Iterator[str]:
         start = f"{key}."

@@ -75,26 +75,26 @@ class Variables:
 
     def _fields(self, part: Part) -> Iterator[_Field | None]:
         """Pieces of a word; None where it is cut."""
-        if part.kind == "variable" and (items := self._array_items(part)) is not None:
-            for number, item in enumerate(items):
-                if number:
-                    yield None
-                yield _Field(item.text, part.quoted, item.unresolved, item.doubtful)
-            return
-        for piece in self._pieces(part, 0):
-            if piece.quoted or part.kind == "text":
-                yield piece
-            else:
-                yield from _cut(piece)
+        items = self._array_items(part) if part.kind == "variable" else None
+        if items is None:
+            pieces = self._pieces(part, 0)
+        else:
+            pieces = [_Field(item.text, part.quoted, item.unresolved, item.doubtful) for item in items]
+        for number, piece in enumerate(pieces):
+            if number and items is not None:
+                yield None
+            yield from [piece] if piece.quoted or part.kind == "text" else _cut(piece)
 
     def _array_items(self, part: Part) -> tuple[Text, ...] | None:
+        """The items that become words of their own; None for what is one text."""
         match = _BRACES.fullmatch(part.text)
         if match is None or match[3]:
             return None
         if match[1] in _OF_THE_CALL:
             return ()
         bound = self._bound.get(match[1])
-        return bound.items if bound and bound.array and (match[2] or not part.quoted) else None
+        apart = match[2] == "[@]" or (match[2] == "[*]" and not part.quoted)
+        return bound.items if bound is not None and apart else None
 
     def _pieces(self, part: Part, depth: int) -> list[_Field]:
         if part.kind == "text":
@@ -127,7 +127,8 @@ class Variables:
     def _of(self, bound: Bound, name: str, part: Part) -> _Field:
         unresolved = tuple(one for item in bound.items for one in item.unresolved)
         doubtful = tuple(one for item in bound.items for one in item.doubtful)
-        text = " ".join(item.text for item in bound.items)
+        items = bound.items if "[" in part.text else bound.items[:1]
+        text = " ".join(item.text for item in items)
         return _Field(text, part.quoted, unresolved, (*doubtful, name) if bound.doubtful else doubtful)
 
     def _other(self, text: str, part: Part, depth: int) -> list[_Field]:

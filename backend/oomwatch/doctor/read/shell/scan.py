@@ -198,13 +198,13 @@ class Scanner:
         return found
 
     def _double_quoted(self) -> list[Part]:
-        start, parts = self._line, [Part("text", "", quoted=True)]
+        start, parts = self._line, list[Part]()
         self._at += 1
         while self._at < len(self._text):
             letter = self._text[self._at]
             if letter == '"':
                 self._at += 1
-                return parts
+                return parts or [Part("text", "", quoted=True)]
             if letter in "$`":
                 parts.append(self._expansion(quoted=True))
                 continue
