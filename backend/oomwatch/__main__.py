@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomwatch import __version__
-from oomwatch.commands import flags, people_flags, report_flags, rule_flags
+from oomwatch.commands import doctor_flags, flags, people_flags, report_flags, rule_flags
 from oomwatch.commands.client_flags import add_client_flags
 from oomwatch.options import Resolved, SettingError, add_options, resolve
 from oomwatch.settings import Settings
@@ -62,7 +62,12 @@ one was not delivered."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line. Gives the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, more = parser.parse_known_args(arguments)
+    if more and not hasattr(options, "words"):
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    elif more:
+        options.words = [*options.words, *more]  # of commands that take words of verl's, which may stand between flags
     run: Callable[[argparse.Namespace], int] = options.run_command
     try:
         return run(options)
@@ -96,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     test.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
     test.add_argument("channel", nargs="?", help="name of the channel; without it all")
     _add_reports(commands)
+    _add_doctor(commands)
     _command(commands, "version", "print the version", "Prints the version.", _version)
     return parser
 
@@ -133,6 +139,18 @@ def _add_reports(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     report_flags.add_scorecard_flags(card)
     told = _command(commands, "incident", "tell what ran out of memory", report_flags.INCIDENT, _later("incident"))
     report_flags.add_incident_flags(told)
+
+
+def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The commands for a training that is yet to be started."""
+    doctor = _command(
+        commands,
+        "doctor",
+        "say whether a configuration fits, and what to set",
+        doctor_flags.DOCTOR,
+        _later("doctor.check"),
+    )
+    doctor_flags.add_doctor_flags(doctor)
 
 
 def _add_trying(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

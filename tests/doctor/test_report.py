@@ -128,7 +128,12 @@ def test_a_reference_log_prob_that_is_not_there_is_not_estimated() -> None:
 
 
 def test_every_sentence_of_the_catalogue_is_used() -> None:
-    code = "\n".join(path.read_text(encoding="utf-8") for path in Path(oomwatch.doctor.__file__).parent.glob("*.py"))
-    own = {key for key in entries() if key.startswith("doctor.") and not key.startswith("doctor.read.")}
-    built = {f"doctor.report.headline.{verdict}" for verdict in ("fits", "tight", "trouble", "will_not_fit")}
-    assert {key for key in own if f'"{key}"' not in code} == built
+    files = Path(oomwatch.doctor.__file__).parent.rglob("*.py")
+    code = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    own = {key for key in entries() if key.startswith(("doctor.report.", "doctor.text."))}
+    verdicts = {"fits", "tight", "will_not_fit"}
+    built = {f"doctor.report.headline.{verdict}" for verdict in verdicts | {"trouble"}}
+    built |= {f"doctor.text.verdict.{verdict}" for verdict in verdicts}
+    built |= {f"doctor.text.version.{how}" for how in ("told", "keys", "assumed")}
+    built |= {"doctor.text.refused", "doctor.text.known"}
+    assert {key for key in own if f'"{key}"' not in code and f"'{key}'" not in code} == built

@@ -19,15 +19,16 @@ _PROGRESS_SECONDS = 0.5
 def known_of(options: argparse.Namespace) -> Known:
     """What the flags say. Raises SettingError."""
     return Known(
-        capacity_bytes=_size(options.capacity, "--capacity"),
-        host_memory_bytes=_size(options.host_memory, "--host-memory"),
+        capacity_bytes=size_of(options.capacity, "--capacity"),
+        host_memory_bytes=size_of(options.host_memory, "--host-memory"),
         interval_seconds=_time(options.interval, "--interval"),
         columns=tuple(name.strip() for name in options.columns.split(",")) if options.columns else (),
         kind=options.kind,
     )
 
 
-def _size(text: str | None, flag: str) -> int | None:
+def size_of(text: str | None, flag: str) -> int | None:
+    """Bytes of a flag such as 80GiB. Raises SettingError."""
     if text is None:
         return None
     try:

@@ -7,9 +7,9 @@ from oomwatch.catalogue import say
 from oomwatch.doctor import result
 from oomwatch.doctor.case import Case
 from oomwatch.doctor.changed import Changes
-from oomwatch.doctor.outcome import changes_of, left_of, line_of, outcome_of, phase_name
+from oomwatch.doctor.outcome import left_of, line_of, outcome_of, phase_name
 from oomwatch.doctor.text import shown
-from oomwatch.doctor.together import enough_together, fixes, in_order_of_use
+from oomwatch.doctor.together import Together, enough_together, in_order_of_use
 from oomwatch.doctor.trials import Trial, trials
 from oomwatch.figures import figure
 
@@ -22,13 +22,22 @@ def advice_of(case: Case, base: Changes, language: wire.Language) -> tuple[resul
     return tuple(_advice(case, trial, language) for trial in best)
 
 
-def plan_of(case: Case) -> result.Plan | None:
-    """What to change together; None where nothing needs to, or nothing helps."""
-    base = fixes(case)
-    changes = enough_together(case, base) if case.as_it_is.estimate else base
+def plan_of(case: Case, base: Changes, language: wire.Language) -> result.Plan | None:
+    """What to change together; None where nothing needs to, or nothing helps. `base` is as in advice_of."""
+    changes, remedies = enough_together(case, base) if case.as_it_is.estimate else Together(base, {})
     if not changes:
         return None
-    found, look = changes_of(case, changes), case.look(changes)
+    look = case.look(changes)
+    found = tuple(
+        result.Change(
+            key=key,
+            value_from=case.value_of(key),
+            value_to=value,
+            override=line_of(case, key, value),
+            price=remedies[key].price.by_language()[language] if key in remedies else None,
+        )
+        for key, value in changes.items()
+    )
     starts = not look.errors
     return result.Plan(
         changes=found,

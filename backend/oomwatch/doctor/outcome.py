@@ -4,9 +4,8 @@ from oomwatch import wire
 from oomwatch.advice.choose import override
 from oomwatch.catalogue import say
 from oomwatch.doctor.case import Case, Look
-from oomwatch.doctor.changed import Changes
 from oomwatch.doctor.read.reading import Reading
-from oomwatch.doctor.result import Change, Outcome, Verdict
+from oomwatch.doctor.result import Outcome, Verdict
 from oomwatch.figures import figure
 from oomwatch.plan.memory import PhaseEstimate
 
@@ -27,13 +26,6 @@ def outcome_of(look: Look) -> Outcome:
         expected_bytes=peak.expected_bytes if peak else None,
         high_bytes=peak.high_bytes if peak else None,
         margin_ratio=round(peak.margin_bytes / peak.capacity_bytes, 4) if peak else None,
-    )
-
-
-def changes_of(case: Case, changes: Changes) -> tuple[Change, ...]:
-    return tuple(
-        Change(key=key, value_from=case.value_of(key), value_to=value, override=line_of(case, key, value))
-        for key, value in changes.items()
     )
 
 

@@ -32,7 +32,8 @@ def make_report(
     """
     case = Case(reading, given)
     look = case.as_it_is
-    problems, missing, plan = problems_of(case, language), tuple(_missing(case, language)), plan_of(case)
+    problems, missing, base = problems_of(case, language), tuple(_missing(case, language)), fixes(case)
+    plan = plan_of(case, base, language)
     return Report(
         verdict=verdict_of(look, reading),
         headline=headline(case, problems, plan, missing, language),
@@ -40,7 +41,7 @@ def make_report(
         problems=problems,
         shadowed=tuple(rows.shadowed_of(reading.settings, language)),
         memory=tuple(rows.memory_of(phase, language) for phase in look.estimate.phases) if look.estimate else (),
-        advice=advice_of(case, fixes(case), language),
+        advice=advice_of(case, base, language),
         plan=plan,
         kind=reading.inputs[0].kind,
         inputs=tuple(rows.inputs_of(reading)),

@@ -129,6 +129,7 @@ class Change(Struct, frozen=True, kw_only=True):
     value_from: Default
     value_to: wire.ConfigValue
     override: str  # for verl's command line; with "+" where its configuration has no such key
+    price: str | None = None  # in words; None of what verl would not start without
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -1,8 +1,10 @@
 """Which changes to make together: what verl would stop with first, then the cheapest that makes everything fit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from oomwatch import wire
+from oomwatch.advice.catalogue import Entry
 from oomwatch.doctor.case import Case, Look
 from oomwatch.doctor.changed import Changes
 from oomwatch.doctor.read.grammar import NoOverrideError, parse_value
@@ -46,19 +48,27 @@ def _suggested(problem: Problem) -> Iterator[tuple[str, wire.ConfigValue]]:
     yield from ((problem.key, value) for value in problem.valid)
 
 
-def enough_together(case: Case, base: Changes) -> Changes:
+class Together(NamedTuple):
+    """Changes, with the remedy that each is of; those of `fixes` are of none."""
+
+    changes: Changes
+    remedies: Mapping[str, Entry]
+
+
+def enough_together(case: Case, base: Changes) -> Together:
     """The changes beyond `base` with which all fits, or as much as can be had; cheap ones before dear ones.
 
     What changes what is learned comes in only where a phase would not fit at all without it.
     """
-    changes = dict(base)
+    changes, remedies = dict(base), dict[str, Entry]()
     for _ in range(STEPS_MAX):
         look = case.look(changes)
         step = None if look.fits else _next_step(look, trials(case, changes))
         if step is None:
             break
         changes[step.proposal.key] = step.proposal.value
-    return _without_idle(case, changes, base)
+        remedies[step.proposal.key] = step.proposal.entry
+    return Together(_without_idle(case, changes, base), remedies)
 
 
 def in_order_of_use(found: Sequence[Trial]) -> list[Trial]:

@@ -1,0 +1,1 @@
+"""`oomwatch doctor` and `oomwatch template`: the commands for a training that is yet to be started."""

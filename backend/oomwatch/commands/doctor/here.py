@@ -1,0 +1,49 @@
+"""The cards of this machine, as nvidia-smi tells them: for --gpu here."""
+
+import shutil
+import subprocess
+from typing import NamedTuple
+
+from oomwatch.options import SettingError
+from oomwatch.plan.cards import Card, card_named
+
+_COMMAND = ("--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
+_WITHIN_SECONDS = 20
+_KEPT_BY_DRIVER_BYTES = round(0.6 * 2**30)  # as plan/cards.py takes it where no program's figure is known
+
+
+class Here(NamedTuple):
+    card: Card
+    gpus: int
+
+
+def cards_here() -> Here:
+    """This machine's card and how many there are. Raises SettingError where there is none, or of several kinds."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        raise SettingError("flag --gpu here: nvidia-smi is not found on this machine; name the card, for example H100")
+    try:
+        told = subprocess.run(  # noqa: S603 - our own words
+            [program, *_COMMAND], capture_output=True, text=True, check=True, timeout=_WITHIN_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SettingError(f"flag --gpu here: nvidia-smi failed ({error}); name the card, for example H100") from error
+    return parse(told.stdout)
+
+
+def parse(text: str) -> Here:
+    """From "NVIDIA H200, 143771" a line for each card. Raises SettingError."""
+    rows = [line.rpartition(",") for line in text.splitlines() if line.strip()]
+    kinds = {(name.strip(), size.strip()) for name, _, size in rows}
+    if len(kinds) != 1:
+        names = ", ".join(sorted(name for name, _ in kinds)) or "none"
+        raise SettingError(f"flag --gpu here: one kind of card is needed, found are {names}; name one")
+    ((name, size),) = kinds
+    known = card_named(name)
+    if known is not None:
+        return Here(known, len(rows))
+    if not size.isdecimal():
+        raise SettingError(f'flag --gpu here: nvidia-smi tells no memory of "{name}" ({size}); give it, such as 79GiB')
+    total = int(size) * 2**20
+    usable = total - _KEPT_BY_DRIVER_BYTES
+    return Here(Card(name=name, total_bytes=total, usable_bytes=usable, source="NVML", verified=False), len(rows))

@@ -1,0 +1,48 @@
+"""What the commands of the config doctor look like. Nothing heavy is loaded for it."""
+
+import argparse
+
+from oomwatch.commands.client_flags import add_client_flags
+
+DOCTOR = """\
+Reads a training's configuration before it is started, and says what it means: what verl would refuse, which values have
+no effect because others win, what each GPU works on, where its memory peaks, whether that fits, and what to set.
+
+FILE is a YAML file, a launch script, a log with the configuration that verl printed, or a run's folder (with .hydra in
+it); "-" is standard input. Overrides stand behind it as for verl: key=value, +key=value, ~key. Nothing is run, nothing
+in it is evaluated, and nothing leaves this machine.
+
+examples:
+  oomwatch doctor --gpu H100 train.sh
+  oomwatch doctor --gpu A100-40GB --model Qwen/Qwen2.5-7B ppo.yaml actor_rollout_ref.rollout.n=8
+  oomwatch doctor --gpu H200 --gpus 8 --nodes 4 --verl 0.8 outputs/2026-11-30/12-00-00
+  oomwatch doctor --gpu here --model ./models/ours/config.json - < train.sh
+  oomwatch doctor --gpu H100 --json train.sh > report.json       in the checks of a repository of trainings
+  oomwatch doctor --server http://monitor:8642 --run qwen7b_grpo --gpu H100
+
+Exit status: 0 where nothing speaks against starting it; 1 where verl would refuse it or it would not fit; 2 where it
+cannot be read, or the command line cannot be used. docs/howto/check-a-configuration.md"""
+
+
+def add_doctor_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `doctor`."""
+    parser.add_argument("words", nargs="*", metavar="FILE|FOLDER|-|OVERRIDE", help="what to read, then overrides")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON (docs/reference/doctor.md)")
+    for flag, metavar, text in _FLAGS:
+        parser.add_argument(flag, metavar=metavar, help=text)
+    parser.add_argument("--gpus", type=int, metavar="N", help="GPUs of a node, whatever the configuration says")
+    parser.add_argument("--nodes", type=int, metavar="N", help="nodes, whatever the configuration says")
+    parser.add_argument("--mean-length", type=int, metavar="TOKENS", help="of prompt and response together, if known")
+    parser.add_argument("--language", choices=("en", "zh"), default="en", help="of the sentences (default: en)")
+    parser.add_argument("--all-settings", action="store_true", help="with --json: verl's defaults among the settings")
+    add_client_flags(parser)
+    parser.add_argument("--run", metavar="NAME", help="with --server: the run whose configuration to look at")
+
+
+_FLAGS = (
+    ("--verl", "VERSION", "verl's version, such as 0.9.1; without it told by the settings, else the newest"),
+    ("--gpu", "NAME", 'the card ("H100", "NVIDIA A100-SXM4-40GB"), its memory ("79GiB"), or "here"'),
+    ("--model", "NAME", "the actor's model, or the path of its config.json; without it the configuration's"),
+    ("--critic-model", "NAME", "the critic's model, or its config.json; without it the actor's"),
+    ("--host-memory", "SIZE", "that the run may take of a node, such as 1000GiB"),
+)

@@ -1,0 +1,5 @@
+"""A report as text for a terminal of a hundred columns."""
+
+from oomwatch.doctor.show.page import page_of
+
+__all__ = ["page_of"]
