@@ -113,7 +113,7 @@ def keys_of(version: str, strategy: Strategy) -> Mapping[str, Default]:
     return _keys_of(release, strategy)
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=32)
 def _keys_of(release: str, strategy: Strategy) -> Mapping[str, Default]:
     found = {}
     for key, spans in _table().keys.items():
@@ -164,7 +164,7 @@ def nearest(key: str, version: str, strategy: Strategy) -> str | None:
     return max(places, key=lambda one: (_likeness(one.rpartition(".")[0], section), one), default=None)
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=32)
 def _names(version: str, strategy: Strategy) -> Mapping[str, tuple[str, ...]]:
     """The last part of each key -> the keys that end with it."""
     found: dict[str, tuple[str, ...]] = {}

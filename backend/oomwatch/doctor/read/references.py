@@ -38,6 +38,7 @@ class References:
         self._known: dict[str, Value | UnresolvedError] = {}
         self._following: list[str] = []
         self._steps = 0
+        self._depth = 0
 
     def value(self, key: str) -> Value:
         """What a leaf comes to. Raises UnresolvedError, and KeyError where there is no such leaf."""
@@ -63,7 +64,7 @@ class References:
         if key in self._following:
             return UnresolvedError("circular_reference", str(raw))
         self._steps += 1
-        if len(self._following) > _DEEPEST or self._steps > _MOST_STEPS:
+        if self._steps > _MOST_STEPS:
             return UnresolvedError("references_too_deep", str(raw))
         self._following.append(key)
         try:
@@ -81,6 +82,15 @@ class References:
         return {name: self._resolved(one, key) for name, one in raw.items()} if isinstance(raw, dict) else raw
 
     def _text(self, raw: str, key: str) -> Value:
+        self._depth += 1
+        try:
+            if self._depth > _DEEPEST:
+                raise UnresolvedError("references_too_deep", raw[:100])
+            return self._joined(raw, key)
+        finally:
+            self._depth -= 1
+
+    def _joined(self, raw: str, key: str) -> Value:
         pieces = _pieces(raw)
         values = [self._reference(piece.text, key) if piece.refers else piece.text for piece in pieces]
         if len(values) == 1:

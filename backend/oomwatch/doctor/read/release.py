@@ -47,7 +47,7 @@ def release_of(layers: Sequence[Layer], said: Sequence[Said], told: str | None) 
         raise ReadingError("unknown_version", "verl", version=told[:40], known=", ".join(verlkeys.minors()))
     if verlkeys.is_newer(told):
         newer = Complaint(
-            what="newer_version", severity="warning", name="verl", values={"version": told, "known": release}
+            what="newer_version", severity="warning", name="verl", values={"version": told[:40], "known": release}
         )
         complaints = (*complaints, newer)
     return Release(release, "told", (release,), sharding, complaints)

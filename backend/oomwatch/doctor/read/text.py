@@ -52,7 +52,7 @@ def _decoded(data: bytes, name: str) -> tuple[str, tuple[Complaint, ...]]:
         text = data.decode(encoding, "replace")
         complaints = (Complaint(what="encoding", severity="warning", name=name, line=line),)
     sample = text[:_SAMPLE]
-    odd = sum(sample.count(chr(code)) for code in range(32) if chr(code) not in "\t\n\r\f\x1b") + sample.count("\ufffd")
+    odd = sum(sample.count(chr(code)) for code in range(32) if chr(code) not in "\t\n\r\f\x1b")
     if "\0" in sample or odd > _ODD_RATIO * len(sample):
         raise ReadingError("binary", name)
     return text, complaints
@@ -62,7 +62,7 @@ def _kind(text: str, name: str) -> Kind:
     first = next((line for line in map(str.strip, text.splitlines()) if line and not line.startswith("#")), "")
     if text.startswith("#!"):
         return "script"
-    if first.startswith(("{'", '{"', "{")) and not _OVERRIDE.match(first):
+    if first.startswith(("{", "[")) and not _OVERRIDE.match(first):
         return "printed" if first.startswith("{'") else "json"
     if _YAML_KEY.match(first) or first.startswith(("- ", "---", "%YAML")):
         in_folder = name.replace("\\", "/").rpartition("/")[0].endswith(".hydra")
