@@ -167,6 +167,8 @@ SCENES: dict[str, Callable[[float], wire.Snapshot]] = {
     "troubled": scenes.troubled,
     "demo": lambda at: scenes.simulated(scenes.healthy(at)),
     "on-call": on_call.fleet,
+    "mixed": on_call.mixed,
+    "empty": lambda at: wire.Snapshot(at=at, server=scenes.SERVER),
     "foresight": foresight.fleet,
     "1024": lambda at: scenes.crowded(at, 128),
     "10240": lambda at: scenes.crowded(at, 1280),
