@@ -26,6 +26,7 @@ export class HeadlineWhy {
     this.drawn = key;
     this.element.hidden = alert === null || said === null;
     if (alert === null || said === null) return fill(this.element);
+    this.element.setAttribute("aria-label", words.t("state.why"));
     refill(this.element, ...this.#lines(words, alert, said, runs));
   }
 
