@@ -137,6 +137,10 @@ def test_a_reward_model_on_the_same_cards_is_said_to_be_left_out() -> None:
     assert "no_reward_model" in estimate({**GRPO, "reward_model.enable": True}).assumed
 
 
+def test_a_model_that_sees_is_said_to_be_counted_without_its_images() -> None:
+    assert "no_images" in estimate(GRPO, model="Qwen2.5-VL-7B").assumed
+
+
 def test_a_reference_rests_on_the_host_whatever_its_offload_says() -> None:
     assert part(GRPO, "ref", "weights") == 0
     assert part(GRPO, "ref", "gathered") > 0

@@ -54,16 +54,18 @@ def setup_of(
         bucket_bytes=told.count(*_BUCKETS, otherwise=512) * 2**20,
         wakes_in_stages=_wakes_in_stages(told),
         dataset_sequences=batches.sequences_per_step or 0,
-        assumed=tuple(_assumed(told, mean_length_tokens)),
+        assumed=tuple(_assumed(told, shape, mean_length_tokens)),
     )
 
 
-def _assumed(told: Told, mean_length_tokens: float | None) -> Iterator[str]:
+def _assumed(told: Told, shape: ModelShape, mean_length_tokens: float | None) -> Iterator[str]:
     """What the estimate takes for granted or leaves out."""
     if mean_length_tokens is None:
         yield "longest_batch" if _known_length(told) is None else "known_lengths"
     if told.is_on("reward_model.enable") or told.is_on("reward.reward_model.enable"):
         yield "no_reward_model"
+    if shape.other_parameters:
+        yield "no_images"
 
 
 def lengths_of(told: Told, mean_tokens: float | None) -> Lengths:
