@@ -146,6 +146,17 @@ def test_a_reference_rests_on_the_host_whatever_its_offload_says() -> None:
     assert part(GRPO, "ref", "gathered") > 0
 
 
+def test_with_adapters_the_actor_is_its_own_reference_and_counts_once() -> None:
+    adapters = {**GRPO, f"{MODEL}.lora_rank": 32}
+    assert part(adapters, "ref", "waiting") == 0
+    assert part(adapters, "ref", "weights") == part(adapters, "old_log_prob", "weights") > 0
+
+
+def test_sglang_leaves_room_for_what_runs_and_vllm_for_all_that_may() -> None:
+    sglang = {**GRPO, f"{ROLLOUT}.name": "sglang"}
+    assert 0 < part(sglang, "rollout", "profile") < part(GRPO, "rollout", "profile") / 5
+
+
 def test_megatron_divides_by_tensor_and_pipeline_and_recomputes_only_where_told() -> None:
     megatron = {**GRPO, f"{ACTOR}.strategy": "megatron", f"{ACTOR}.megatron.tensor_model_parallel_size": 4}
     assert part(megatron, "update_actor", "weights") == 2 * 7_615_616_512 // 4

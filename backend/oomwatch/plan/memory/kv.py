@@ -29,8 +29,12 @@ def engine_weights(engine: Engine) -> Part:
 
 
 def profile(engine: Engine) -> Part:
-    """What the engine measures before it lays its cache out: the larger of a full batch's layer and the sampler."""
-    sampler = SAMPLER_BYTES * min(engine.sequences, engine.batched_tokens) * engine.shape.vocab
+    """What a pass of the engine takes: the larger of a full batch's layer and the sampler.
+
+    vLLM measures it before it lays its cache out, with every sequence it may hold; SGLang leaves room for what runs.
+    """
+    sampled = min(engine.sequences, engine.batched_tokens) if engine.name == "vllm" else 0
+    sampler = SAMPLER_BYTES * sampled * engine.shape.vocab
     layer = engine.batched_tokens * (4 * engine.shape.hidden + 4 * engine.shape.active_ffn / engine.tensor)
     size = round(max(sampler, layer))
     formula = f"{SAMPLER_BYTES} B x {engine.sequences} sequences x {amount(engine.shape.vocab)} words"
