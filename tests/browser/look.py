@@ -37,8 +37,11 @@ def views(node: str, gpu: str, run: str, alert: str) -> dict[str, str]:
         "run": f"#/run/{quote(run, safe='')}",
         "alerts": "#/alerts",
         "alert": f"#/alerts?id={quote(alert, safe='')}",
+        "alert-timeline": "#/alerts?show=timeline",
+        "alert-table": "#/alerts?show=table",
         "silences": "#/silences",
         "channels": "#/channels",
+        "incidents": "#/incidents",
         "rules": "#/rules",
         "rule-file": "#/rules/file",
     }

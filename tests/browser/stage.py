@@ -40,6 +40,7 @@ class Stage:
 
     def __init__(self, snapshot: wire.Snapshot) -> None:
         self.snapshot = snapshot
+        self.ended: tuple[wire.Alert, ...] = ()  # alerts that the database has and the snapshot has not
         self.desk = Desk(self)
         self.past = Past(self)
         self.has_history = True
@@ -98,8 +99,8 @@ class Stage:
         app.add_api_route("/api/v1/history", self._history)
         app.add_api_route("/api/v1/phases", self._phases)
         app.add_api_route("/api/v1/nodes/{name}", self._node)
+        self.past.install(app)  # before /api/v1/alerts/{key}
         self.desk.install(app)
-        self.past.install(app)
         app.add_api_websocket_route("/ws/live", self._live)
         app.mount("/static", StaticFiles(directory=STATIC))
         return app

@@ -23,7 +23,7 @@ import { isUtc } from "./zone.js";
  */
 
 /** Which tab of the bar a view belongs to. @type {Record<string, string>} */
-const SECTION = { gpu: "fleet", node: "fleet", fleet: "fleet", run: "runs", runs: "runs", alerts: "alerts", silences: "alerts", channels: "alerts", rules: "rules" };
+const SECTION = { gpu: "fleet", node: "fleet", fleet: "fleet", run: "runs", runs: "runs", alerts: "alerts", silences: "alerts", channels: "alerts", incidents: "alerts", rules: "rules" };
 
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));

@@ -77,20 +77,20 @@ const numeric = (value) => (typeof value === "number" ? value : null);
 export function timeLeft(words, { seconds, steps }, roughly = false) {
   if ((seconds ?? steps ?? 0) < 1) return words.t("fleet.due");
   if (seconds !== null) return seconds < ROUGHLY_FROM && !roughly ? duration(words, seconds) : roughAge(words, seconds);
-  return words.count("fleet.steps", Math.round(steps ?? 0));
+  return words.count("figure.steps", Math.round(steps ?? 0));
 }
 
 /** The same as a sentence: in time and steps, and where. @param {Words} words @param {Foreseen} foreseen */
 export function foreseenSentence(words, { seconds, steps, alert }) {
   const left = [
     seconds === null ? null : duration(words, seconds),
-    steps === null ? null : words.count("fleet.steps", Math.round(steps)),
+    steps === null ? null : words.count("figure.steps", Math.round(steps)),
   ].filter((text) => text !== null);
   const { until_ratio: until } = alert.facts;
   const isOfAll = typeof until !== "number" || until >= 1;
   if (isOfAll && (seconds ?? steps ?? 0) < 1) return words.t("fleet.full_due");
   const [first, ...more] = left;
-  const time = more.length === 0 ? first : words.t("fleet.time_and_steps", { time: first, steps: more[0] });
+  const time = more.length === 0 ? first : words.t("figure.time_and_steps", { time: first, steps: more[0] });
   if (!isOfAll) return words.t("fleet.reaches", { time, share: percent(words, until) });
   return words.t("fleet.full_in", { time });
 }
