@@ -11,7 +11,8 @@ JS := PATH="$(CURDIR)/$(BIN):$$PATH"
 JS_TESTS = $(sort $(shell find tests/frontend -name '*.test.js' -o -name '*.test.mjs'))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format lint types js js-types js-test bench bench-browser lock clean system-packages
+.PHONY: help run test check format lint types js js-types js-test bench bench-browser lock clean system-packages \
+	verl-releases
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -20,7 +21,7 @@ help: ## list the targets
 run: .venv/run.stamp ## start server, dashboard and an agent on this machine (ARGS="..." for oomwatch up)
 	$(BIN)/oomwatch up $(ARGS)
 
-test: check js-test system-packages ## every check, then every test (ARGS="-k word" for pytest)
+test: check js-test system-packages verl-releases ## every check, then every test (ARGS="-k word" for pytest)
 	$(BIN)/python -m pytest $(ARGS)
 
 check: lint types js-types ## format, lint and types of Python and JavaScript, without the tests
@@ -55,11 +56,16 @@ lock: .venv/dev.stamp ## pin the newest releases that pyproject.toml admits
 	scripts/lock $(BIN)/python
 
 clean: ## remove what these targets made
-	rm -rf .venv node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .verl node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find agent backend bench frontend tests -name __pycache__ -prune -exec rm -rf {} +
 
 system-packages: .venv/dev.stamp
 	@scripts/system-packages
+
+# What our arithmetic is compared with. Offline it is told and gone on without: the comparison is then skipped.
+verl-releases: .venv/dev.stamp
+	@test .verl/.stamp -nt tests/plan/verl-releases.txt || { scripts/verl-releases $(BIN)/python .verl && touch .verl/.stamp; } \
+		|| echo "verl's packages could not be brought: the comparison with them is skipped" >&2
 
 .venv/bin/python:
 	scripts/make-venv "$(PYTHON)" .venv

@@ -54,10 +54,10 @@ def test_the_articles_example_from_end_to_end(script: str, capsys: pytest.Captur
 
 
 def test_flags_may_stand_behind_the_overrides(script: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, report = told(capsys, script, f"{MICRO}=7", "--gpu", "H100", f"--{ROLLOUT}.n=6")
+    status, report = told(capsys, script, f"{MICRO}=7", "--gpu", "H100", f"--{ROLLOUT}.n=8")
     assert status == 1
     assert report["verdict"] == "refused"
-    assert report["derived"]["sequences_per_step"] == 360
+    assert report["derived"]["sequences_per_step"] == 480
     assert [one["key"] for one in report["problems"] if one["severity"] == "error"] == [MICRO]
 
 

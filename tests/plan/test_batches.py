@@ -81,7 +81,7 @@ def test_the_articles_templates_come_out_as_the_article_says(name: str) -> None:
 
 def test_what_nobody_told_is_verls_default_and_said_to_be_so() -> None:
     config: Config = {"data.train_batch_size": 64, f"{ROLLOUT}.n": 4}
-    line = next(line for line in batches_of(config).working if line.name == "data_parallel_size")
+    line = next(line for line in batches_of(config, "0.7.1").working if line.name == "data_parallel_size")
     assert (line.value, line.formula) == (8, "8 / 1")
     assert line.assumed == ("trainer.nnodes", "trainer.n_gpus_per_node", f"{ACTOR}.ulysses_sequence_parallel_size")
 

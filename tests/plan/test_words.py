@@ -1,14 +1,51 @@
-"""Every line of the arithmetic has words in the catalogue, and none is there for a line that no configuration gives."""
+"""Every line of the arithmetic and every problem has words with the numbers that they name, and no others are there."""
 
-from tests.plan.test_batches import ACTOR, ARTICLE
+import functools
+
+from tests.plan.grid import cases
+from tests.plan.test_batches import ACTOR, ARTICLE, ROLLOUT
 
 from oomwatch import catalogue
+from oomwatch.plan import verlkeys
 from oomwatch.plan.batches import batches_of
+from oomwatch.plan.problem import Problem
+from oomwatch.plan.problems import problems_of
 
-LINE = "plan.line."
+LINE, CHECK = "plan.line.", "plan.check."
+
+
+def _keys(space: str) -> set[str]:
+    return {key for key in catalogue.entries() if key.startswith(space)}
+
+
+@functools.cache
+def _problems() -> list[Problem]:
+    """Of many configurations, and of kinds that the grid seldom draws."""
+    releases = verlkeys.releases()[2:]
+    found = [one for release in releases for case in cases(release, 100) for one in problems_of(case.settings, release)]
+    deprecated = {key: value for key, value in ARTICLE.items() if "micro_batch" not in key}
+    deprecated[f"{ROLLOUT}.log_prob_micro_batch_size"] = 48
+    cold = {**ARTICLE, f"{ROLLOUT}.temperature": 0, f"{ROLLOUT}.val_kwargs.do_sample": True}
+    none = {**ARTICLE, f"{ACTOR}.ppo_mini_batch_size": 0}
+    return [*found, *(one for config in (deprecated, cold, none) for one in problems_of(config))]
 
 
 def test_every_line_has_words_and_no_others_are_there() -> None:
     with_critic = {**ARTICLE, "algorithm.adv_estimator": "gae"}
     lines = [*batches_of(with_critic).working, *batches_of({**ARTICLE, f"{ACTOR}.strategy": "megatron"}).working]
-    assert {LINE + line.name for line in lines} == {key for key in catalogue.entries() if key.startswith(LINE)}
+    assert {LINE + line.name for line in lines} == _keys(LINE)
+
+
+def test_every_problem_has_words_and_no_others_are_there() -> None:
+    found = _problems()
+    assert {CHECK + problem.check for problem in found} == _keys(CHECK)
+    for problem in found:
+        for language in ("en", "zh"):
+            assert catalogue.placeholders(catalogue.entries()[CHECK + problem.check][language]) <= set(problem.numbers)
+
+
+def test_every_suggested_override_names_a_setting() -> None:
+    for problem in _problems():
+        if problem.suggestion is not None:
+            name = problem.suggestion.lstrip("~").split("=")[0]
+            assert verlkeys.having(name, "fsdp") or verlkeys.having(name, "megatron"), name

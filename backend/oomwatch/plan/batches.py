@@ -9,10 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from oomwatch.plan.figure import Figure
-from oomwatch.plan.groups import ENGINE_WORKERS, Groups, engine_ways, gpus_of, groups_of, strategy_of
+from oomwatch.plan.groups import Groups, engine_ways, gpus_of, groups_of
 from oomwatch.plan.phasekeys import PHASES, PhaseKeys
-from oomwatch.plan.reader import Reader
-from oomwatch.plan.release import release_of
+from oomwatch.plan.reader import Reader, reader_of
 from oomwatch.plan.settings import ACTOR, CRITIC, ROLLOUT, Config
 
 
@@ -68,8 +67,7 @@ class Batches(Struct, frozen=True, kw_only=True):
 
 def batches_of(config: Config, version: str | None = None) -> Batches:
     """Every number that verl derives from a configuration. `version` is verl's; the newest where it is not told."""
-    here = Reader(config, release_of(version))
-    return _Sheet(here).batches()
+    return _Sheet(reader_of(config, version)).batches()
 
 
 def phases_of(here: Reader) -> Iterator[str]:
@@ -110,15 +108,20 @@ class _Sheet:
         self.replicas(groups)
         phases = tuple(self.phase(name, groups) for name in phases_of(self.here))
         numbers = {line.name: line.value for line in self.lines if line.phase is None}
-        found = {"strategy": strategy_of(self.here), "phases": phases, "working": tuple(self.lines), **numbers}
+        found = {
+            "strategy": self.here.value(f"{ACTOR}.strategy") or self.here.strategy,
+            "phases": phases,
+            "working": tuple(self.lines),
+            **numbers,
+        }
         return msgspec.convert(found, Batches)
 
     def groups(self) -> Groups:
         gpus = self.note("gpus", gpus_of(self.here))
-        is_megatron = strategy_of(self.here) == "megatron"
-        ways = groups_of(self.here).ways
-        ways = self.note("model_parallel_size" if is_megatron else "sequence_parallel_size", ways)
-        return Groups(gpus, ways, self.note("data_parallel_size", gpus // ways))
+        is_megatron = self.here.strategy == "megatron"
+        found = groups_of(self.here)
+        ways = self.note("model_parallel_size" if is_megatron else "sequence_parallel_size", found.ways)
+        return Groups(gpus, ways, self.note("data_parallel_size", gpus // ways), found.shares)
 
     def step(self, groups: Groups) -> None:
         here = self.here
@@ -149,8 +152,8 @@ class _Sheet:
         critic = name in CRITICS
         own = groups_of(self.here, CRITIC) if critic else groups
         share = self.share(keys, critic, own)
-        if self.here.is_on(keys.dynamic):
-            tokens = self.note("tokens_per_micro_batch", self.here.figure(keys.tokens_max), name)
+        if is_dynamic(self.here, name):
+            tokens = self.note("tokens_per_micro_batch", self.here.figure(tokens_key(self.here, name)), name)
             return PhaseBatches(
                 phase=name, is_dynamic=True, sequences_per_gpu=share.value, tokens_per_micro_batch=tokens.value
             )
@@ -158,7 +161,7 @@ class _Sheet:
         passes = self.note("micro_batches", share.up(micro), name)
         if name == "update_actor":
             self.note("micro_batches_per_update", share.up(micro))
-        tokens = self.note("tokens_per_micro_batch", (micro * length_of(self.here)).up(own.ways.known_as()), name)
+        tokens = self.note("tokens_per_micro_batch", (micro * length_of(self.here)).up(own.shares), name)
         return PhaseBatches(
             phase=name,
             is_dynamic=False,
@@ -179,6 +182,18 @@ class _Sheet:
 CRITICS = ("values", "update_critic")
 
 
+def is_dynamic(here: Reader, phase: str) -> bool:
+    """Whether a phase cuts its batches by tokens. A critic that is an engine always does."""
+    return here.is_on(PHASES[phase].dynamic) or (here.has_engines and phase in CRITICS)
+
+
+def tokens_key(here: Reader, phase: str) -> str:
+    """The setting that bounds the tokens of a pass."""
+    if here.has_engines and phase == "values":
+        return f"{CRITIC}.ppo_infer_max_token_len_per_gpu"
+    return PHASES[phase].tokens_max
+
+
 def length_of(here: Reader) -> Figure:
     """The longest sequence that is allowed, in tokens."""
     return (here.figure("data.max_prompt_length") + here.figure("data.max_response_length")).known_as()
@@ -190,6 +205,6 @@ def micro_batch(here: Reader, keys: PhaseKeys, groups: Groups) -> Figure:
     if told:
         return told[0]
     whole = here.figure(keys.sequences_of_all)
-    if whole.value is not None and here.release < ENGINE_WORKERS:
+    if whole.value is not None and not here.has_engines:
         return whole // groups.ranks.known_as()
     return here.figure(keys.sequences[0])

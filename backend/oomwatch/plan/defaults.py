@@ -1,61 +1,58 @@
-"""What verl takes where a configuration does not say, of the settings that batches are made of.
+"""What verl takes where a configuration does not say: its default, or what the setting follows.
 
-From verl's own trainer configurations (verl/trainer/config), which agree on these from 0.4 to 0.9. A setting may follow
-another one: verl writes that as an interpolation.
+verl writes that one setting follows another as an interpolation: "${oc.select:actor_rollout_ref.actor.strategy,fsdp}",
+"${oc.select:.ppo_micro_batch_size,null}" (beside it), "${critic.ppo_micro_batch_size}".
 """
 
+import re
+from typing import NamedTuple
+
+import msgspec
+
 from oomwatch import wire
-from oomwatch.plan.settings import ACTOR, CRITIC, REF, ROLLOUT, Config
+from oomwatch.plan import verlkeys
+from oomwatch.plan.settings import Config
+from oomwatch.plan.verlkeys import Strategy
 
-_VALUES: dict[str, wire.ConfigValue] = {
-    "data.max_prompt_length": 512,
-    "data.max_response_length": 512,
-    "data.train_batch_size": 1024,
-    "trainer.n_gpus_per_node": 8,
-    "trainer.nnodes": 1,
-    "algorithm.adv_estimator": "gae",
-    f"{ACTOR}.fsdp_config.ulysses_sequence_parallel_size": 1,
-    f"{ACTOR}.megatron.context_parallel_size": 1,
-    f"{ACTOR}.megatron.pipeline_model_parallel_size": 1,
-    f"{ACTOR}.megatron.tensor_model_parallel_size": 1,
-    f"{ACTOR}.ppo_epochs": 1,
-    f"{ACTOR}.ppo_max_token_len_per_gpu": 16384,
-    f"{ACTOR}.ppo_mini_batch_size": 256,
-    f"{ACTOR}.strategy": "fsdp",
-    f"{ACTOR}.ulysses_sequence_parallel_size": 1,
-    f"{ACTOR}.use_dynamic_bsz": False,
-    f"{ACTOR}.use_kl_loss": False,
-    f"{CRITIC}.megatron.context_parallel_size": 1,
-    f"{CRITIC}.megatron.pipeline_model_parallel_size": 1,
-    f"{CRITIC}.megatron.tensor_model_parallel_size": 1,
-    f"{CRITIC}.ppo_max_token_len_per_gpu": 32768,
-    f"{CRITIC}.ulysses_sequence_parallel_size": 1,
-    f"{ROLLOUT}.data_parallel_size": 1,
-    f"{ROLLOUT}.n": 1,
-    f"{ROLLOUT}.pipeline_model_parallel_size": 1,
-    f"{ROLLOUT}.tensor_model_parallel_size": 2,
-}
-_FOLLOWS = {
-    f"{CRITIC}.forward_max_token_len_per_gpu": f"{CRITIC}.ppo_max_token_len_per_gpu",
-    f"{CRITIC}.forward_micro_batch_size": f"{CRITIC}.ppo_micro_batch_size",
-    f"{CRITIC}.forward_micro_batch_size_per_gpu": f"{CRITIC}.ppo_micro_batch_size_per_gpu",
-    f"{CRITIC}.ppo_epochs": f"{ACTOR}.ppo_epochs",
-    f"{CRITIC}.ppo_mini_batch_size": f"{ACTOR}.ppo_mini_batch_size",
-    f"{CRITIC}.strategy": f"{ACTOR}.strategy",
-    f"{CRITIC}.use_dynamic_bsz": f"{ACTOR}.use_dynamic_bsz",
-    f"{REF}.log_prob_max_token_len_per_gpu": f"{ACTOR}.ppo_max_token_len_per_gpu",
-    f"{REF}.log_prob_use_dynamic_bsz": f"{ACTOR}.use_dynamic_bsz",
-    f"{ROLLOUT}.log_prob_max_token_len_per_gpu": f"{ACTOR}.ppo_max_token_len_per_gpu",
-    f"{ROLLOUT}.log_prob_use_dynamic_bsz": f"{ACTOR}.use_dynamic_bsz",
-}
+_FOLLOWS = re.compile(r"\$\{(?:oc\.select:)?(?P<key>[\w.]+)(?:,(?P<otherwise>[^}]*))?\}")
+# Of verl's classes, not of its files: a critic's passes without gradients, since its engine is of all strategies.
+_OF_CLASSES: dict[str, wire.ConfigValue] = {"critic.ppo_infer_max_token_len_per_gpu": 32768}
 
 
-def teller_of(config: Config, key: str) -> str:
-    """The setting that decides: the key itself, or the one that it follows where it is not told."""
-    while key not in config and key in _FOLLOWS:
-        key = _FOLLOWS[key]
-    return key
+class Told(NamedTuple):
+    """A setting's value and the key that tells it: one of the configuration, else the one whose default it is."""
+
+    value: wire.ConfigValue | None
+    key: str
+    is_assumed: bool
 
 
-def default_of(key: str) -> wire.ConfigValue | None:
-    return _VALUES.get(key)
+def told(config: Config, key: str, release: str, strategy: Strategy) -> Told:
+    """What is told counts, else what a chain of followed settings comes to, else verl's default."""
+    defaults = verlkeys.keys_of(release, strategy)
+    while key not in config:
+        default = defaults.get(key, _OF_CLASSES.get(key))
+        followed = _FOLLOWS.fullmatch(default) if isinstance(default, str) else None
+        if followed is None:
+            return Told(_plain(default), key, is_assumed=True)
+        other = _beside(key, followed["key"])
+        if other not in config and other not in defaults:  # it follows what this strategy does not have
+            return Told(_plain(_written(followed["otherwise"])), key, is_assumed=True)
+        key = other
+    return Told(config[key], key, is_assumed=False)
+
+
+def _beside(key: str, followed: str) -> str:
+    return f"{key.rpartition('.')[0]}{followed}" if followed.startswith(".") else followed
+
+
+def _written(otherwise: str | None) -> verlkeys.Default:
+    """The value that stands in an interpolation, after its comma."""
+    try:
+        return msgspec.json.decode(otherwise or "null", type=bool | int | float | None)
+    except msgspec.DecodeError:
+        return otherwise
+
+
+def _plain(default: verlkeys.Default) -> wire.ConfigValue | None:
+    return default if isinstance(default, bool | int | float | str) and default != "???" else None

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from oomwatch import wire
@@ -24,17 +25,25 @@ def error(
     check: str,
     verl_says: str | None = None,
     valid: tuple[int, ...] = (),
-    **numbers: wire.ConfigValue | None,
+    suggestion: str | None = None,
+    **numbers: wire.ConfigValue,
 ) -> Problem:
-    """verl would stop with it. Numbers that are not known are left out."""
-    known = {name: value for name, value in numbers.items() if value is not None}
-    suggestion = f"{key}={valid[0]}" if valid else None
+    """verl would stop with it. Of valid values the nearest is suggested."""
+    if suggestion is None and valid:
+        suggestion = f"{key}={valid[0]}"
     return Problem(
         severity="error",
         key=key,
         check=check,
-        numbers=known,
+        numbers=numbers,
         verl_says=verl_says,
         valid=valid,
         suggestion=suggestion,
     )
+
+
+def warning(
+    key: str, check: str, verl_says: str | None = None, valid: tuple[int, ...] = (), **numbers: wire.ConfigValue
+) -> Problem:
+    """verl starts with it, and may stop later."""
+    return msgspec.structs.replace(error(key, check, verl_says, valid, None, **numbers), severity="warning")

@@ -1,7 +1,6 @@
 """Sources and overrides to a Reading: verl's defaults, files over them, overrides over those, references followed."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from oomwatch.doctor.read.apply import Overriding, parsed
 from oomwatch.doctor.read.layers import Layer, Placing
@@ -29,7 +28,6 @@ MOST_SOURCES = 20
 MOST_OVERRIDES = 2000
 MOST_SETTINGS = 20_000
 _MOST_LOOKED_UP = 40  # unknown keys for which the nearest is sought
-_VERLS_OWN = re.compile(r"(?:.*[./])?main_ppo(?:\.py)?")
 _MUST_BE_TOLD = "actor_rollout_ref.rollout.name"
 
 
@@ -46,8 +44,7 @@ def read(sources: Sequence[Source], overrides: Sequence[str] = (), version: str 
     if not whole:
         _put_defaults(tree, release)
     _put_files(tree, layers, release)
-    missing = tuple(_missing_files(layers, release))
-    overriding = Overriding(tree, _certainty(layers, release, knows_all=not missing))
+    overriding = Overriding(tree)
     for layer in layers:
         if not _belongs_to_whole(layer, layers):
             for given in layer.given:
@@ -56,8 +53,7 @@ def read(sources: Sequence[Source], overrides: Sequence[str] = (), version: str 
     complaints = (
         *release.complaints,
         *(complaint for layer in layers for complaint in layer.complaints),
-        *missing,
-        *_missing_groups(overriding, release),
+        *_missing_files(layers, release, overriding),
         *overriding.complaints,
         *references,
     )
@@ -90,14 +86,13 @@ def _layers(sources: Sequence[Source], overrides: Sequence[str]) -> list[Layer]:
 
 
 def _said(layer: Layer) -> Iterator[Said]:
-    """What a layer says of its keys: those of files are taken for known, and so are overrides that do not add."""
+    """The keys that a layer takes for known: those of files, and overrides that do not add."""
     for placing in layer.placings:
         yield Said(placing.key, str(placing.value), layer.name, placing.origin.line)
     for given in layer.given:
         override = parsed(given)
-        if override is not None:
-            adds = override.sign == "+" and not isinstance(override.value, list | dict)
-            yield Said(override.key, str(override.value), layer.name, given.origin.line, adds=adds)
+        if override is not None and override.sign in ("", "++"):
+            yield Said(override.key, str(override.value), layer.name, given.origin.line)
 
 
 def _default_origin(release: Release) -> Origin:
@@ -177,17 +172,7 @@ def _broken(error: UnresolvedError, key: str, origin: Origin) -> Complaint:
     return Complaint(what=error.what, severity=severity, name=origin.name, line=origin.line, values=values)
 
 
-def _certainty(layers: Sequence[Layer], release: Release, *, knows_all: bool) -> Callable[[str], bool]:
-    """Whether it is certain that the program has a setting, or has it not.
-
-    Programs of recipes have configurations of their own; and a release that was not told may be another one.
-    """
-    verls_own = all(layer.program is None or _VERLS_OWN.fullmatch(layer.program) for layer in layers)
-    told = release.version_from == "told"
-    return lambda key: knows_all and verls_own and (told or not verlkeys.having(key, release.strategy))
-
-
-def _missing_files(layers: Sequence[Layer], release: Release) -> Iterator[Complaint]:
+def _missing_files(layers: Sequence[Layer], release: Release, overriding: Overriding) -> Iterator[Complaint]:
     """Configurations that are named and are neither here nor verl's own."""
     here = {layer.name.replace("\\", "/").rpartition("/")[2].rpartition(".")[0] for layer in layers}
     for layer in layers:
@@ -198,9 +183,6 @@ def _missing_files(layers: Sequence[Layer], release: Release) -> Iterator[Compla
         for group, option, line in layer.choices:
             if not _is_verls(group, option, release):
                 yield _missing(layer.name, line, f"{group}: {option}")
-
-
-def _missing_groups(overriding: Overriding, release: Release) -> Iterator[Complaint]:
     for override, given in overriding.choices:
         if not _is_verls(override.key, str(override.value), release):
             yield _missing(given.origin.name, given.origin.line, given.text)

@@ -50,7 +50,7 @@ export class GpuChart {
       "aria-label": app.words.t("chart.keys"),
       keydown: (event) => bar.key(event),
     });
-    this.legend = h("div", { class: "phase-legend" });
+    this.legend = h("div");
     this.names = new Part("ul", { class: "legend lines" });
     this.missing = h("p", { class: "hint", role: "status" });
     this.table = new ChartTable(app.words);

@@ -2,14 +2,12 @@
 
 import { AlertCard } from "../elements/alert-card.js";
 import { Part, fill, h, keyed, setText } from "../dom.js";
-import { absent } from "../elements/absent.js";
 import { openGroups } from "../groups.js";
 import { percent, stepSeconds } from "../format.js";
 import { gpusOfRun } from "../judge.js";
 import { aged, crumbs, facts, nothing, section } from "../parts.js";
-import { link, noteInAddress } from "../router.js";
+import { link } from "../router.js";
 import { RunData } from "../run-data.js";
-import { readLook, writeLook } from "../run-look.js";
 import { differenceTable, runChoice } from "./run-compare.js";
 import { batchTable, configTable, coverageTable, currentPhase } from "./run-facts.js";
 import { incidentList, verdictList } from "./run-history.js";
@@ -20,23 +18,21 @@ import { RunTimeline } from "./run-timeline.js";
 /** @typedef {import("../wire.js").Alert} Alert */
 
 /** @type {import("../main.js").MakeView} */
-export const runView = (root, app, route) => new RunPage(root, app, route.args.join("/"), route.query);
+export const runView = (root, app, route) => new RunPage(root, app, route.args.join("/"), route.query.with ?? "");
 
 class RunPage {
-  /** @param {HTMLElement} root @param {App} app @param {string} name @param {Record<string, string>} query `with`: the run that it is compared with; what else, see run-look.js */
-  constructor(root, app, name, query) {
-    const { with: other = "" } = query;
+  /** @param {HTMLElement} root @param {App} app @param {string} name @param {string} other the run that it is compared with; "": none */
+  constructor(root, app, name, other) {
     this.app = app;
     this.name = name;
     this.otherName = other === name ? "" : other;
     const redraw = () => this.update(new Set(["runs", "alerts"]));
     this.data = new RunData(app, name, redraw);
     this.other = this.otherName === "" ? null : new RunData(app, this.otherName, redraw);
-    this.timeline = new RunTimeline(app, this.data, this.other, readLook(query), (look) => noteInAddress(writeLook(look)));
+    this.timeline = new RunTimeline(app, this.data, this.other);
     this.steps = 0;
     this.parts = {
       note: h("p", { class: "note", role: "status" }),
-      unknown: new Part("div"),
       alerts: h("div", { class: "alerts" }),
       quiet: nothing(app.words.t("alerts.none_here")),
       choice: new Part("div"),
@@ -52,7 +48,6 @@ class RunPage {
     };
     /** @type {Map<string, AlertCard>} */
     this.cards = new Map();
-    this.columns = h("div", { class: "columns" });
     root.append(this.#layout());
     this.update(new Set(["runs", "alerts", "nodes"]));
   }
@@ -76,25 +71,27 @@ class RunPage {
       section(words.t("reshard.title"), reshard.element),
       section(words.t("run.where"), where.element),
     ];
-    fill(this.columns, h("div", { class: "wide" }, ...left.filter((one) => one !== null)), h("div", { class: "narrow" }, ...right));
     return h(
       "div",
       { class: "detail-page run-page" },
       h("div", { class: "run-top" }, crumbs([[words.t("nav.runs"), link("runs")]], this.name), choice.element),
       note,
-      this.parts.unknown.element,
-      this.columns,
+      h(
+        "div",
+        { class: "columns" },
+        h("div", { class: "wide" }, ...left.filter((one) => one !== null)),
+        h("div", { class: "narrow" }, ...right),
+      ),
     );
   }
 
   /** @param {Set<import("../store.js").Topic>} topics */
   update(topics) {
-    const { store } = this.app;
+    const { store, words } = this.app;
     const run = store.runs.get(this.name);
-    this.columns.hidden = run === undefined;
-    this.parts.unknown.element.hidden = run !== undefined;
-    setText(this.parts.note, run !== undefined ? this.#noteOnOther() : "");
-    if (run === undefined) return this.#drawUnknown(store.connection.phase === "connecting");
+    const waiting = store.connection.phase === "connecting";
+    setText(this.parts.note, run !== undefined ? this.#noteOnOther() : words.t(waiting ? "state.connecting" : "run.unknown", { run: this.name }));
+    if (run === undefined) return;
     if (topics.has("runs")) this.#askAnew(run);
     if (topics.has("alerts")) this.#askOfAlerts();
     if (topics.has("runs") || topics.has("alerts")) this.#drawAlerts();
@@ -109,17 +106,6 @@ class RunPage {
     this.data.close();
     this.other?.close();
     this.timeline.close();
-  }
-
-  /** @param {boolean} isWaiting for the server */
-  #drawUnknown(isWaiting) {
-    const { words } = this.app;
-    const ways = /** @type {[string, string][]} */ ([[words.t("nav.runs"), link("runs")]]);
-    this.parts.unknown.draw([isWaiting], () => [
-      isWaiting
-        ? nothing(words.t("state.connecting"))
-        : absent(words.t("run.unknown", { run: this.name }), words.t("run.unknown_next"), ways),
-    ]);
   }
 
   #noteOnOther() {

@@ -1,0 +1,87 @@
+"""Values that verl knows, and those that it does not."""
+
+from collections.abc import Iterator
+
+from oomwatch.plan.problem import Problem, error
+from oomwatch.plan.reader import Reader
+from oomwatch.plan.settings import ACTOR, MODEL, ROLLOUT, ratio
+
+LOSSES = ("token-mean", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm")
+RANK_MAX = 512  # of LoRA, in vLLM
+
+
+def loss_is_known(here: Reader) -> Iterator[Problem]:
+    known = (*LOSSES, "token-sum") if here.since("0.9.0") else LOSSES
+    key = f"{ACTOR}.loss_agg_mode"
+    told = here.value(key)
+    if told is not None and told not in known:
+        says = f"Invalid loss_agg_mode: {told}"
+        yield error(key, "loss_is_known", says, suggestion=f"{key}={known[0]}", told=told, known=", ".join(known))
+
+
+def validation_samples(here: Reader) -> Iterator[Problem]:
+    """Sampling with temperature 0 is none."""
+    key = f"{ROLLOUT}.temperature"
+    told = here.value(key)
+    if here.is_on(f"{ROLLOUT}.val_kwargs.do_sample") and isinstance(told, int | float) and told <= 0:
+        says = "validation gen temperature should be greater than 0 when enabling do_sample"
+        yield error(key, "validation_samples", says, suggestion=f"{ROLLOUT}.val_kwargs.do_sample=False")
+
+
+def rank_is_possible(here: Reader) -> Iterator[Problem]:
+    """vLLM's adapters have a largest rank (verl looks since 0.6.1)."""
+    if not here.since("0.6.1") or here.value(f"{ROLLOUT}.name") != "vllm":
+        return
+    key, rank = f"{MODEL}.lora_rank", here.number(f"{MODEL}.lora_rank") or 0
+    says = f"LoRA rank in vLLM must be less than or equal to {RANK_MAX}"
+    if here.since("0.7.1"):
+        of_megatron = here.number(f"{MODEL}.lora.rank") or 0
+        key, rank = (f"{MODEL}.lora.rank", of_megatron) if of_megatron > 0 else (key, rank)
+        rank = 0 if here.is_on(f"{MODEL}.lora.merge") else rank
+        says = f"lora_rank must be less than or equal to {RANK_MAX}, but got {rank}"
+    if rank > RANK_MAX:
+        yield error(key, "rank_is_possible", says, (RANK_MAX,), rank=rank, most=RANK_MAX)
+
+
+def mode_is_there(here: Reader) -> Iterator[Problem]:
+    """The rollout within the trainer's own processes is gone since 0.7."""
+    key = f"{ROLLOUT}.mode"
+    if here.since("0.7.0") and here.value(key) == "sync":
+        says = (
+            "Rollout mode 'sync' has been removed. Please set `actor_rollout_ref.rollout.mode=async` "
+            "or remove the mode setting entirely."
+        )
+        yield error(key, "mode_is_there", says, suggestion=f"{key}=async")
+
+
+def turns_have_tools(here: Reader) -> Iterator[Problem]:
+    """Several turns want tools, and GRPO (0.4)."""
+    if here.since("0.5.0") or not here.is_on(f"{ROLLOUT}.multi_turn.enable"):
+        return
+    paths = [f"{ROLLOUT}.multi_turn.tool_config_path"]
+    said = "tool_config_path"
+    if here.since("0.4.1"):
+        paths.append(f"{ROLLOUT}.multi_turn.interaction_config_path")
+        said = "tool_config_path or interaction_config_path"
+    if all(here.value(path) is None for path in paths):
+        says = f"{said} must be set when enabling multi_turn with tool, due to no role-playing support"
+        yield error(paths[0], "turns_have_tools", says)
+    if here.value("algorithm.adv_estimator") != "grpo":
+        key = "algorithm.adv_estimator"
+        yield error(key, "turns_want_grpo", "only GRPO is tested for multi-turn with tool", suggestion=f"{key}=grpo")
+
+
+def counts_are_positive(here: Reader) -> Iterator[Problem]:
+    """verl divides by these."""
+    for key in (
+        "data.train_batch_size",
+        "trainer.nnodes",
+        "trainer.n_gpus_per_node",
+        f"{ROLLOUT}.n",
+        f"{ROLLOUT}.tensor_model_parallel_size",
+        f"{ACTOR}.ppo_mini_batch_size",
+        f"{ACTOR}.ppo_micro_batch_size_per_gpu",
+    ):
+        told = ratio(here.config, key)
+        if told is not None and told < 1:
+            yield error(key, "counts_are_positive", None, (1,), told=told)
