@@ -3,7 +3,8 @@
     PYTHONPATH=backend python bench/store.py [NODES] [MINUTES]
 
 Readings are made to look like a colocated trainer's: memory that stays put within a phase and jumps between two, whole
-percents of utilization, noisy milliwatts. Prints CPU (this process, all threads), bytes on disk and query times.
+percents of utilization, noisy milliwatts; every ten seconds processes are listed. Prints CPU (this process, all
+threads), bytes on disk and query times.
 """
 
 import random
@@ -17,7 +18,7 @@ from oomwatch import wire
 from oomwatch.store.store import Batch, Entry, Store
 
 GPUS = 8
-FLUSH_SECONDS = 10
+FLUSH_SECONDS = SLOW_SECONDS = 10
 VALUES_PER_NODE = GPUS * 6 + 7  # the columns of columns.GPU_FIELDS and HOST_FIELDS
 START = 1_700_000_000.0 // 3600 * 3600
 MIB = 2**20
@@ -121,23 +122,44 @@ def _entries(node: int, flush: int) -> Iterator[Entry]:
     _random.seed(node * 1_000_003 + flush)
     for second in range(flush * FLUSH_SECONDS, (flush + 1) * FLUSH_SECONDS):
         at = START + second + _random.gauss(0, 0.001) + 0.5
-        gpus = tuple(_gpu(gpu, second + 7 * node) for gpu in range(GPUS))
-        host = wire.HostSample(memory_used_bytes=400 * 1024 * MIB + 4096 * _random.randrange(50_000), oom_kill_total=0)
+        slow = second % SLOW_SECONDS == 0
+        gpus = tuple(_gpu(gpu, second + 7 * node, slow=slow) for gpu in range(GPUS))
+        host = wire.HostSample(
+            memory_used_bytes=400 * 1024 * MIB + 4096 * _random.randrange(50_000),
+            oom_kill_total=0,
+            processes=_host_processes() if slow else None,
+        )
         sample = wire.Sample(seq=second + 1, at=at, gpus=gpus, host=host)
         yield Entry(node=f"node-{node}", session=f"s{node}", received_at=at, message=sample)
 
 
-def _gpu(gpu: int, second: int) -> wire.GpuSample:
+def _host_processes() -> tuple[wire.HostProcess, ...]:
+    names = ("ray::TaskRunner", "VLLM::EngineCore", *["ray::WorkerDict"] * GPUS)
+    return tuple(
+        wire.HostProcess(pid=pid, name=name, rss_bytes=20 * 1024 * MIB + 4096 * _random.randrange(50_000))
+        for pid, name in enumerate(names)
+    )
+
+
+def _processes(used_bytes: int, *, training: bool) -> tuple[wire.GpuProcess, ...]:
+    engine_bytes = 4 * 1024 * MIB if training else used_bytes - 8 * 1024 * MIB
+    trainer = wire.GpuProcess(pid=1, name="ray::WorkerDict", used_bytes=used_bytes - engine_bytes, run="bench")
+    return trainer, wire.GpuProcess(pid=2, name="VLLM::Worker", used_bytes=engine_bytes, run="bench", role="rollout")
+
+
+def _gpu(gpu: int, second: int, *, slow: bool) -> wire.GpuSample:
     step, within = divmod(second, 97)
     training = within >= 40
     used = (58_000 + 13 * (step % 40) + 2 * (within // 9)) if training else 71_400 + 2 * (step % 3)
+    used_bytes = (used + 2 * gpu) * MIB
     return wire.GpuSample(
         gpu=str(gpu),
-        used_bytes=(used + 2 * gpu) * MIB,
+        used_bytes=used_bytes,
         utilization_ratio=_random.choice((0.97, 0.98, 0.99, 1.0)) if training else _random.randrange(20, 100) / 100,
         power_watts=round(_random.gauss(640 if training else 420, 9), 3),
         temperature_celsius=float(61 + gpu % 3 + _random.choice((0, 0, 0, 1))),
         ecc_uncorrected_total=0,
+        processes=_processes(used_bytes, training=training) if slow else None,
     )
 
 

@@ -9,7 +9,7 @@ from tests.core.story import GIB, Story, rules_of, shipped
 from oomwatch import wire
 from oomwatch.core.diagnosis import is_clearer
 from oomwatch.core.engine import Engine
-from oomwatch.core.parts import Parts, kind_of_name, kind_on_gpu, of_gpu
+from oomwatch.core.parts import Parts, kind_of_name, kind_on_gpu, kinds_on_gpu
 
 HIGH = "    severity: warning\n    when: {kind: threshold, metric: gpu_used_ratio, above: 90%}\n    for: 5s\n"
 CONFIG = wire.Config(
@@ -168,8 +168,11 @@ def test_a_process_of_the_host_is_known_by_what_it_calls_itself(name: str, kind:
 def test_a_process_that_nothing_ties_to_the_run_is_a_stranger_only_beside_the_runs_own() -> None:
     unknown = wire.GpuProcess(pid=1, used_bytes=GIB, name="python serve.py")
     ours = wire.GpuProcess(pid=2, used_bytes=GIB, name="ray::WorkerDict", run="r")
-    assert [kind for kind, _, _ in of_gpu([unknown], "r")] == ["unknown"]
-    assert [kind for kind, _, _ in of_gpu([unknown, ours], "r")] == ["stranger", "trainer"]
+    assert [kind for _, kind in kinds_on_gpu([unknown], "r")] == ["unknown"]
+    assert [kind for _, kind in kinds_on_gpu([unknown, ours], "r")] == ["stranger", "trainer"]
+    assert [kind for _, kind in kinds_on_gpu([unknown], "r", {1})] == [
+        "stranger"
+    ]  # it stays when the run's own have died
     assert kind_on_gpu(wire.GpuProcess(pid=3, run="other"), "r") == "stranger"
     assert kind_on_gpu(wire.GpuProcess(pid=4, role="rollout"), "r") == "engine"
 

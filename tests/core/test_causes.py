@@ -252,6 +252,30 @@ STORIES: dict[str, tuple[str, Facts]] = {
         device(phases=(phase("rollout", 50, 48), phase("update_actor", 60, 40)), length_tokens=2000, length_fit=0.8,
                settings=Settings(response_cap_tokens=8000), watched="worst_case"),
     ),
+    "the longest batch would not fit, and responses get longer towards it": (
+        "length_growth",
+        device(phases=LONGER, length_before_tokens=2000, length_rise_tokens=2000, length_fit=0.9, watched="worst_case",
+               phase="update_actor"),
+    ),
+    "the longest batch would not fit on the one rank that gets the long sequences": (
+        "imbalance",
+        device(phases=steady("update_actor"), peers_peak_bytes=50.0, watched="worst_case", phase="update_actor"),
+    ),
+    "one rank's peaks have risen above its peers, and what all its phases hold has not": (
+        "imbalance",
+        device(phases=alone("update_actor", 12), peak_rise_bytes=12.0, peers_peak_bytes=45.0),
+    ),
+    "somebody else has come, while responses happen to be longer": (
+        "other_process",
+        device(phases=(phase("rollout", 60, 48), phase("update_actor", 70, 30, 7, 0)), length_before_tokens=900,
+               length_rise_tokens=110, length_fit=0.6, residue_rise_bytes=4.9, residue_bytes=9.0,
+               parts=(part("stranger", 4.9, 4.9), part("trainer", 19), part("engine", 46))),
+    ),
+    "the trainer's process grows, some of that was reserved, and nothing more is allocated": (
+        "fragmentation",
+        device(phases=grown(6), allocated_rise_bytes=0.0, allocated_noise_bytes=9.0, slack_rise_bytes=2.9,
+               parts=(part("trainer", 32, 6.2), part("engine", 8))),
+    ),
     "one rank is far above its peers": ("imbalance", device(phases=steady("update_actor"), peers_peak_bytes=50.0)),
     "somebody else grows on the card": (
         "other_process",

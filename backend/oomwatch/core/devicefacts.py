@@ -9,7 +9,7 @@ from oomwatch.core.blocks import FIVE_SECONDS
 from oomwatch.core.facts import LENGTH_DRIVEN, PhaseFacts, number
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
-from oomwatch.core.parts import Part
+from oomwatch.core.parts import OURS, Part
 from oomwatch.core.peaks import Block, GpuStep, usual_of
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.shortseries import TREND_MIN, correlation, known, pace, parted, rise, usual_range
@@ -50,7 +50,7 @@ def _saved_share(steps: Sequence[GpuStep]) -> float:
 
     Where most steps save, that says nothing.
     """
-    by_process = sum(one.held is not None for one in steps) >= STEPS_TOLD_MIN
+    by_process = sum(one.held_by("trainer") is not None for one in steps) >= STEPS_TOLD_MIN
     held = [(one, one.held_by("trainer") if by_process else one.residue_bytes) for one in steps]
     gains = [
         (before.peak_of("save_checkpoint") is not None, max(0.0, most - least))
@@ -71,13 +71,16 @@ def _parts(gpu: GpuRecord, steps: Sequence[GpuStep], since: int = 0) -> tuple[Pa
 
     `since`: in so many of the last steps a rule has seen the residue above what it was.
     """
-    told = [one for one in steps if one.held is not None]
-    if len(told) < STEPS_TOLD_MIN:
-        return tuple(gpu.parts)
-    seconds = told[-1].at - told[0].at
-    series = ((part, known(one.held_by(part.kind) for one in told)) for part in gpu.parts)
-    rises = ((part, max(rise(held), parted(held, since))) for part, held in series)
-    return tuple(part._replace(rise_bytes=risen, rise_seconds=seconds) for part, risen in rises)
+    return tuple(_gaining(part, steps, since, tells_steps=bool(gpu.steps)) for part in gpu.parts)
+
+
+def _gaining(part: Part, steps: Sequence[GpuStep], since: int, *, tells_steps: bool) -> Part:
+    """A run's processes are measured by its steps alone: what they gained before there were enough, they loaded."""
+    told = [(one.at, size) for one in steps if (size := one.held_by(part.kind)) is not None]
+    if len(told) >= STEPS_TOLD_MIN:
+        held = [size for _, size in told]
+        return part._replace(rise_bytes=max(rise(held), parted(held, since)), rise_seconds=told[-1][0] - told[0][0])
+    return part._replace(rise_bytes=0.0, rise_seconds=0.0) if tells_steps and part.kind in OURS else part
 
 
 def _levels(gpu: GpuRecord, steps: Sequence[GpuStep]) -> dict[str, object]:
@@ -180,7 +183,7 @@ def _rank_0_like(fleet: Fleet, gpu: GpuRecord, run: RunRecord) -> GpuRecord | No
 def _gained(gpu: GpuRecord) -> float:
     """What the run holds more on a GPU, whatever the phase."""
     steps = usual_of(gpu.steps)[-STEPS:]
-    ours = (part.rise_bytes for part in _parts(gpu, steps) if part.kind in ("trainer", "engine"))
+    ours = (part.rise_bytes for part in _parts(gpu, steps) if part.kind in OURS)
     return max([rise(known(one.residue_bytes for one in steps)), *ours])
 
 

@@ -14,7 +14,7 @@ from oomwatch.core.blocks import BlockWindow
 from oomwatch.core.gpusteps import GpuSteps
 from oomwatch.core.memo import Memo
 from oomwatch.core.notable import Notable
-from oomwatch.core.parts import Parts, of_gpu, sums
+from oomwatch.core.parts import Parts, kinds_on_gpu, of_gpu, sums
 from oomwatch.core.peaks import GpuStep
 from oomwatch.core.phases import Span
 from oomwatch.core.steps import StepRecord
@@ -38,6 +38,7 @@ class GpuRecord:
         self.status: wire.GpuStatus = "ok"
         self.processes: tuple[wire.GpuProcess, ...] | None = None  # None: never read
         self.parts = Parts()
+        self._strangers: frozenset[int] = frozenset()  # processes beside those of its run, when they were last listed
         self.run: str | None = None
         self.used_peaks = PeakWindow(PEAK_SLICE_SECONDS, PEAK_KEEP_SECONDS)
         self.torch_reserved = Window(WINDOW_SECONDS_MAX)
@@ -132,9 +133,11 @@ class GpuRecord:
         if sample.processes is not None:
             self.processes = sample.processes
             self.run = next((process.run for process in sample.processes if process.run), self.run)
-            sizes = of_gpu(sample.processes, self.run)
+            told = kinds_on_gpu(sample.processes, self.run, self._strangers)
+            self._strangers = frozenset(one.pid for one, kind in told if kind == "stranger")
+            sizes = of_gpu(told)
             self.parts.observe(at, sizes)
-            self._steps.read_parts(sums(sizes))
+            self._steps.read_parts(at, sums(sizes))
         if sample.status != "ok" or sample.used_bytes is None:
             return False
         self.used_peaks.add(at, sample.used_bytes)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from oomwatch.core.allocator import Allocator
 from oomwatch.core.envelope import Envelope
+from oomwatch.core.likemoments import Reading, held_in, thinned
 from oomwatch.core.peaks import GpuStep, PhasePeak
 from oomwatch.core.phases import UNCERTAIN_SECONDS, Span
 from oomwatch.core.steps import StepRecord
@@ -14,16 +15,16 @@ KEEP_SECONDS = 5.0  # readings from before a cut's end that may belong to the ne
 
 
 class _Gathered:
-    """torch's figures, the engine's residue and the processes' least since the last cut."""
+    """torch's figures, the engine's residue and the processes' sizes since the last cut."""
 
-    def __init__(self, retries_before: int | None = None) -> None:
+    def __init__(self, retries_before: int | None = None, tables: Sequence[Reading] = ()) -> None:
         self.reserved_peak_bytes: float | None = None
         self.allocated_peak_bytes: float | None = None
         self.allocated_floor_bytes: float | None = None
         self.slack_bytes: float | None = None
         self.residue_bytes: float | None = None
         self.asleep_bytes: float | None = None
-        self.held: Mapping[str, float] | None = None
+        self.tables = list(tables)  # of processes, as they were read
         self.sleeper: int | None = None  # the process that told of the residue
         self.retries_before = retries_before
         self.retries_now = retries_before
@@ -86,12 +87,9 @@ class GpuSteps:
         self._gathered.residue_bytes = _higher(self._gathered.residue_bytes, still_used_bytes)
         self._gathered.sleeper = pid
 
-    def read_parts(self, held_bytes: Mapping[str, float]) -> None:
-        """What each kind of process holds. One that is not there holds nothing, at its least."""
-        known = self._gathered.held
-        if known is not None:
-            held_bytes = {kind: min(size, held_bytes.get(kind, 0.0)) for kind, size in known.items()}
-        self._gathered.held = held_bytes
+    def read_parts(self, at: float, held_bytes: Mapping[str, float]) -> None:
+        """What each kind of process holds."""
+        self._gathered.tables = thinned([*self._gathered.tables, (at, held_bytes)])
 
     def cut(self, record: StepRecord, spans: Sequence[Span], lifetime_peak_bytes: float | None) -> GpuStep:
         """The step is over: `spans` are its phases, oldest first."""
@@ -120,13 +118,13 @@ class GpuSteps:
             residue_bytes=gathered.residue_bytes,
             asleep_bytes=gathered.asleep_bytes,
             retries=gathered.retries(),
-            held=gathered.held,
+            held=held_in([one for one in gathered.tables if start <= one[0] <= end], spans),
         )
         self.kept.append(finished)
         self._envelope.drop_before(end - KEEP_SECONDS)
         if gathered.residue_bytes is not None:
             self._sleeper = gathered.sleeper
-        self._gathered = _Gathered(gathered.retries_now)
+        self._gathered = _Gathered(gathered.retries_now, [one for one in gathered.tables if one[0] > end])
         return finished
 
     def _phases(self, spans: Sequence[Span]) -> list[PhasePeak]:
@@ -147,6 +145,7 @@ class GpuSteps:
         """The clock that the times are told by was set by so much."""
         self.kept = deque((one._replace(at=one.at + seconds) for one in self.kept), maxlen=STEPS_KEPT)
         self._envelope.shift(seconds)
+        self._gathered.tables = [(at + seconds, held) for at, held in self._gathered.tables]
 
 
 def _lower(known: float | None, told: float | None) -> float | None:

@@ -1,12 +1,12 @@
 """Which kinds of process hold the memory of a GPU or of a host, and which kind grows.
 
 A process that trains swings with every step, so kinds are compared by their floors: the least that a kind held in each
-minute, the first third of a time against the last.
+minute, the first third of a time against the last. Where steps are known, core/likemoments.py compares better.
 """
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from math import floor
 from typing import NamedTuple
 
@@ -17,6 +17,9 @@ BLOCKS_KEPT = 40
 LOADING_BLOCKS = 5  # programs load, and optimizers make their states
 RECENT_BLOCKS = 4  # what grows fast is seen in the last ones alone
 BLOCKS_MIN = 4  # before that, nothing is called growth
+UNDER_WAY = 0.1  # of a rise: so much of it comes before, and so much after the middle third
+OURS = ("engine", "trainer")  # on a GPU: they load when the run starts, which is no growth
+COMERS = ("stranger",)  # whatever they bring is new
 
 # What programs call themselves: Ray titles its workers ray::CLASS, vLLM and SGLang theirs VLLM::PART and sglang::PART.
 _DRIVER = re.compile(r"TaskRunner|main_task|main_ppo")
@@ -26,6 +29,7 @@ _STORE = re.compile(r"raylet|plasma")
 
 
 _KINDS = (("driver", _DRIVER), ("engine", _ENGINE), ("worker", _WORKER), ("object_store", _STORE))
+KINDS_ON_HOST = (*(kind for kind, _ in _KINDS), "other")
 
 
 def kind_of_name(name: str) -> str:
@@ -96,25 +100,39 @@ class Parts:
         return Part(kind, size, rise, self._largest[kind][1], blocks * BLOCK_SECONDS)
 
     def _rise(self, kind: str) -> tuple[float, int]:
-        """The largest rise, and over how many blocks."""
+        """The largest rise, and over how many blocks: of what is here since it was last gone."""
         floors = list(self._floors[kind])
-        came = next((index for index, size in enumerate(floors) if size), 0)
-        if came >= BLOCKS_MIN:  # later than the others: all of it is new
+        came = next((index + 1 for index in reversed(range(len(floors))) if not floors[index]), 0)
+        if kind in COMERS and came >= BLOCKS_MIN:  # later than the others
             return min(floors[came + 1 :], default=self._now[kind]), len(floors) - came
-        if len(floors) < BLOCKS_KEPT:
-            floors = floors[LOADING_BLOCKS:]
-        if len(floors) < BLOCKS_MIN:
-            return 0.0, 0
-        thirds = (len(floors) // 3, min(RECENT_BLOCKS, len(floors) // 3))
-        rises = [(min(floors[-size:]) - min(floors[-3 * size : -2 * size]), 2 * size) for size in thirds]
-        return max([(0.0, 0), *rises])
+        loaded = came + (0 if came == 0 and len(floors) == BLOCKS_KEPT else LOADING_BLOCKS)
+        return _rise_of(floors[loaded:])
 
 
-def of_gpu(processes: Iterable[wire.GpuProcess], run: str | None) -> list[tuple[str, float, str]]:
-    """What Parts.observe takes, of a GPU's process table. Where none is the run's, none is a stranger."""
-    sized = [(kind_on_gpu(one, run), float(one.used_bytes), one.name or "") for one in processes if one.used_bytes]
-    ours = any(kind in ("engine", "trainer") for kind, _, _ in sized)
-    return [("stranger" if kind == "unknown" and ours else kind, size, name) for kind, size, name in sized]
+def _rise_of(floors: list[float]) -> tuple[float, int]:
+    """From the first third to the last. A swing that is longer than a third has but two levels: growth has a middle."""
+    found = [(0.0, 0)]
+    for size in dict.fromkeys((len(floors) // 3, min(RECENT_BLOCKS, len(floors) // 3))):
+        if len(floors) >= BLOCKS_MIN:
+            first, middle, last = (min(floors[len(floors) - place * size :][:size]) for place in (3, 2, 1))
+            least = UNDER_WAY * (last - first)
+            goes_on = last > first and middle - first >= least and last - middle >= least
+            found.append((last - first if goes_on else 0.0, 2 * size))
+    return max(found)
+
+
+def kinds_on_gpu(
+    processes: Iterable[wire.GpuProcess], run: str | None, strangers: Container[int] = ()
+) -> list[tuple[wire.GpuProcess, str]]:
+    """Each with its kind. Where none is the run's, none is a stranger but those (by pid) that were known as such."""
+    told = [(one, kind_on_gpu(one, run)) for one in processes]
+    ours = any(kind in OURS for one, kind in told if one.used_bytes)
+    return [(one, "stranger" if kind == "unknown" and (ours or one.pid in strangers) else kind) for one, kind in told]
+
+
+def of_gpu(told: Iterable[tuple[wire.GpuProcess, str]]) -> list[tuple[str, float, str]]:
+    """What Parts.observe takes, of a GPU's process table."""
+    return [(kind, float(one.used_bytes), one.name or "") for one, kind in told if one.used_bytes]
 
 
 def of_host(processes: Iterable[wire.HostProcess], shm_used_bytes: int | None) -> list[tuple[str, float, str]]:

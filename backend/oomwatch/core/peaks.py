@@ -42,7 +42,7 @@ class GpuStep(NamedTuple):
     residue_bytes: float | None = None  # in use after the engine slept, as its sleep line says
     asleep_bytes: float | None = None  # in use at the trainer's memory lines of moments when the engine sleeps
     retries: int | None = None  # of the allocator, in this step
-    held: Mapping[str, float] | None = None  # the least that each kind of process (core/parts.py) held, in bytes
+    held: Mapping[str, float | None] | None = None  # bytes of each kind of process, as core/likemoments.py has it
 
     def peak_of(self, phase: str) -> float | None:
         return next((one.peak_bytes for one in self.phases if one.phase == phase), None)
@@ -51,7 +51,7 @@ class GpuStep(NamedTuple):
         return next((one.floor_bytes for one in self.phases if one.phase == phase), None)
 
     def held_by(self, kind: str) -> float | None:
-        """Bytes; a kind that was not in the process table at some reading held nothing."""
+        """Bytes at the moments at which this kind is compared; a kind that was in no process table held nothing."""
         return None if self.held is None else self.held.get(kind, 0.0)
 
 

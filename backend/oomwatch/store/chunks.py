@@ -14,8 +14,8 @@ from sqlalchemy.exc import IntegrityError
 from oomwatch import wire
 from oomwatch.core import allocator
 from oomwatch.store import columns
+from oomwatch.store.beside import NOTHING_OF_GPU, NOTHING_OF_HOST, beside_gpus, beside_host
 from oomwatch.store.columns import Columns, Field, Reading
-from oomwatch.store.engines import NOTHING, beside_host
 from oomwatch.store.rows import pieces, put
 from oomwatch.store.schema import chunks, loose_hours, subjects
 
@@ -48,7 +48,7 @@ def _packed(subject: int, content: Columns) -> _Chunk:
 def write(connection: Connection, samples: Iterable[tuple[str, wire.Sample]]) -> None:
     """Store the readings of (node, sample) pairs, one chunk a subject and hour."""
     readings: dict[_Place, list[tuple[int, Reading]]] = defaultdict(list)
-    beside: dict[_Place, dict[int, object]] = defaultdict(dict)  # what probes and engines said at the same moment
+    beside: dict[_Place, dict[int, object]] = defaultdict(dict)  # what else was told at the same moment
     for node, sample in samples:
         at_ms = round(sample.at * 1000)
         hour_ms = at_ms - at_ms % HOUR_MS
@@ -56,10 +56,10 @@ def write(connection: Connection, samples: Iterable[tuple[str, wire.Sample]]) ->
             readings[node, gpu.gpu, hour_ms].append((at_ms, gpu))
         if sample.host is not None:
             readings[node, HOST, hour_ms].append((at_ms, sample.host))
-        for label, sums in allocator.by_gpu(sample.torch).items():
-            beside[node, label, hour_ms][at_ms] = sums
+        for label, row in beside_gpus(sample).items():
+            beside[node, label, hour_ms][at_ms] = row
         told = beside_host(sample.engines, sample.host)
-        if told != NOTHING:
+        if told != NOTHING_OF_HOST:
             beside[node, HOST, hour_ms][at_ms] = told
     if readings:
         ids = _subject_ids(connection, dict.fromkeys((node, gpu) for node, gpu, _ in readings))
@@ -169,13 +169,15 @@ def all_fields_of(gpu: str) -> tuple[Field, ...]:
 
 
 def _fields_beside(gpu: str) -> tuple[Field, ...]:
-    return columns.ENGINE_FIELDS + columns.DISK_FIELDS if gpu == HOST else columns.TORCH_FIELDS
+    if gpu == HOST:
+        return columns.ENGINE_FIELDS + columns.DISK_FIELDS + columns.RESIDENT_FIELDS
+    return columns.TORCH_FIELDS + columns.HOLDER_FIELDS
 
 
 def _chunk(subject: int, gpu: str, rows: Sequence[tuple[int, Reading]], beside: Mapping[int, object] | None) -> _Chunk:
     packed = columns.from_readings(fields_of(gpu), rows)
     if beside:
-        nothing = NOTHING if gpu == HOST else allocator.UNKNOWN
+        nothing = NOTHING_OF_HOST if gpu == HOST else NOTHING_OF_GPU
         packed = columns.widened(packed, _fields_beside(gpu), [beside.get(at_ms, nothing) for at_ms in packed.at_ms])
     return _packed(subject, packed)
 
@@ -281,7 +283,7 @@ def _node_samples(
 def _of_engines(gpu: str, part: Columns) -> Iterator[tuple[int, str, wire.EngineSample]]:
     """What the node's engines said, as if they were one."""
     beside = part.values[len(columns.HOST_FIELDS) :]
-    if gpu != HOST or not beside:
+    if gpu != HOST or columns.is_empty(beside[:1]):  # kv_used_ratio
         return
     make = partial(wire.EngineSample, engine=TOGETHER, address=TOGETHER)
     for at_ms, reading in columns.to_readings(columns.ENGINE_FIELDS, Columns(part.at_ms, beside), make):
@@ -292,7 +294,7 @@ def _of_engines(gpu: str, part: Columns) -> Iterator[tuple[int, str, wire.Engine
 def _probed(gpu: str, part: Columns) -> Iterator[tuple[int, str, wire.TorchSample]]:
     """What probes said of a GPU, its processes together."""
     beside = part.values[len(columns.GPU_FIELDS) :]
-    if gpu == HOST or not beside:
+    if gpu == HOST or columns.is_empty(beside[:1]):  # reserved_bytes
         return
     make = partial(wire.TorchSample, pid=allocator.TOGETHER_PID, gpu=gpu)
     for at_ms, reading in columns.to_readings(columns.TORCH_FIELDS, Columns(part.at_ms, beside), make):

@@ -10,9 +10,10 @@ noise: 0.97 is kept as 970 and comes back as 0.97 exactly. float32 counts whole 
 multiple of a page, which makes it exact up to 64 GiB for 4 KiB pages and 1 TiB for the 64 KiB ones of a GPU, and right
 to 1 part in 16 million above. Missing is NaN in the blob and None outside.
 
-A field added to a table at its end reads as missing in older blobs; none may be removed or moved. Columns that few
-subjects have (torch's allocator where a probe is, the rollout engines of a host) stand behind those that all have, and
-are left out of a blob in which they would be empty. The next field of any table goes behind both.
+A field added to a table at its end reads as missing in older blobs, so that it needs no migration; none may be removed
+or moved. Columns that few readings have (torch's allocator where a probe is, the rollout engines of a host, whose
+memory it is) stand behind those that all have, and are left out of a blob in which they would be empty. The next field
+of any table goes behind them all.
 """
 
 import struct
@@ -71,6 +72,15 @@ TORCH_FIELDS = (
     Field("allocated_bytes", whole=True),
     Field("alloc_retries_total", whole=True),
 )
+# Behind those: whose memory it is, told with each list of processes (store/beside.py).
+HOLDER_FIELDS = (
+    Field("trainer_bytes", whole=True),
+    Field("probed_bytes", whole=True),
+    Field("engine_bytes", whole=True),
+    Field("other_bytes", whole=True),
+    Field("engine_reserved_bytes", whole=True),
+    Field("engine_allocated_bytes", whole=True),
+)
 # Behind HOST_FIELDS: over the node's rollout engines.
 ENGINE_FIELDS = (
     Field("kv_used_ratio", 10_000),
@@ -79,6 +89,14 @@ ENGINE_FIELDS = (
 )
 # Behind those: of the host, where Ray runs.
 DISK_FIELDS = (Field("disk_used_bytes", whole=True),)
+# Behind those: resident memory by kind of process, told with each list of the largest ones.
+RESIDENT_FIELDS = (
+    Field("driver_bytes", whole=True),
+    Field("engine_bytes", whole=True),
+    Field("worker_bytes", whole=True),
+    Field("object_store_bytes", whole=True),
+    Field("other_bytes", whole=True),
+)
 
 Reading = wire.GpuSample | wire.HostSample
 R = TypeVar("R", wire.GpuSample, wire.HostSample, wire.TorchSample, wire.EngineSample)
@@ -120,6 +138,11 @@ def to_readings(fields: Sequence[Field], columns: Columns, make: Callable[..., R
     ]
     for at_ms, *values in zip(columns.at_ms, *by_field, strict=True):
         yield at_ms, make(**dict(zip(names, values, strict=True)))
+
+
+def is_empty(values: "Sequence[array[float]]") -> bool:
+    """Whether these columns are not there, or hold nothing."""
+    return all(value != value for column in values for value in column)  # noqa: PLR0124 - NaN is not itself
 
 
 def field_index(fields: Sequence[Field], name: str) -> int:

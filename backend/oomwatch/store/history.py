@@ -15,7 +15,7 @@ from oomwatch.store.buckets import Buckets
 from oomwatch.store.schema import nodes
 
 Part = tuple[Sequence[int], Sequence[float]]  # milliseconds and values of equal length, in the order of time
-ENGINES_SECONDS = 10.0  # between two slow reads of an agent
+SLOW_SECONDS = 10.0  # between two slow reads of an agent
 FRESH_MS = 60_000  # while a probe tells, log lines of the same GPU are not mixed in (fleet.PROBE_FRESH_SECONDS)
 _hello_decoder = msgspec.json.Decoder(wire.Hello)
 
@@ -83,11 +83,11 @@ class _Reading(Struct, frozen=True):
             yield at_ms, values if divisor == 1 else [value / divisor for value in values]
 
 
-class _Engines(_Reading, frozen=True):
-    """A figure of a node's rollout engines, which are asked at slow reads only."""
+class _Slow(_Reading, frozen=True):
+    """A figure that an agent tells at its slow reads only: of rollout engines, and of processes."""
 
     def shortest_step(self, connection: Connection, labels: Mapping[str, str]) -> float:
-        return max(2 * ENGINES_SECONDS, _Reading.shortest_step(self, connection, labels))
+        return max(2 * SLOW_SECONDS, _Reading.shortest_step(self, connection, labels))
 
 
 _ReadFigures = Callable[[Connection, str, Mapping[str, str], float, float], Iterator[tuple[list[int], list[float]]]]
@@ -185,9 +185,20 @@ SERIES: dict[str, _Kind] = {
         "bytes", "device_used_bytes", events.torch_figures, frozenset({"run", "node", "gpu"})
     ),
     "torch_alloc_retries_total": _Reading("count", "alloc_retries_total"),
-    "kv_cache_used_ratio": _Engines("ratio", "kv_used_ratio", of_gpu=False),
-    "engine_requests_waiting": _Engines("count", "requests_waiting", of_gpu=False),
-    "engine_preemptions_total": _Engines("count", "preemptions_total", of_gpu=False),
+    "torch_engine_reserved_bytes": _Reading("bytes", "engine_reserved_bytes"),
+    "torch_engine_allocated_bytes": _Reading("bytes", "engine_allocated_bytes"),
+    "gpu_trainer_bytes": _Slow("bytes", "trainer_bytes"),
+    "gpu_probed_trainer_bytes": _Slow("bytes", "probed_bytes"),
+    "gpu_engine_bytes": _Slow("bytes", "engine_bytes"),
+    "gpu_other_bytes": _Slow("bytes", "other_bytes"),
+    "host_driver_bytes": _Slow("bytes", "driver_bytes", of_gpu=False),
+    "host_engine_bytes": _Slow("bytes", "engine_bytes", of_gpu=False),
+    "host_worker_bytes": _Slow("bytes", "worker_bytes", of_gpu=False),
+    "host_object_store_bytes": _Slow("bytes", "object_store_bytes", of_gpu=False),
+    "host_other_bytes": _Slow("bytes", "other_bytes", of_gpu=False),
+    "kv_cache_used_ratio": _Slow("ratio", "kv_used_ratio", of_gpu=False),
+    "engine_requests_waiting": _Slow("count", "requests_waiting", of_gpu=False),
+    "engine_preemptions_total": _Slow("count", "preemptions_total", of_gpu=False),
 }
 
 

@@ -1,7 +1,8 @@
 """From facts to a ranked list of causes. Each cause is one small function; this is the list of them.
 
 Scores are weighed against each other, so that an alert's causes add up to 1 at most. What a rule measures and nothing
-else (`told_by`) is certain once it fires; the others stay as what may lie behind it.
+else (`told_by`) is certain once it fires, but as far as another cause leads to it (`unless`); the others stay as what
+may lie behind it.
 """
 
 from math import floor
@@ -30,7 +31,9 @@ HYPOTHESES = (
     Hypothesis("fragmentation", ("device",), growth.fragmentation, told_by=("fragmentation",)),
     Hypothesis("leak", ("device",), growth.leak),
     Hypothesis("length_growth", ("device",), growth.length_growth),
-    Hypothesis("longest_batch", ("device",), growth.longest_batch, told_by=("worst_case",)),
+    Hypothesis(
+        "longest_batch", ("device",), growth.longest_batch, told_by=("worst_case",), unless=growth.leads_to_longest
+    ),
     Hypothesis("imbalance", ("device",), growth.imbalance, told_by=("imbalance",)),
     Hypothesis("other_process", ("device",), growth.other_process),
     Hypothesis("checkpoint_spike", ("device",), phases.checkpoint_spike),
@@ -59,7 +62,8 @@ def _judged(hypothesis: Hypothesis, facts: Facts) -> Finding:
     if facts.watched not in hypothesis.told_by:
         return finding
     seen = (*finding.evidence, evidence("rule_measures"))
-    return Finding(2 * max(TOLD_SCORE, finding.score), seen, finding.phase or facts.phase)
+    certain = 1.0 - hypothesis.unless(facts)
+    return Finding(2 * max(TOLD_SCORE, finding.score) * certain, seen, finding.phase or facts.phase)
 
 
 def _cause(cause: str, finding: Finding, facts: Facts, total: float) -> wire.Cause:

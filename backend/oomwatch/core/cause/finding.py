@@ -20,16 +20,23 @@ NONE = Finding(0.0)
 Judge = Callable[[Facts], Finding]
 
 
+def nothing(facts: Facts) -> float:  # noqa: ARG001 - one of many
+    """Nothing else leads to it."""
+    return 0.0
+
+
 class Hypothesis(NamedTuple):
     """One cause, what alerts it may stand behind, and how it is judged.
 
-    `told_by` are the kinds of rule that measure this cause and nothing else.
+    `told_by` are the kinds of rule that measure this cause and nothing else; `unless` is how likely, from 0 to 1, what
+    they measure only follows from another.
     """
 
     cause: str  # one of wire.CAUSES
     topics: tuple[Topic, ...]
     judge: Judge
     told_by: tuple[str, ...] = ()
+    unless: Callable[[Facts], float] = nothing
 
 
 def evidence(key: str, **facts: wire.Fact | None) -> wire.Evidence:

@@ -65,6 +65,7 @@ def _by_process(facts: Facts, grown: Mapping[str, float]) -> Split:
     reserved = facts.slack_rise_bytes
     if told is not None and kept + reserved <= FLAT_SHARE * grown["trainer"]:
         flat = grown["trainer"] > facts.allocated_noise_bytes and facts.slack_bytes is None
+        flat = flat or reserved > _worth_a_name(facts)  # some of it was seen, and nothing more is allocated
         kept, reserved = (0.0, 1.0) if flat else (1.0, 0.0)
     tensors = trainer * share(kept, kept + reserved)
     strangers = sum(size for kind, size in grown.items() if kind not in ("trainer", "engine")) / total
@@ -173,10 +174,15 @@ def length_growth(facts: Facts) -> Finding:
     seen = [evidence("length_rises", length_rise_tokens=round(facts.length_rise_tokens), steps=facts.steps)]
     if not grows(facts):
         return Finding(0.1, tuple(seen))
-    active = share(facts.active_rise_bytes, facts.peak_rise_bytes) if facts.phases else facts.length_fit
+    active = share(_own_work(facts), facts.peak_rise_bytes) if facts.phases else facts.length_fit
     if facts.length_fit > 0:
         seen.append(evidence("peak_follows_length", length_fit_ratio=round(facts.length_fit, 2)))
     return Finding(SURE * active * (0.5 + 0.5 * facts.length_fit), tuple(seen), _driven_phase(facts))
+
+
+def _own_work(facts: Facts) -> float:
+    """What phases allocate more for their own work: not what came to all of them, also where floors do not show it."""
+    return max(0.0, facts.active_rise_bytes - max(0.0, split(facts).total_bytes - facts.floor_rise_bytes))
 
 
 def _driven_phase(facts: Facts) -> str | None:
@@ -209,12 +215,18 @@ def longest_batch(facts: Facts) -> Finding:
     return Finding(OPEN * (1.0 if not grows(facts) else 0.5), (seen,), top.phase)
 
 
+def leads_to_longest(facts: Facts) -> float:
+    """How likely, from 0 to 1, something brings the run to its longest batch: then the cause is that, not the cap."""
+    return max(length_growth(facts).score, imbalance(facts).score)
+
+
 def imbalance(facts: Facts) -> Finding:
     """This rank holds much more than the others of its run in the same step."""
     own, peers, capacity = facts.peak_bytes, facts.peers_peak_bytes, facts.capacity_bytes
     if own is None or peers is None or not capacity:
         return NONE
-    more = own - peers - max(facts.peak_rise_bytes, facts.floor_rise_bytes)  # what it gained lately has another cause
+    common = max(split(facts).total_bytes, facts.slack_rise_bytes)  # what came to all phases lately has another cause
+    more = own - peers - common
     if more < IMBALANCE_RATIO * capacity:
         return NONE
     seen = evidence("peers", peak_bytes=own, peers_peak_bytes=peers)
