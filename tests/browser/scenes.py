@@ -68,6 +68,12 @@ def processes(used: int, gpu: int = 0) -> tuple[wire.GpuProcess, ...]:
     )
 
 
+def trainer_bytes(node: int, gpu: int, at: float, level: float) -> int:
+    """What its process holds: as in `processes`."""
+    used = used_bytes(node, gpu, at, level)
+    return used - used * 3 // 10 - GIB
+
+
 def torch_bytes(node: int, gpu: int, at: float, level: float) -> int:
     """What the trainer's allocator has reserved: it creeps, and follows less of the sawtooth than the device."""
     return used_bytes(node, gpu, at, level) * 5 // 8

@@ -190,6 +190,7 @@ def test_the_chart_has_a_table_with_its_numbers(troubled: Stage, reader: Reader)
     table = page.locator(".chart-table table")
     expect(table.locator("tbody tr")).to_have_count(30)
     heads = ["From", "Device memory used", "Reserved by torch", "Allocated by torch"]
+    heads += ["Training processes", "Rollout engine", "Other processes"]
     expect(table.locator("thead th")).to_have_text(heads)
     expect(table.locator("tbody tr").nth(2)).to_contain_text(re.compile(r"\d\sGiB \(\d+\.\d\sGiB – \d+\.\d\sGiB\)"))
     expect(table).to_contain_text("–")
@@ -205,6 +206,63 @@ def test_where_the_memory_is_adds_up_to_what_is_in_use(healthy: Stage, reader: R
     assert names == [*told, "Other processes", "Not told by anyone", "In use"]
     gib = [float(text.split()[0]) for text in section.locator("tbody tr td:nth-child(2)").all_inner_texts()]
     assert sum(gib[:-1]) == pytest.approx(gib[-1], abs=0.35)
+
+
+LAYERS = {
+    "en": (
+        "Allocated by torch",
+        "Reserved by torch, unused",
+        "CUDA context and libraries",
+        "Rollout engine",
+        "Other processes",
+        "Not told by anyone",
+    ),
+    "zh-CN": ("torch 已分配", "torch 已保留未使用", "CUDA 上下文与库", "rollout 引擎", "其他进程", "无人说明的部分"),
+}
+
+
+@pytest.mark.parametrize("language", LAYERS)
+def test_over_time_the_engine_and_others_are_told_from_the_trainer(
+    language: str, healthy: Stage, reader: Reader
+) -> None:
+    names = list(LAYERS[language])
+    page = _drawn(reader.open(healthy, "#/gpu/gpu-01/3?span=3600", language=language))
+    expect(page.locator(".legend.lines li")).to_have_text([*names, re.compile(".+")])
+    tops = _tops(page, names)
+    assert tops == sorted(tops)
+    assert tops[-1] == pytest.approx(_tops(page, [page.locator(".legend.lines li").last.inner_text()])[0])
+
+
+def _tops(page: Page, names: list[str]) -> list[float]:
+    """The upper edge of each layer at the last moment of which all is known."""
+    return [
+        float(
+            page.evaluate(
+                """(name) => document.querySelector(".plot").data
+                     .findLast((one) => one.name === name).y.findLast((gib) => gib !== null)""",
+                name,
+            )
+        )
+        for name in names
+    ]
+
+
+def test_a_host_shows_what_its_processes_hold_by_kind_and_the_machine_beside_the_container(
+    healthy: Stage, reader: Reader
+) -> None:
+    page = _drawn(reader.open(healthy, "#/node/gpu-01?span=3600"))
+    plot = page.locator(".plot").first
+    expect(plot).to_contain_text("Largest processes, by kind (GiB)")
+    drawn = page.evaluate("() => document.querySelector('.plot').data.map((one) => one.name).filter(Boolean)")
+    assert {"Training workers", "Rollout engine", "Driver", "The machine"} <= set(drawn)
+    assert "Ray's object store" not in drawn  # it holds nothing
+
+
+def test_a_run_shows_what_its_containers_hold_beside_the_host(healthy: Stage, reader: Reader) -> None:
+    page = reader.open(healthy, f"#/run/{scenes.RUN}")
+    row = page.locator('[data-row="host"]')
+    expect(row.locator("li", has_text="The container")).to_contain_text("GiB", timeout=30_000)
+    expect(row).to_contain_text("limit 1,024", timeout=30_000)
 
 
 def test_a_forecast_is_drawn_up_to_when_the_memory_is_full(healthy: Stage, reader: Reader) -> None:
@@ -302,6 +360,32 @@ def test_a_real_servers_history_is_drawn_with_its_peak(chromium: Browser, tmp_pa
         )
         peak = page.evaluate("() => Math.max(...document.querySelector('.plot').data.find((one) => one.fill).y)")
         assert peak == pytest.approx(30, abs=0.1)
+        page.close()
+
+
+def test_a_past_stretch_of_a_real_server_is_split_by_whose_memory_it_was(chromium: Browser, tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    now = time.time()
+    gib = scenes.GIB
+    held = (
+        wire.GpuProcess(pid=1, used_bytes=30 * gib, name="ray::WorkerDict", run="r", role="actor"),
+        wire.GpuProcess(pid=2, used_bytes=20 * gib, name="VLLM::Worker", run="r", role="rollout"),
+        wire.GpuProcess(pid=3, used_bytes=5 * gib, name="python"),
+    )
+    with serving(settings) as server, AgentClient(server) as agent:
+        agent.greet(hello(sent_at=now))
+        for number in range(1, 31):
+            listed = held if number % 5 == 1 else None
+            told = replace(sample(number, 58, now - 70 + 2 * number).gpus[0], processes=listed)
+            agent.say(wire.Sample(seq=number, at=now - 70 + 2 * number, gpus=(told,)))
+        agent.hear_ack_of(30)
+        until("the readings to be stored", lambda: _stored(server, now))
+        page = chromium.new_page(locale="en")
+        page.goto(f"{server.url}/#/gpu/gpu-07/0?from={int(now - 120)}&to={int(now)}")
+        _drawn(page)
+        names = ["Training, not told apart", "Rollout engine", "Other processes", "Not told by anyone"]
+        expect(page.locator(".legend.lines li")).to_have_text([*names, "Device memory used"], timeout=30_000)
+        assert _tops(page, names) == pytest.approx([30, 50, 55, 58])
         page.close()
 
 

@@ -1,6 +1,8 @@
 """An alert that fires says why, from what the fleet was told."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.core.run_story import SECONDS, Shape, tell_steps
@@ -11,6 +13,7 @@ from oomwatch.core.diagnosis import is_clearer
 from oomwatch.core.engine import Engine
 from oomwatch.core.parts import Parts, kind_of_name, kind_on_gpu, kinds_on_gpu
 
+HOST_KINDS: list[list[str]] = json.loads((Path(__file__).parent / "host_kinds.json").read_text(encoding="utf-8"))
 HIGH = "    severity: warning\n    when: {kind: threshold, metric: gpu_used_ratio, above: 90%}\n    for: 5s\n"
 CONFIG = wire.Config(
     values={
@@ -150,17 +153,7 @@ def test_causes_are_as_they_were_after_a_restart() -> None:
 # ---------------------------------------------------------------- who holds the memory
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("ray::TaskRunner.run", "driver"),
-        ("ray::WorkerDict.actor_rollout_update_actor", "worker"),
-        ("VLLM::EngineCore_DP0", "engine"),
-        ("sglang::scheduler_TP0", "engine"),
-        ("raylet", "object_store"),
-        ("python serve.py", "other"),
-    ],
-)
+@pytest.mark.parametrize(("name", "kind"), HOST_KINDS)
 def test_a_process_of_the_host_is_known_by_what_it_calls_itself(name: str, kind: str) -> None:
     assert kind_of_name(name) == kind
 

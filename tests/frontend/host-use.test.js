@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import { HOST_KINDS, heldByKind, hostKindOf } from "../../frontend/oomwatch_frontend/js/host-kinds.js";
 import { hostUse } from "../../frontend/oomwatch_frontend/js/judge.js";
 import { goldenStore } from "./reading.js";
 
@@ -35,4 +36,16 @@ test("a host that told nothing of itself has no use", () => {
   assert.ok(view);
   const bare = { ...view, info: { ...view.info, facts: { ...view.info.facts, host: null } } };
   assert.equal(hostUse(bare), null);
+});
+
+test("a process is of the kind that the rules know it as", () => {
+  const names = JSON.parse(readFileSync(new URL("../core/host_kinds.json", import.meta.url), "utf8"));
+  for (const [name, kind] of names) assert.equal(hostKindOf(name), kind, name);
+  assert.deepEqual(Object.keys(HOST_KINDS).sort(), [...new Set(names.map((/** @type {string[]} */ [, kind]) => kind))].sort());
+});
+
+test("processes of one kind are added up", () => {
+  const process = (/** @type {string} */ name, /** @type {number} */ rss_bytes) => ({ pid: 1, name, rss_bytes, run: null });
+  const held = heldByKind([process("ray::WorkerDict", 3), process("ray::WorkerDict", 4), process("raylet", 2)]);
+  assert.deepEqual(held, { worker: 7, engine: 0, driver: 0, object_store: 2, other: 0 });
 });

@@ -1,12 +1,13 @@
 // What the pages of a GPU and a node show over time: which stretch, what is missing, where the memory is, what is foretold.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { fanOf, forecastOf } from "../../frontend/oomwatch_frontend/js/forecast.js";
 import { fromStamp, localStamp } from "../../frontend/oomwatch_frontend/js/ink.js";
 import { emptySeries, extend, gapsOf, heldAt, isSteady, stepFor, summaries } from "../../frontend/oomwatch_frontend/js/history.js";
-import { PARTS, partsNow, stackOver } from "../../frontend/oomwatch_frontend/js/memory-parts.js";
+import { PARTS, heldNow, partsNow, stackOver } from "../../frontend/oomwatch_frontend/js/memory-parts.js";
 import { Recorder } from "../../frontend/oomwatch_frontend/js/recorder.js";
 import { between, endsOf, panned, readRange, writeRange, zoomed } from "../../frontend/oomwatch_frontend/js/timerange.js";
 import { pathOf } from "../../frontend/oomwatch_frontend/js/views/sparks.js";
@@ -133,13 +134,71 @@ test("no two parts look the same, and each has a name and a reason", () => {
   for (const part of Object.keys(PARTS)) for (const key of [`parts.${part}`, `parts.${part}_why`]) assert.ok(catalogue[key], key);
 });
 
+/** @param {Record<string, [number, number | null][]>} told @returns {any} */
+function toldOf(told) {
+  const names = ["reserved", "allocated", "engineReserved", "engineAllocated", "trainer", "probed", "engine", "other"];
+  return Object.fromEntries(names.map((name) => [name, series(told[name] ?? [])]));
+}
+
+/** Each layer's heights. @param {import("../../frontend/oomwatch_frontend/js/memory-parts.js").Layer[]} layers */
+const heightsOf = (layers) =>
+  Object.fromEntries(layers.map(({ name, low, high }) => [name, high.map((top, at) => (top === null ? null : top - (low[at] ?? 0)))]));
+
 test("over time torch's layers stand below all that is in use, and are not drawn where nobody told", () => {
   const used = series([[0, 50], [10, 60], [20, null], [30, 40]]);
-  const stack = stackOver(used, series([[0, 30], [30, 45]]), series([[0, 20], [30, 44]]), 5);
-  assert.deepEqual(stack.allocated, [20, null, null, 40]);
-  assert.deepEqual(stack.reserved, [30, null, null, 40]);
-  assert.deepEqual(stack.rest, [30, 0, null, 40]);
+  const layers = stackOver(used, toldOf({ reserved: [[0, 30], [30, 45]], allocated: [[0, 20], [30, 44]] }), 5, 45);
+  assert.deepEqual(heightsOf(layers), { allocated: [20, null, null, 40], unused: [10, null, null, 0], rest: [20, 60, null, 0] });
+  assert.deepEqual(layers.map(({ high }) => high.at(-1)), [40, 40, 40]);
 });
+
+test("over time what processes hold stands on what torch tells of them, and only what nobody told is the rest", () => {
+  const used = series([[0, 80], [20, 80], [40, 60], [100, 70]]);
+  const told = toldOf({
+    reserved: [[0, 30], [20, 30], [40, 30]],
+    allocated: [[0, 24], [20, 24], [40, 24]],
+    trainer: [[0, 50], [20, 50], [40, 50]],
+    probed: [[0, 40], [20, 40], [40, 40]],
+    engine: [[0, 20], [20, 20], [40, 0]],
+    other: [[0, 5], [20, 5], [40, 5]],
+  });
+  assert.deepEqual(heightsOf(stackOver(used, told, 5, 45)), {
+    allocated: [24, 24, 24, null],
+    unused: [6, 6, 6, null],
+    context: [10, 10, 10, null],
+    training: [10, 10, 10, null],
+    engine: [20, 20, 0, null],
+    others: [5, 5, 5, null],
+    rest: [5, 5, 5, 70],
+  });
+});
+
+test("over time an engine with a probe is told from the trainer, and a trainer without one is training", () => {
+  const used = series([[0, 80]]);
+  const both = toldOf({ reserved: [[0, 50]], allocated: [[0, 48]], engineReserved: [[0, 20]], engineAllocated: [[0, 18]], trainer: [[0, 35]], probed: [[0, 35]], engine: [[0, 25]], other: [[0, 0]] });
+  assert.deepEqual(heightsOf(stackOver(used, both, 5, 45)), { allocated: [30], context: [5], engine: [25], rest: [20] });
+  const none = toldOf({ trainer: [[0, 35]], probed: [[0, 0]], engine: [[0, 25]], other: [[0, 0]] });
+  assert.deepEqual(heightsOf(stackOver(used, none, 5, 45)), { training: [35], engine: [25], rest: [20] });
+});
+
+test("where nobody told whose the memory is there is no stack, and what was read before the rest fits in what is used", () => {
+  assert.deepEqual(stackOver(series([[0, 80]]), toldOf({}), 5, 45), []);
+  const woken = toldOf({ engine: [[0, 56]], trainer: [[0, 6]], probed: [[0, 0]] }); // it has gone to sleep since
+  assert.deepEqual(heightsOf(stackOver(series([[0, 62], [9, 20]]), woken, 5, 45)), { training: [6, 6], engine: [56, 14] });
+});
+
+/** @type {{ case: string, used_bytes: number, processes: object[] | null, probes: object[], held: Record<string, number | null>, parts: Record<string, number> }[]} */
+const cases = JSON.parse(readFileSync(new URL("../core/memory_parts.json", import.meta.url), "utf8"));
+
+for (const one of cases) {
+  test(`memory is split as the history keeps it: ${one.case}`, () => {
+    const processes = one.processes?.map(gpuProcess) ?? null;
+    const probes = one.probes.map(probe);
+    const { engine_reserved: _reserved, engine_allocated: _allocated, ...held } = one.held;
+    assert.deepEqual(heldNow(processes, probes), held);
+    const { parts } = partsNow(one.used_bytes, processes, probes);
+    assert.deepEqual(Object.fromEntries(parts.map(({ name, bytes }) => [name, bytes])), one.parts);
+  });
+}
 
 /** @param {object} fields @returns {any} */
 const forecastAlert = (fields) => ({ ...golden("alert").alert, state: "firing", stale: false, severity: "warning", ...fields });

@@ -9,6 +9,7 @@ import { batchesOf, differences } from "../../frontend/oomwatch_frontend/js/run-
 import { flagsOf, stepAt } from "../../frontend/oomwatch_frontend/js/run-flags.js";
 import { fanOf, linesOf, stepsAhead } from "../../frontend/oomwatch_frontend/js/run-forecast.js";
 import { timelineRows } from "../../frontend/oomwatch_frontend/js/run-rows.js";
+import { containersOf } from "../../frontend/oomwatch_frontend/js/run-containers.js";
 import { columnsOf, highest, union, withOlder } from "../../frontend/oomwatch_frontend/js/run-steps.js";
 import { groupsOf, middles, thinned } from "../../frontend/oomwatch_frontend/js/run-thin.js";
 import { heights } from "../../frontend/oomwatch_frontend/js/stacks.js";
@@ -113,6 +114,8 @@ const known = (more = {}) => ({
   forecast: null,
   cards: [80 * GIB],
   hosts: [],
+  containers: { bytes: [], node: [] },
+  limits: [],
   notes: {},
   ...more,
 });
@@ -278,6 +281,23 @@ test("sequence parallelism and Megatron's groups lower the GPUs that work on dif
   assert.equal(values({ ...CONFIG, ...megatron }).normalised, 360);
 });
 
+test("a size that is told for all GPUs together is named as such, and nothing is made of it", () => {
+  const { [`${ACTOR}.ppo_micro_batch_size_per_gpu`]: each, ...rest } = /** @type {Record<string, any>} */ (CONFIG);
+  const found = batchesOf({ ...rest, [`${ACTOR}.ppo_micro_batch_size`]: each * 8 }).find(({ name }) => name === "micro");
+  assert.deepEqual([found?.value, found?.missing, found?.together], [null, [], [`${ACTOR}.ppo_micro_batch_size`]]);
+  const lacking = batchesOf(rest).find(({ name }) => name === "micro");
+  assert.deepEqual([lacking?.missing, lacking?.together], [[`${ACTOR}.ppo_micro_batch_size_per_gpu`], []]);
+});
+
+test("parallel sizes that nobody told are said to be assumed", () => {
+  const assumed = (/** @type {any} */ config) => batchesOf(config).find(({ name }) => name === "gpus")?.assumed;
+  assert.deepEqual(assumed(CONFIG), ["ulysses_sequence_parallel_size = 1"]);
+  assert.deepEqual(assumed({ ...CONFIG, [`${ACTOR}.ulysses_sequence_parallel_size`]: 2 }), []);
+  const megatron = { ...CONFIG, [`${ACTOR}.strategy`]: "megatron", [`${ACTOR}.megatron.tensor_model_parallel_size`]: 2 };
+  assert.deepEqual(assumed(megatron), ["pipeline_model_parallel_size = 1", "context_parallel_size = 1"]);
+  assert.deepEqual(assumed({}), []); // nothing came of it
+});
+
 test("dynamic batches are bounded by tokens", () => {
   const found = values({ ...CONFIG, [`${ACTOR}.use_dynamic_bsz`]: true, [`${ACTOR}.ppo_max_token_len_per_gpu`]: 16_384 });
   assert.deepEqual([found.tokens, "micro" in found], [16_384, false]);
@@ -295,4 +315,30 @@ test("two runs differ in what has another value, or is told of one alone", () =>
     { key: "c", a: true, b: null },
     { key: "d", a: null, b: "x" },
   ]);
+});
+
+/** @param {[number, number | null][]} points @returns {any} */
+const curve = (points) => ({ at: points.map(([at]) => at), max: points.map(([, bytes]) => bytes) });
+
+test("of each step the container counts that was fullest, and none where nothing was read", () => {
+  const told = [took(1, 1, 110), took(2, 1, 120), took(3, 1, 130), took(4, 1, 500)].map((one) => ({ ...one, step: { ...one.step, step_seconds: 10 } }));
+  const curves = new Map([
+    ["a", curve([[100, 5], [112, 7], [125, null]])],
+    ["b", curve([[100, 6], [112, 3], [121, 4], [139, 99]])],
+  ]);
+  const found = containersOf(told, [0, 1, 2, 3, 4], curves);
+  assert.deepEqual(found.bytes, [null, 6, 7, 7, 99]);
+  assert.deepEqual(found.node, [null, "b", "a", "a", "b"]);
+});
+
+test("the container's memory stands beside the host's, with the limit of its own", () => {
+  const columns = columnsOf([point(1), took(2, 30)], null, 2);
+  const containers = { bytes: [40 * GIB, 50 * GIB], node: ["a", "b"] };
+  const rows = timelineRows(english, known({ columns, containers, hosts: [100 * GIB], limits: [60 * GIB] }));
+  const { row } = rows.find(({ key }) => key === "host") ?? assert.fail("no row of the host");
+  const line = row.lines.find(({ name }) => name === "The container");
+  assert.deepEqual([line?.y, line?.about], [[40, 50], ["a", "b"]]);
+  assert.deepEqual(row.limits?.map(({ label }) => label), ["total 100.0 GiB", "limit 60.0 GiB"]);
+  const without = timelineRows(english, known({ columns, hosts: [100 * GIB], limits: [60 * GIB] })).find(({ key }) => key === "host");
+  assert.ok(without === undefined || without.row.limits?.length === 1);
 });

@@ -8,6 +8,8 @@
  * @property {number | null} value
  * @property {string} how with its numbers: "60 × 12"
  * @property {string[]} missing settings without which it is unknown
+ * @property {string[]} together of those, the ones that are told for all GPUs together, under their older names
+ * @property {string[]} assumed settings that are not told, with verl's own default: "ulysses_sequence_parallel_size = 1"
  * @property {string | null} broken what is wrong, as the catalogue has it: verl refuses to start so
  */
 
@@ -29,27 +31,38 @@ class Asked {
     this.config = config;
     /** @type {string[]} */
     this.missing = [];
+    /** @type {string[]} */
+    this.together = [];
+    /** @type {string[]} */
+    this.assumed = [];
   }
 
   /** @param {string} key @returns {number} NaN where it is missing */
   count(key) {
     const value = this.config[key];
     if (typeof value === "number" && Number.isInteger(value) && value > 0) return value;
-    if (!this.missing.includes(key)) this.missing.push(key);
+    const older = key.replace(/_per_gpu$/, "");
+    if (older !== key && typeof this.config[older] === "number") this.together.push(older);
+    else if (!this.missing.includes(key)) this.missing.push(key);
     return NaN;
   }
 
   /** @param {string[]} keys the first that is told @param {number} otherwise verl's own default */
   orDefault(keys, otherwise) {
     const told = keys.map((key) => this.config[key]).find((value) => typeof value === "number" && value > 0);
-    return typeof told === "number" ? told : otherwise;
+    if (typeof told === "number") return told;
+    const name = `${keys[0].split(".").at(-1)} = ${otherwise}`;
+    if (!this.assumed.includes(name)) this.assumed.push(name);
+    return otherwise;
   }
 }
 
 /** @param {string} name @param {Asked} asked @param {number} value @param {string} how @param {string | null} [broken] @returns {Derived} */
 function derived(name, asked, value, how, broken = null) {
-  const known = Number.isFinite(value) && asked.missing.length === 0;
-  return { name, value: known ? value : null, how: known ? how : "", missing: asked.missing, broken: known ? broken : null };
+  const { missing, together, assumed } = asked;
+  const known = Number.isFinite(value) && missing.length === 0;
+  const told = { missing, together: known ? [] : together, assumed: known ? assumed : [] };
+  return { name, value: known ? value : null, how: known ? how : "", broken: known ? broken : null, ...told };
 }
 
 /** All that a configuration tells. @param {Config} config @returns {Derived[]} */

@@ -2,6 +2,9 @@
 // came to, and the reports of what ran out of memory. A question that fails is told, and the rest is shown.
 
 import { ApiError, ask } from "./api.js";
+import { fetchHistory } from "./history.js";
+import { hostUse } from "./judge.js";
+import { NODES_MOST } from "./run-containers.js";
 import { withOlder } from "./run-steps.js";
 import { WireError, readAlertRows, readIncidents, readPeaks, readSteps } from "./wire.js";
 
@@ -12,6 +15,7 @@ const STEPS_TOLD = 500; // of a run that has more, the page is told no more by i
 const STEPS_MOST = 10_000;
 const ALERTS_MOST = 200;
 const PATIENCE_MS = 1500; // what comes together is asked for once
+const CURVES_SECONDS = 30; // between two looks at what was read over the whole run
 
 export class RunData {
   /** @param {App} app @param {string} name @param {() => void} changed */
@@ -33,6 +37,9 @@ export class RunData {
     /** @type {Map<string, ReturnType<typeof setTimeout>>} */
     this.timers = new Map();
     this.hasAskedOlder = false;
+    /** What was in use in the containers of its nodes, over the time of its steps. @type {Map<string, import("./history.js").Series>} */
+    this.containers = new Map();
+    this.containersAt = -Infinity;
   }
 
   close() {
@@ -50,10 +57,39 @@ export class RunData {
     if (!this.app.store.runs.has(this.name)) return;
     const path = `runs/${encodeURIComponent(this.name)}`;
     this.#soon("peaks", `${path}/peaks`, (answer) => (this.peaks = readPeaks(answer)));
+    void this.askContainers();
     const told = this.app.store.runs.get(this.name)?.steps.length ?? 0;
     if (this.hasAskedOlder || told < STEPS_TOLD) return;
     this.hasAskedOlder = true;
     this.#soon("steps", `${path}/steps?limit=${STEPS_MOST}`, (answer) => (this.older = readSteps(answer)));
+  }
+
+  /** The memory of the containers that its nodes work in, where they do, from the first step to the last. */
+  async askContainers() {
+    const { store } = this.app;
+    const points = this.steps();
+    const [first, last] = [points[0], points.at(-1)];
+    const nodes = this.#contained();
+    if (first === undefined || last === undefined || nodes.length === 0 || store.now() < this.containersAt + CURVES_SECONDS) return;
+    this.containersAt = store.now();
+    const [from, to] = [Math.max(0, first.at - (first.step.step_seconds ?? 0)), last.at];
+    const ask = (/** @type {string} */ node) =>
+      fetchHistory({ series: "host_cgroup_used_bytes", node, from, to }, this.abort.signal);
+    const answers = await Promise.allSettled(nodes.map(ask));
+    if (this.abort.signal.aborted) return;
+    answers.forEach((answer, index) => {
+      if (answer.status === "fulfilled") this.containers.set(nodes[index], answer.value);
+    });
+    this.changed();
+  }
+
+  /** Its nodes that have a limit below the machine's, the fullest first. */
+  #contained() {
+    const { store } = this.app;
+    const views = (store.runs.get(this.name)?.nodes ?? []).flatMap((name) => store.nodes.get(name) ?? []);
+    const limited = views.filter(({ info }) => info.facts.host?.memory_limit_bytes != null);
+    const fullest = limited.sort((a, b) => (hostUse(b)?.ratio ?? 0) - (hostUse(a)?.ratio ?? 0));
+    return fullest.slice(0, NODES_MOST).map(({ info }) => info.node);
   }
 
   /** An alert has changed. */

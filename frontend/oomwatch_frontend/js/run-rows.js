@@ -21,6 +21,8 @@ import { PHASES, lookOf } from "./phases.js";
  * @property {{ fan: Fan, last: number } | null} forecast and the step from which on
  * @property {number[]} cards bytes that a GPU of the run can use: each size once
  * @property {number[]} hosts bytes of a node's memory: each size once
+ * @property {import("./run-containers.js").Containers} containers that its nodes work in, on the same steps
+ * @property {number[]} limits bytes of those: each size once
  * @property {Record<string, string>} notes beside a row, by its key
  */
 
@@ -166,14 +168,19 @@ function reshardRow(words, known) {
 /** @param {Words} words @param {Known} known @returns {{ key: string, row: Row }} */
 function hostRow(words, known) {
   const name = words.t("host.memory");
-  const limits = known.hosts.map((bytes) => ({
-    y: bytes / GIB,
-    label: words.t("host.whole_line", { amount: gibNumber(words, bytes) }),
+  const { bytes, node } = known.containers;
+  const isContained = bytes.some((amount) => amount !== null);
+  const limitOf = (/** @type {number} */ size, /** @type {string} */ key) => ({
+    y: size / GIB,
+    label: words.t(key, { amount: gibNumber(words, size) }),
     colour: "muted",
-  }));
+  });
+  const limits = known.hosts.map((size) => limitOf(size, "host.whole_line"));
+  if (isContained) limits.push(...known.limits.map((size) => limitOf(size, "host.limit_line")));
   /** @type {Line[]} */
   const lines = [
     { name, y: inGib(known.columns.host), colour: "accent", points: true },
+    { name: words.t("host.container"), y: inGib(bytes), about: node, colour: "second", dash: "dash", points: true, peak: true },
     ...ofOther(words, known, name, (of) => inGib(of.host), {}),
   ];
   return { key: "host", row: { title: name, unit: "GiB", lines, limits } };

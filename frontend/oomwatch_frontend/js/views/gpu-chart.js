@@ -8,6 +8,7 @@ import { clockTime, gib, gibNumber, percent } from "../format.js";
 import { fetchPhases } from "../history.js";
 import { levelOf, memoryLimits } from "../judge.js";
 import { GLYPHS } from "../marks.js";
+import { heldNow } from "../memory-parts.js";
 import { gapText, roomFor } from "../missing.js";
 import { phaseLegend, phaseName } from "../parts.js";
 import { lookOf, mergePhases, phasesBetween } from "../phases.js";
@@ -25,7 +26,19 @@ import { forecastLine, inGib, lineName, memoryLines } from "./gpu-lines.js";
 const USED = "gpu_used_bytes";
 const RESERVED = "torch_reserved_bytes";
 const ALLOCATED = "torch_allocated_bytes";
+/** Whose the memory is. @type {Record<keyof import("../memory-parts.js").Told, string>} */
+const TOLD = {
+  reserved: RESERVED,
+  allocated: ALLOCATED,
+  engineReserved: "torch_engine_reserved_bytes",
+  engineAllocated: "torch_engine_allocated_bytes",
+  trainer: "gpu_trainer_bytes",
+  probed: "gpu_probed_trainer_bytes",
+  engine: "gpu_engine_bytes",
+  other: "gpu_other_bytes",
+};
 const PROBE_SECONDS = 15; // the page is told of a probe's allocated bytes every five
+const LIST_SECONDS = 45; // processes are listed every ten seconds, and in the history they stand in points of twenty
 const MOST_BANDS = 400; // more would be narrower than a pixel or two
 const AHEAD = 0.5; // of the span: so far into the future a forecast is followed
 const MARGINS_PX = 140; // of the plot, left and right
@@ -57,7 +70,7 @@ export class GpuChart {
     this.frame.append(this.plot);
     this.element = h("div", {}, this.names.element, this.frame, this.legend, this.missing, this.table.element);
     this.chart = new ChartView(this.plot, (error) => say("chart.failed", error.message));
-    this.recorder = new Recorder([USED, RESERVED, ALLOCATED], { node, gpu }, bar.range, {
+    this.recorder = new Recorder([USED, ...Object.values(TOLD)], { node, gpu }, bar.range, {
       now: () => app.store.now(),
       pace: () => app.store.nodes.get(node)?.info.interval_seconds ?? 1,
       pixels: () => Math.max(200, (this.plot.clientWidth || 800) - MARGINS_PX),
@@ -94,7 +107,10 @@ export class GpuChart {
       this.recorder.take(USED, node.heardAt, card.usedBytes);
       if (card.torchReservedBytes !== null) this.recorder.take(RESERVED, node.heardAt, card.torchReservedBytes);
     }
-    if (topics.has("nodes")) this.#takeProbes(node);
+    if (topics.has("nodes")) {
+      this.#takeProbes(node);
+      this.#takeHolders(node);
+    }
     if (topics.has("torch") && card.torchReservedBytes === null) this.#takeLogged();
     if (card.run !== this.told.run) void this.#loadPhases(card.run);
     if (["tick", "rules", "nodes", "torch", "runs", "alerts"].some((topic) => topics.has(/** @type {Topic} */ (topic))))
@@ -107,6 +123,16 @@ export class GpuChart {
     const told = (sample?.torch ?? []).flatMap((one) => (one.gpu === this.gpu ? (one.allocated_bytes ?? []) : []));
     if (sample === null || told.length === 0) return;
     this.recorder.take(ALLOCATED, sample.at, told.reduce((sum, bytes) => sum + bytes, 0));
+  }
+
+  /** Whose memory it was when processes were last listed. @param {NodeView} node */
+  #takeHolders({ info }) {
+    const sample = info.together;
+    const processes = sample?.gpus.find((one) => one.gpu === this.gpu)?.processes ?? null;
+    if (sample === null || processes === null) return;
+    const held = heldNow(processes, sample.torch.filter((probe) => probe.gpu === this.gpu));
+    for (const [name, bytes] of Object.entries(held))
+      this.recorder.take(TOLD[/** @type {keyof typeof held} */ (name)], sample.at, bytes);
   }
 
   /** A log line of torch's allocator: where no probe tells. */
@@ -167,7 +193,7 @@ export class GpuChart {
     const { range } = this.recorder;
     const used = this.recorder.of(USED);
     const forecast = range.live ? this.#forecast() : null;
-    const lines = memoryLines(words, used, this.recorder.of(RESERVED), this.recorder.of(ALLOCATED), this.#patience());
+    const lines = memoryLines(words, used, this.#told(), this.#patience(PROBE_SECONDS), this.#patience(LIST_SECONDS));
     if (forecast !== null) lines.push(forecastLine(words, forecast, this.foretold.at));
     this.names.draw(lines.map(({ name, colour, pattern, dash }) => [name, colour, pattern, dash]), () => lines.map(lineName));
     const until = forecast === null ? to : roomFor(to, this.foretold.at + (forecast.high ?? forecast.eta), AHEAD * spanOf(range));
@@ -186,9 +212,15 @@ export class GpuChart {
     };
   }
 
-  /** How long torch's word holds: of a probe, and of the points of a long time. */
-  #patience() {
-    return Math.max(PROBE_SECONDS, 2 * this.recorder.step);
+  /** How long a word holds: so long, or between the points of a long time. @param {number} seconds */
+  #patience(seconds) {
+    return Math.max(seconds, 2 * this.recorder.step);
+  }
+
+  /** @returns {import("../memory-parts.js").Told} */
+  #told() {
+    const told = Object.entries(TOLD).map(([name, series]) => [name, this.recorder.of(series)]);
+    return Object.fromEntries(told);
   }
 
   /** When it will be full, where that is within the chart. @param {import("../forecast.js").Forecast | null} forecast @param {number} until */
@@ -231,7 +263,10 @@ export class GpuChart {
       { name: words.t("gpu.used"), series: this.recorder.of(USED), text },
       { name: words.t("torch.reserved"), series: this.recorder.of(RESERVED), text },
       { name: words.t("torch.allocated"), series: this.recorder.of(ALLOCATED), text },
-    ];
+      { name: words.t("parts.trainers"), series: this.recorder.of(TOLD.trainer), text },
+      { name: words.t("parts.engine"), series: this.recorder.of(TOLD.engine), text },
+      { name: words.t("parts.others"), series: this.recorder.of(TOLD.other), text },
+    ].filter(({ series }, index) => index < 3 || series.at.length > 0);
     return { columns, ends, stretch: `${JSON.stringify(this.recorder.range)} ${this.recorder.loadedAt}` };
   }
 

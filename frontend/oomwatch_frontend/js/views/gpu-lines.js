@@ -3,12 +3,14 @@
 import { h } from "../dom.js";
 import { GIB } from "../format.js";
 import { fanOf } from "../forecast.js";
-import { isSteady } from "../history.js";
+import { emptySeries, isSteady } from "../history.js";
 import { PARTS, stackOver } from "../memory-parts.js";
 import { PATTERN_CLASS } from "../parts.js";
 
 /** @typedef {import("../charts.js").Line} Line */
 /** @typedef {import("../history.js").Series} Series */
+/** @typedef {import("../memory-parts.js").Told} Told */
+/** @typedef {import("../memory-parts.js").Layer} Layer */
 /** @typedef {import("../i18n.js").Words} Words */
 /** @typedef {(number | null)[]} Column */
 
@@ -19,12 +21,14 @@ export const inGib = (column) => column.map((bytes) => (bytes === null ? null : 
 const heights = (upper, lower) => upper.map((top, index) => (top === null ? null : top - (lower[index] ?? 0)));
 
 /**
- * @param {Words} words @param {Series} used @param {Series} reserved @param {Series} allocated
- * @param {number} seconds the pace of a probe: so long its word holds @returns {Line[]} from the back to the front
+ * @param {Words} words @param {Series} used @param {Told} told
+ * @param {number} probeSeconds the pace of a probe: so long its word holds @param {number} listSeconds that of lists of processes
+ * @returns {Line[]} from the back to the front
  */
-export function memoryLines(words, used, reserved, allocated, seconds) {
-  const steady = isSteady(reserved, seconds);
-  const layers = steady ? layersOf(words, used, reserved, allocated, seconds) : [];
+export function memoryLines(words, used, told, probeSeconds, listSeconds) {
+  const isProbed = isSteady(told.reserved, probeSeconds);
+  const believed = isProbed ? told : { ...told, reserved: emptySeries(), allocated: emptySeries() };
+  const layers = stackOver(used, believed, probeSeconds, listSeconds).map((one) => layer(words, one, told));
   const line = {
     name: words.t("gpu.used"),
     y: inGib(used.mean),
@@ -32,29 +36,23 @@ export function memoryLines(words, used, reserved, allocated, seconds) {
     high: inGib(used.max),
     colour: "accent",
   };
-  return [...layers, line, ...(steady || reserved.at.length === 0 ? [] : [loggedLine(words, reserved)])];
+  return [...layers, line, ...(isProbed || told.reserved.at.length === 0 ? [] : [loggedLine(words, told.reserved)])];
 }
 
-/** @param {Words} words @param {Series} used @param {Series} reserved @param {Series} allocated @param {number} seconds @returns {Line[]} */
-function layersOf(words, used, reserved, allocated, seconds) {
-  const stack = stackOver(used, reserved, allocated, seconds);
-  const floor = used.at.map(() => 0);
-  const known = stack.allocated.some((bytes) => bytes !== null);
-  const unusedFrom = known ? stack.allocated : floor;
-  return [
-    ...(known ? [layer("allocated", words.t("torch.allocated"), floor, stack.allocated)] : []),
-    layer("unused", words.t(known ? "torch.unused" : "torch.reserved"), unusedFrom, stack.reserved),
-    { ...layer("rest", words.t("parts.over_time_rest"), stack.rest, stack.used), pattern: "", solid: 0.22 }, // calm: it is large
-  ];
+const CALM = { pattern: "", solid: 0.22 }; // what nobody tells may be large
+
+/** @param {Words} words @param {Layer} layer @param {Told} told @returns {Line} */
+function layer(words, { name, low, high }, told) {
+  const heightsInGib = inGib(heights(high, low));
+  const look = { ...PARTS[name], solid: 0.35, ...(name === "rest" ? CALM : {}) };
+  return { name: layerName(words, name, told), y: inGib(high), low: inGib(low), high: inGib(high), told: heightsInGib, ...look, thin: true };
 }
 
-/** @param {import("../memory-parts.js").PartName} part @param {string} name @param {Column} low @param {Column} high @returns {Line} */
-function layer(part, name, low, high) {
-  const { colour, pattern } = PARTS[part];
-  const whole = high.map((top, index) => (low[index] === null ? null : top));
-  const bottom = low.map((edge, index) => (whole[index] === null ? null : edge));
-  const told = inGib(heights(whole, bottom));
-  return { name, y: inGib(whole), low: inGib(bottom), high: inGib(whole), told, colour, pattern, solid: 0.35, thin: true };
+/** @param {Words} words @param {import("../memory-parts.js").PartName} name @param {Told} told */
+function layerName(words, name, told) {
+  if (name === "unused" && told.allocated.at.length === 0) return words.t("torch.reserved");
+  if (name === "rest" && told.engine.at.length === 0) return words.t("parts.over_time_rest");
+  return words.t(`parts.${name}`);
 }
 
 /** torch's figure out of log lines: points where there was a line. @param {Words} words @param {Series} reserved @returns {Line} */

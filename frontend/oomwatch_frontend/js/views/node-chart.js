@@ -6,6 +6,7 @@ import { h, setText } from "../dom.js";
 import { ChartTable } from "../elements/chart-table.js";
 import { forecastOf } from "../forecast.js";
 import { GIB, gib, percent } from "../format.js";
+import { HOST_KINDS, heldByKind } from "../host-kinds.js";
 import { hostUse, memoryLimits } from "../judge.js";
 import { gapText, roomFor } from "../missing.js";
 import { Recorder } from "../recorder.js";
@@ -27,6 +28,9 @@ const SLOW = [
   ["host_disk_used_bytes", "disk_used_bytes"],
   ["host_memory_pressure_some_ratio", "memory_pressure_some_ratio"],
 ];
+/** What the largest processes of each kind hold. @typedef {import("../host-kinds.js").HostKind} HostKind */
+const KINDS = /** @type {HostKind[]} */ (Object.keys(HOST_KINDS));
+const seriesOf = (/** @type {HostKind} */ kind) => `host_${kind}_bytes`;
 const AHEAD = 0.5; // of the span: so far into the future a forecast is followed
 const MARGINS_PX = 140; // of the plot, left and right
 
@@ -55,7 +59,7 @@ export class HostChart {
     this.element = h("div", {}, this.frame, this.missing, this.table.element);
     this.chart = new ChartView(this.plot, (error) => say("chart.failed", error.message));
     const labels = { node };
-    this.recorder = new Recorder([MACHINE, CONTAINER, ...SLOW.map(([name]) => name)], labels, bar.range, {
+    this.recorder = new Recorder([MACHINE, CONTAINER, ...SLOW.map(([name]) => name), ...KINDS.map(seriesOf)], labels, bar.range, {
       now: () => app.store.now(),
       pace: () => app.store.nodes.get(node)?.info.interval_seconds ?? 1,
       pixels: () => Math.max(200, (this.plot.clientWidth || 800) - MARGINS_PX),
@@ -91,6 +95,10 @@ export class HostChart {
     }
     const { sample } = view.info;
     if (sample?.host) for (const [name, field] of SLOW) this.#takeSlow(name, sample.at, sample.host[field]);
+    if (sample?.host?.processes) {
+      const held = heldByKind(sample.host.processes);
+      for (const kind of KINDS) this.recorder.take(seriesOf(kind), sample.at, held[kind]);
+    }
     this.#draw(view);
   }
 
@@ -131,7 +139,7 @@ export class HostChart {
       xTitle: "",
       range: [from, roomFor(to, latest, AHEAD * spanOf(range))],
       rowHeight: 120,
-      rows: [memory, ...this.#others(view)],
+      rows: [memory, ...this.#kinds(memory.limits ?? []), ...this.#others(view)],
       zoomed: (start, end) => this.bar.dragged(start, end),
       stretch: range.live ? `live ${range.span}` : `${range.from} ${range.to}`,
     };
@@ -159,7 +167,29 @@ export class HostChart {
       colour: severity === "info" ? "watch" : severity,
     }));
     limits.push({ y: whole, label: words.t(use.contained ? "host.limit_line" : "host.whole_line", { amount }), colour: "muted" });
-    return { ...row, limits };
+    const besides = this.#besides(use.contained);
+    const named = besides.length === 0 ? {} : { name: words.t(use.contained ? "host.container" : "host.machine") };
+    return { ...row, lines: [...row.lines.map((line) => ({ ...line, ...named })), ...besides], limits };
+  }
+
+  /** The machine where the container's limit counts, and the container where the machine does. @param {boolean} contained @returns {import("../charts.js").Line[]} */
+  #besides(contained) {
+    const { at, mean } = this.recorder.of(contained ? MACHINE : CONTAINER);
+    if (!mean.some((bytes) => bytes !== null)) return [];
+    const name = this.app.words.t(contained ? "host.machine" : "host.container");
+    return [{ name, x: at, y: inGib(mean), colour: "second", dash: "dot" }];
+  }
+
+  /** What the largest processes hold, by kind, against the limit that counts. @param {NonNullable<import("../charts.js").Row["limits"]>} limits @returns {import("../charts.js").Row[]} */
+  #kinds(limits) {
+    const { words } = this.app;
+    const lines = KINDS.map((kind) => {
+      const { at, mean } = this.recorder.of(seriesOf(kind));
+      return { name: words.t(`host.kind_${kind}`), x: at, y: inGib(mean), ...HOST_KINDS[kind] };
+    });
+    const told = lines.filter(({ y }) => y.some((gibibytes) => (gibibytes ?? 0) > 0));
+    const title = `${words.t("host.by_kind")} (GiB)`;
+    return told.length === 0 ? [] : [{ title, unit: "GiB", lines: told, limits: limits.slice(-1) }];
   }
 
   /** A row of what is counted in bytes. @param {string} name @param {string} title @param {number | null} [whole] bytes @returns {import("../charts.js").Row} */
@@ -206,6 +236,7 @@ export class HostChart {
       ["host_shm_used_bytes", words.t("host.shm")],
       ["host_swap_used_bytes", words.t("host.swap")],
       ["host_disk_used_bytes", words.t("host.spill")],
+      ...KINDS.map((kind) => [seriesOf(kind), words.t(`host.kind_${kind}`)]),
     ]);
     const columns = names
       .map(([key, name]) => ({ name, series: this.recorder.of(key), text }))

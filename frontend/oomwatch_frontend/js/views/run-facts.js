@@ -50,12 +50,12 @@ export function configTable(words, config) {
 /** What the settings come to, for one step and one GPU. @param {Words} words @param {Run["config"]} config */
 export function batchTable(words, config) {
   if (Object.keys(config).length === 0) return null;
-  const rows = batchesOf(config).map(({ name, value, how, missing, broken }) =>
+  const rows = batchesOf(config).map(({ name, value, broken, ...from }) =>
     row(
       [
         h("span", {}, words.t(`run.batch_${name}`)),
         value === null ? h("span", { class: "muted" }, words.t("run.unknown_number")) : number(words, value),
-        h("span", { class: "muted" }, value === null ? words.t("run.batch_missing") : how, ...missing.map(code)),
+        h("span", { class: "muted" }, ...reasons(words, from)),
         broken === null ? null : h("span", { class: "broken" }, markIcon("warning"), words.t(`run.broken_${broken}`)),
       ],
       [1],
@@ -63,6 +63,20 @@ export function batchTable(words, config) {
   );
   const heads = [words.t("run.batch_what"), words.t("config.value"), words.t("run.batch_how"), words.t("run.batch_problem")];
   return h("div", { class: "batches" }, table(heads, [1], h("tbody", {}, ...rows)));
+}
+
+/**
+ * What a number comes from, what was assumed for it, and what it lacks.
+ * @param {Words} words @param {Pick<import("../run-batches.js").Derived, "how" | "missing" | "together" | "assumed">} from
+ */
+function reasons(words, { how, missing, together, assumed }) {
+  const lists = /** @type {[string, string[]][]} */ ([
+    ["run.batch_missing", missing],
+    ["run.batch_global", together],
+    ["run.batch_assumed", assumed],
+  ]);
+  const told = lists.filter(([, keys]) => keys.length > 0);
+  return [how, ...told.flatMap(([key, keys]) => [` ${words.t(key)} `, ...keys.map(code)])];
 }
 
 /** @param {string} key */

@@ -4,6 +4,7 @@ import { StepTimeline } from "../elements/step-timeline.js";
 import { h, setText } from "../dom.js";
 import { gpusOfRun } from "../judge.js";
 import { allowedIncrease } from "../run-baseline.js";
+import { containersOf } from "../run-containers.js";
 import { flagsOf } from "../run-flags.js";
 import { fanOf, stepsAhead } from "../run-forecast.js";
 import { timelineRows } from "../run-rows.js";
@@ -58,6 +59,8 @@ export class RunTimeline {
       forecast: fan === null ? null : { fan, last },
       cards: this.#cards(run),
       hosts: this.#hosts(run),
+      containers: containersOf(points, x, this.data.containers),
+      limits: this.#limits(run),
       notes: { peaks: this.#notePeaks(own[0]) },
     });
     this.timeline.draw({ x, at: columns.at, last: x.indexOf(last), foretold: ahead.at(-1) ?? last, rows, flags: this.#flags(alerts, points) });
@@ -67,7 +70,7 @@ export class RunTimeline {
   #unchanged(points, alerts) {
     const { store } = this.app;
     const { data, other } = this;
-    const of = (/** @type {RunData | null} */ one) => [one?.steps().length, one?.peaks?.step.at(-1), one?.older.length];
+    const of = (/** @type {RunData | null} */ one) => [one?.steps().length, one?.peaks?.step.at(-1), one?.older.length, one?.containersAt, one?.containers.size];
     const told = alerts.map(({ id, state, severity, stale, facts }) => [id, state, severity, stale, facts.eta_steps]);
     const state = JSON.stringify([points.length, points.at(-1)?.at, of(data), of(other), told, data.alerts.length, store.rules.length, [...data.problems]]);
     if (state === this.drawn) return true;
@@ -85,6 +88,12 @@ export class RunTimeline {
   /** @param {Run} run */
   #hosts(run) {
     const sizes = run.nodes.flatMap((name) => this.app.store.nodes.get(name)?.info.facts.host?.memory_total_bytes ?? []);
+    return [...new Set(sizes)];
+  }
+
+  /** Of the containers that its nodes work in: each size once. @param {Run} run */
+  #limits(run) {
+    const sizes = run.nodes.flatMap((name) => this.app.store.nodes.get(name)?.info.facts.host?.memory_limit_bytes ?? []);
     return [...new Set(sizes)];
   }
 
