@@ -151,6 +151,10 @@ def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         _later("doctor.check"),
     )
     doctor_flags.add_doctor_flags(doctor)
+    template = _command(
+        commands, "template", "print a configuration to begin with", doctor_flags.TEMPLATE, _later("doctor.template")
+    )
+    doctor_flags.add_template_flags(template)
 
 
 def _add_trying(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from oomwatch import wire
-from oomwatch.catalogue import entries, say
+from oomwatch.catalogue import agreed, entries, say
 from oomwatch.core.rule import Rule, RuleSet, RuleText
 from oomwatch.figures import figure, named_figure
 
@@ -105,7 +105,7 @@ def _fill(text: RuleText, values: dict[str, str], language: wire.Language) -> wi
         return match[1] if all(name in values for name in PLACEHOLDER.findall(match[1])) else ""
 
     def fill(sentence: str) -> str:
-        sentence = _OPTIONAL.sub(keep, sentence)
+        sentence = agreed(_OPTIONAL.sub(keep, sentence), values, language)
         sentence = _SPACES_AFTER_STOP.sub("", _SPACES.sub(" ", sentence)).strip()
         return PLACEHOLDER.sub(lambda match: values.get(match[1], unknown), sentence)
 

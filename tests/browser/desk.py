@@ -11,9 +11,14 @@ from fastapi import FastAPI, Request, Response
 
 from oomwatch import wire
 from oomwatch.core.mute.matcher import labels_of, matches, matches_everything, parse_matcher
+from oomwatch.core.mute.stages import Windows
+from oomwatch.core.watched import Watched
 from oomwatch.ruleedit.rows import rows_of
 from oomwatch.rulefile import parse_rules
+from oomwatch.web.rows import alert_row
 from oomwatch.web.ruledesk import READ_ONLY, RuleFileShown
+from oomwatch.web.rulenow import rule_as_of
+from oomwatch.web.windowrows import rows_of as windows_of
 
 replace = msgspec.structs.replace
 SHIPPED = Path(__file__).resolve().parents[2] / "alerts.yaml"
@@ -24,6 +29,7 @@ class Play(Protocol):
     """The stage that it acts on."""
 
     snapshot: wire.Snapshot
+    ended: tuple[wire.Alert, ...]  # that the database has and the snapshot has not
 
     def send(self, *messages: wire.LiveMessage) -> None: ...
 
@@ -36,6 +42,9 @@ class Desk:
         self._refusals: list[tuple[int, str]] = []
         self.asked: list[tuple[str, Any]] = []  # "POST /api/v1/silences" and its body
         self.deliveries: tuple[wire.Delivery, ...] = ()
+        self.gone: set[str] = set()  # ids of alerts that fire no more, of which the page does not know yet
+        self.windows = Windows()
+        self.seen: dict[str, tuple[Watched, ...]] = {}  # what each rule sees now, by its key
         text = SHIPPED.read_text(encoding="utf-8")
         self.rules = parse_rules(text)
         self.rule_file = RuleFileShown(
@@ -48,7 +57,10 @@ class Desk:
     def install(self, app: FastAPI) -> None:
         app.add_api_route("/api/v1/alerts/{key}", self._story)
         app.add_api_route("/api/v1/alerts/{key}/acknowledge", self._acknowledge, methods=["POST", "DELETE"])
-        app.add_api_route("/api/v1/alerts/acknowledge", self._acknowledge_matching, methods=["POST"])
+        app.add_api_route("/api/v1/alerts/acknowledge", self._acknowledge_several, methods=["POST"])
+        app.add_api_route("/api/v1/alerts/unacknowledge", self._take_back, methods=["POST"])
+        app.add_api_route("/api/v1/muting", lambda: _answer(windows_of(self.windows, self._open(), time.time())))
+        app.add_api_route("/api/v1/rules/{alert}/now", self._rule_now)
         app.add_api_route("/api/v1/silences/preview", self._preview, methods=["POST"])
         app.add_api_route("/api/v1/silences", self._silence, methods=["POST"])
         app.add_api_route("/api/v1/silences/{key}", self._end_silence, methods=["DELETE"])
@@ -70,11 +82,11 @@ class Desk:
         rules = [{"alert": one.alert, "severity": one.severity, **none} for one in self.rules.rules.rules[:6]]
         return _answer({"rules": rules})
 
-    def _story(self, key: str) -> Response:
-        found = next((one for one in self._play.snapshot.alerts if one.id == key), None)
+    def _story(self, key: str, lang: wire.Language = "en") -> Response:
+        found = next((one for one in (*self._play.snapshot.alerts, *self._play.ended) if one.id == key), None)
         if found is None:
             return _answer({"error": f'there is no alert "{key}"'}, 404)
-        return _answer({"alert": found, "transitions": [], "deliveries": self.deliveries})
+        return _answer({"alert": alert_row(found, lang), "transitions": [], "deliveries": self.deliveries})
 
     async def _acknowledge(self, request: Request, key: str) -> Response:
         body, no = await self._heard(request)
@@ -85,14 +97,35 @@ class Desk:
         self._put([replace(alert, acknowledged=word)])
         return Response(status_code=204)
 
-    async def _acknowledge_matching(self, request: Request) -> Response:
+    async def _acknowledge_several(self, request: Request) -> Response:
         body, no = await self._heard(request)
         if no is not None:
             return no
         word = wire.Acknowledgement(by=body["by"], at=time.time(), note=body.get("note"))
-        found = [one for one in self._met_by([parse_matcher(text) for text in body["match"]]) if one.state == "firing"]
+        found = [one for one in self._meant(body) if one.state == "firing"]
         self._put([replace(one, acknowledged=word) for one in found])
         return _answer({"alerts": [one.id for one in found]})
+
+    async def _take_back(self, request: Request) -> Response:
+        body, no = await self._heard(request)
+        if no is not None:
+            return no
+        found = [one for one in self._meant(body) if one.acknowledged is not None]
+        self._put([replace(one, acknowledged=None) for one in found])
+        return _answer({"alerts": [one.id for one in found]})
+
+    def _meant(self, body: dict[str, Any]) -> list[wire.Alert]:
+        if "match" in body:
+            return self._met_by([parse_matcher(text) for text in body["match"]])
+        return [one for one in self._open() if one.id in set(body["ids"]) - self.gone]
+
+    def _open(self) -> list[wire.Alert]:
+        return [one for one in self._play.snapshot.alerts if one.state != "resolved"]
+
+    def _rule_now(self, alert: str, severity: wire.Severity) -> Response:
+        seen = self.seen.get(f"{alert}/{severity}", ())
+        rule = next(one for one in self.rules.rules.rules if one.key == f"{alert}/{severity}")
+        return _answer(rule_as_of(rule, seen, time.time(), 8))
 
     async def _preview(self, request: Request) -> Response:
         body, no = await self._heard(request)
@@ -150,9 +183,8 @@ class Desk:
         return Response(status_code=204)
 
     def _met_by(self, matchers: Iterable[wire.Matcher]) -> list[wire.Alert]:
-        open_ones = [one for one in self._play.snapshot.alerts if one.state != "resolved"]
         wanted = tuple(matchers)
-        return [one for one in open_ones if matches(wanted, labels_of(one))]
+        return [one for one in self._open() if matches(wanted, labels_of(one))]
 
     def _put(self, changed: Iterable[wire.Alert]) -> None:
         fresh = {one.id: one for one in changed}

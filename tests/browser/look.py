@@ -1,12 +1,14 @@
 """Every view of the page as pictures, to be looked at: `python -m tests.browser.look FOLDER`.
 
-With `--server URL` they are of a running server, else of a scene that shows everything at once. `--only WORD` keeps the
-views whose names hold it; `--widths 390,1440`, `--themes dark` and `--languages zh` those of a kind.
+With `--server URL` they are of a running server, else of a scene that shows everything at once; `--scene empty` is one
+in which there is nothing yet. `--only WORD` keeps the views whose names hold it; `--widths 390,1440`, `--themes dark`
+and `--languages zh` those of a kind.
 """
 
 import argparse
 import itertools
 import os
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +16,8 @@ from urllib.parse import quote
 
 import httpx
 from playwright.sync_api import Browser, Page, sync_playwright
-from tests.browser import on_call, scenes
-from tests.browser.stage import Stage
+from tests.browser import scenes
+from tests.browser.stage import SCENES, Stage, play
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 WIDTHS = (390, 1440, 2560)
@@ -35,13 +37,24 @@ def views(node: str, gpu: str, run: str, alert: str) -> dict[str, str]:
         "run": f"#/run/{quote(run, safe='')}",
         "alerts": "#/alerts",
         "alert": f"#/alerts?id={quote(alert, safe='')}",
+        "alert-timeline": "#/alerts?show=timeline",
+        "alert-table": "#/alerts?show=table",
         "silences": "#/silences",
         "channels": "#/channels",
+        "incidents": "#/incidents",
         "rules": "#/rules",
         "rule-file": "#/rules/file",
     }
 
 
+# What an address may name and nobody knows.
+ABSENT = {
+    "node-absent": "#/node/gpu-99",
+    "gpu-absent": "#/gpu/gpu-02/99",
+    "run-absent": "#/run/no-such-run",
+    "alert-absent": "#/alerts?id=no-such-alert",
+    "alerts-filtered": "#/alerts?run=no-such-run",
+}
 STAGED = views("gpu-02", "3", scenes.RUN, "a1")
 
 
@@ -81,17 +94,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--server", help="http://HOST:PORT/")
+    parser.add_argument("--scene", default="mixed", choices=sorted(SCENES))
     parser.add_argument("--only", default="", help="views whose names hold this")
     parser.add_argument("--widths", default=",".join(map(str, WIDTHS)))
     parser.add_argument("--themes", default=",".join(THEMES))
     parser.add_argument("--languages", default=",".join(LANGUAGES))
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    stage = None if given.server else Stage(on_call.mixed(time.time()))
+    stage = None if given.server else Stage(SCENES[given.scene](time.time()))
     if stage is not None:
         stage.open()
+        threading.Thread(target=play, args=(stage,), daemon=True).start()
     server = stage.url if stage is not None else given.server.rstrip("/") + "/"
-    addresses = STAGED if stage is not None else _of(server)
+    addresses = {**STAGED, **ABSENT} if stage is not None else _of(server)
     chosen = {name: address for name, address in addresses.items() if given.only in name}
     widths = [int(width) for width in given.widths.split(",")]
     with sync_playwright() as playwright:

@@ -1,12 +1,15 @@
 """A stand-in for what the server remembers of a run: the peaks of its steps, its alerts, and the incidents."""
 
 import msgspec
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
 from tests.browser.desk import Play
 
 from oomwatch import wire
 from oomwatch.incident.report import Entry
+from oomwatch.web.choosing import Wanted
 from oomwatch.web.rows import Peaks, PeaksOfRun, PeakSource, alert_row
+from oomwatch.web.spans import AlertSpans, span_of
+from oomwatch.web.timeline import SPANS_MAX
 
 GIB = 2**30
 REMEMBERED_STEPS = 24
@@ -21,11 +24,13 @@ class Past:
         self._play = play
         self.older: tuple[wire.StepPoint, ...] = ()
         self.incidents: tuple[Entry, ...] = ()
+        self.timelines: list[dict[str, str]] = []  # what was asked of them
 
     def install(self, app: FastAPI) -> None:
         app.add_api_route("/api/v1/runs/{name:path}/peaks", self._peaks)
         app.add_api_route("/api/v1/runs/{name:path}/steps", self._steps)
         app.add_api_route("/api/v1/incidents", lambda: _answer(self.incidents))
+        app.add_api_route("/api/v1/alerts/timeline", self._timeline)
         app.add_api_route("/api/v1/alerts", self._alerts)
 
     def _run(self, name: str) -> wire.Run | None:
@@ -38,6 +43,21 @@ class Past:
     def _steps(self, name: str) -> Response:
         run = self._run(name)
         return _answer((*self.older, *(run.steps if run else ())))
+
+    def _timeline(self, request: Request) -> Response:
+        """As the server does: those of a time, the latest first."""
+        query = request.query_params
+        self.timelines.append(dict(query))
+        labels = {name: query.get(name) for name in ("node", "run", "alert")}
+        wanted = Wanted(labels, float(query["from"]), float(query.get("to", 1e12)))
+        found = [one for one in (*self._play.ended, *self._play.snapshot.alerts) if wanted.has(one)]
+        newest = sorted(found, key=lambda one: -one.started_at)
+        limit = int(query.get("limit", SPANS_MAX))
+        spans = tuple([span_of(one, "zh" if query.get("lang") == "zh" else "en") for one in newest[:limit]])
+        told = AlertSpans(
+            start_at=wanted.since or 0, end_at=wanted.until or 0, alerts=spans, complete=len(found) <= limit
+        )
+        return _answer(told)
 
     def _alerts(self, run: str) -> Response:
         rows = [alert_row(one, "en") for one in self._play.snapshot.alerts if one.labels.get("run") == run]

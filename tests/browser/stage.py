@@ -40,6 +40,7 @@ class Stage:
 
     def __init__(self, snapshot: wire.Snapshot) -> None:
         self.snapshot = snapshot
+        self.ended: tuple[wire.Alert, ...] = ()  # alerts that the database has and the snapshot has not
         self.desk = Desk(self)
         self.past = Past(self)
         self.has_history = True
@@ -98,8 +99,8 @@ class Stage:
         app.add_api_route("/api/v1/history", self._history)
         app.add_api_route("/api/v1/phases", self._phases)
         app.add_api_route("/api/v1/nodes/{name}", self._node)
+        self.past.install(app)  # before /api/v1/alerts/{key}
         self.desk.install(app)
-        self.past.install(app)
         app.add_api_websocket_route("/ws/live", self._live)
         app.mount("/static", StaticFiles(directory=STATIC))
         return app
@@ -175,6 +176,8 @@ SCENES: dict[str, Callable[[float], wire.Snapshot]] = {
     "troubled": scenes.troubled,
     "demo": lambda at: scenes.simulated(scenes.healthy(at)),
     "on-call": on_call.fleet,
+    "mixed": on_call.mixed,
+    "empty": lambda at: wire.Snapshot(at=at, server=scenes.SERVER),
     "foresight": foresight.fleet,
     "1024": lambda at: scenes.crowded(at, 128),
     "10240": lambda at: scenes.crowded(at, 1280),

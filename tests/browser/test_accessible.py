@@ -50,6 +50,8 @@ def _settled(page: Page, view: str) -> None:
         expect(page.locator(".rule-now").first).to_be_visible()
     if view == "rule-file":
         expect(page.locator(".locked")).to_be_visible()
+    if view == "alert-timeline":
+        expect(page.locator(".alert-bar").first).to_be_visible()
     if view in ("gpu", "run", "node"):
         expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=PATIENCE_MS)
 

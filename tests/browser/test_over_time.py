@@ -118,9 +118,16 @@ def test_what_was_zoomed_stands_still_and_one_press_leads_back_to_live(troubled:
     _drag(page, 0.2, 0.7)
     expect(page.locator(".standing")).to_be_visible()
     _until_as_addressed(page)
-    before = page.evaluate("() => document.querySelector('.plot').layout.xaxis.range")
+    before = page.evaluate(
+        """() => {
+             const plot = document.querySelector(".plot");
+             window.drawn = 0;
+             plot.on("plotly_afterplot", () => (window.drawn += 1));
+             return plot.layout.xaxis.range;
+           }"""
+    )
     troubled.send(scenes.tick(troubled.snapshot.nodes, time.time() + 3, scenes.LEVELS))
-    page.wait_for_timeout(1200)  # two redraws would have come
+    page.wait_for_function("() => window.drawn >= 1")  # what came was drawn: into the stretch that was chosen
     assert page.evaluate("() => document.querySelector('.plot').layout.xaxis.range") == before
     page.get_by_role("button", name="Back to live").click()
     expect(page.locator(".standing")).to_have_count(0)
@@ -327,13 +334,19 @@ def test_a_hidden_tab_draws_nothing_and_misses_nothing(
         """() => {
              const plot = document.querySelector(".plot");
              window.drawn = 0;
+             window.putOff = 0;
              plot.on("plotly_afterplot", () => (window.drawn += 1));
              Object.defineProperty(document, "hidden", { value: true, configurable: true });
+             const listen = document.addEventListener;
+             document.addEventListener = function (kind, ...rest) {
+               if (kind === "visibilitychange") window.putOff += 1;
+               return listen.call(this, kind, ...rest);
+             };
            }"""
     )
     for second in range(1, 4):
         stage.send(scenes.tick(stage.snapshot.nodes, time.time() + second, {}))
-    page.wait_for_timeout(1200)  # it would have been drawn twice
+    page.wait_for_function("() => window.putOff >= 1")  # a redraw was due, and waits until somebody looks
     assert page.evaluate("() => window.drawn") <= 1  # one may have been on its way
     page.evaluate(
         """() => {

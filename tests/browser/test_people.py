@@ -238,6 +238,13 @@ COUNTING = """() => {
         constructor(title, options) { window.shown.push(title + ": " + options.body); }
         close() {}
     };
+    window.decided = 0; // how often this tab was told what is its to tell of
+    const request = navigator.locks.request.bind(navigator.locks);
+    navigator.locks.request = async (...asked) => {
+        const mine = await request(...asked);
+        window.decided += 1;
+        return mine;
+    };
 }"""
 
 
@@ -255,6 +262,7 @@ def test_new_alerts_are_notified_once_over_all_tabs_and_only_where_that_was_aske
     first.get_by_label("Notifications of this browser").check()
     until("it to show that they arrive", lambda: first.evaluate("window.shown.length") == 1)
     second.evaluate("Notification.permission = 'granted'")
+    before = [page.evaluate("window.decided") for page in (first, second)]
     muted = wire.Mute(kind="silence", by="s-1", until=time.time() + 600)
     healthy.send(
         wire.AlertChanged(alert=replace(_critical(time.time(), "quiet", "7"), muted=(muted,))),
@@ -263,7 +271,8 @@ def test_new_alerts_are_notified_once_over_all_tabs_and_only_where_that_was_aske
     )
     critical = "window.shown.filter(one => one.startsWith('Critical'))"
     until("one of them to tell", lambda: any(page.evaluate(critical) for page in (first, second)))
-    first.wait_for_timeout(1500)  # for as long as a second one could still come
+    for page, decided in zip((first, second), before, strict=True):  # each tab has looked: no other one can come
+        page.wait_for_function("before => window.decided > before", arg=decided)
     said = [line for page in (first, second) for line in page.evaluate(critical)]
     assert len(said) == 1
     assert "2 GPUs of gpu-01" in said[0] or "GPU 3 of gpu-01" in said[0]

@@ -39,8 +39,36 @@ def test_a_rule_says_where_it_fires_what_it_last_saw_and_how_good_it_was(reader:
     rule.locator("summary").click()
     expect(rule.locator("tbody tr").first).to_contain_text("fires")
     expect(rule.locator("tbody tr").first).to_contain_text("85 %")
-    expect(rule.locator(".readings")).to_contain_text("%")
+    expect(rule.locator(".rule-seen")).to_contain_text("so for 1")
+    expect(rule.locator(".rule-seen tbody tr")).to_contain_text("99 %")
     expect(rule).to_contain_text("Failures warned of in time")
+
+
+def test_of_what_a_rule_cannot_tell_the_page_says_what_is_missing(reader: Reader, server: RunningServer) -> None:
+    with AgentClient(server) as quiet:
+        quiet.greet(hello("gpu-99", sent_at=time.time()))
+        until("the node", lambda: "gpu-99" in server.get("/api/v1/nodes").text)
+        page = reader.visit(f"{server.url}/#/rules")
+        page.locator(".rule > summary").click()
+        seen = page.locator(".rule-seen")
+        expect(seen).to_contain_text("unknown for 1")
+        expect(seen.locator("tbody tr").last).to_contain_text("unknown")
+        expect(seen).to_contain_text("Needed is a current reading of the card.")
+
+
+def test_a_rule_is_switched_off_and_on_and_the_switch_is_undone(reader: Reader, server: RunningServer) -> None:
+    page = reader.visit(f"{server.url}/#/rules")
+    rule = page.locator(".rule")
+    rule.locator("> summary").click()
+    rule.get_by_role("button", name="Switch off: full/warning").click()
+    expect(rule.locator("> summary")).to_contain_text("off")
+    expect(page.locator("#toasts")).to_contain_text("full/warning is off")
+    until("the alert to end", lambda: not server.get("/api/v1/alerts?state=firing").json())
+    page.locator("#toasts").get_by_role("button", name="Undo").click()
+    expect(rule.get_by_role("button", name="Switch off: full/warning")).to_be_visible()
+    assert server.get("/api/v1/rules/all").json()[0]["enabled"]
+    rule.get_by_role("link", name="Edit in the file").click()
+    expect(page.locator("textarea")).to_be_visible()
 
 
 def test_a_change_is_tried_on_the_last_hours_and_what_it_would_have_done_is_a_table(
@@ -104,6 +132,11 @@ def test_a_file_that_somebody_else_changed_meanwhile_is_not_overwritten(reader: 
 
 def test_where_rules_may_not_be_changed_the_page_says_how_to_let_them(reader: Reader, tmp_path: Path) -> None:
     with serving(settings_in(tmp_path)) as server:
+        page = reader.visit(f"{server.url}/#/rules")
+        expect(page.locator(".locked")).to_contain_text("--rules-editable")
+        page.locator(".rule > summary").click()
+        expect(page.locator(".rule").get_by_role("link", name="Edit in the file")).to_be_visible()
+        expect(page.locator(".rule").get_by_role("button")).to_have_count(0)
         page = _file(reader, server)
         expect(page.locator(".locked")).to_contain_text("--rules-editable")
         expect(page.get_by_role("button", name="Save and put in force")).to_be_hidden()

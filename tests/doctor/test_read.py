@@ -106,6 +106,29 @@ def test_a_key_that_is_not_there_needs_a_plus() -> None:
     assert whats(read_yaml(YAML, f"+{ROLLOUT}.gpu_memory_utilisation=0.6")) == []
 
 
+def whats_of(text: str, version: str | None) -> list[tuple[str, str]]:
+    reading = read([Source("train.sh", text)], [f"{ROLLOUT}.name=vllm"], version)
+    return [(one.what, one.severity) for one in reading.complaints]
+
+
+def test_what_hydra_stops_at_is_certain_for_a_version_that_is_told() -> None:
+    key = "trainer.val_before_train"  # since 0.4
+    program = "python3 -m verl.trainer.main_ppo"
+    assert whats_of(f"{program} {key}=True", "0.2") == [("not_in_struct", "error")]
+    assert whats_of(f"{program} +{key}=True", "0.9") == [("already_there", "error")]
+    assert whats_of(f"{program} +{key}=True", "0.2") == []
+    assert whats_of(f"{program} +{key}=True trainer.nope=1", None) == [("not_in_struct", "error")]
+
+
+def test_a_recipes_program_may_have_settings_of_its_own() -> None:
+    text = "python3 -m recipe.dapo.main_dapo data.gen_batch_size2=5 +data.train_batch_size=5"
+    assert whats_of(text, "0.9") == [("perhaps_not_in_struct", "warning"), ("perhaps_already_there", "warning")]
+
+
+def test_what_is_added_dates_a_configuration_too() -> None:
+    assert read([], ["+trainer.val_before_train=True"]).version == "0.3.0"
+
+
 def test_an_unknown_key_says_which_release_or_strategy_has_it() -> None:
     reading = read_yaml(YAML, "+critic.fsdp.param_offload=True", version="0.5")
     (unknown,) = reading.unknown

@@ -75,6 +75,18 @@ def test_an_unknown_setting_is_told_once_with_the_nearest_known_one() -> None:
     assert [one.severity for one in stopped.problems if one.key == "data.train_batch_sise"] == ["error"]
 
 
+def test_how_far_a_setting_can_go_is_told_as_an_override() -> None:
+    rows = {row.key: row for row in report().largest}
+    row = rows[f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu"]
+    assert row.override == f"{row.key}={row.value}"
+    assert (row.now, row.phases) == (8, ("old_log_prob",))
+    assert isinstance(row.value, int)
+    assert isinstance(row.at_most, int)
+    assert row.value <= row.at_most
+    assert next(one.verdict for one in report(row.override).memory if one.phase == "old_log_prob") == "fits"
+    assert isinstance(rows[f"{ROLLOUT}.gpu_memory_utilization"].value, float)
+
+
 def test_what_fits_is_said_to_fit_with_what_is_left() -> None:
     made = report(f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu=2", card="H200")
     assert made.verdict == "fits"
@@ -134,5 +146,6 @@ def test_every_sentence_of_the_catalogue_is_used() -> None:
     built = {f"doctor.report.headline.{verdict}" for verdict in verdicts | {"trouble"}}
     built |= {f"doctor.text.verdict.{verdict}" for verdict in verdicts}
     built |= {f"doctor.text.version.{how}" for how in ("told", "keys", "assumed")}
+    built |= {f"doctor.text.template.article.{number}" for number in (1, 2)}
     built |= {"doctor.text.refused", "doctor.text.known"}
     assert {key for key in own if f'"{key}"' not in code and f"'{key}'" not in code} == built

@@ -45,7 +45,7 @@ SCRIPTS = [
     "run \"multi\nline\"",
     "run ~a.b --x=1 -m y",
     "set -x\nrun a",
-    "run \"$@\" end $@ $*",
+    "run \"$@\" end $@ $* \"${@:2}\" ${*:1}",
     "run a\\\nb",
     "run ''  \"\" end",
     "[ -z \"$A\" ] && A=3\nrun $A",

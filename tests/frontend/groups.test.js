@@ -139,9 +139,11 @@ test("the headline tells what nobody takes care of before something graver that 
 
 test("of several groups the worst alert is told, and of one how much it is true of", () => {
   const pair = [on(0), on(1)];
-  assert.match(headline(storeWith(...pair), english).sentence, /^2 GPUs of n0; the worst: GPU 3/);
+  assert.match(headline(storeWith(...pair), english).sentence, /^r is at risk: 2 GPUs of n0; the worst: GPU 3/);
   const more = storeWith(...pair, on(2, { alert: "memory_forecast" }));
-  assert.match(headline(more, english).sentence, /^2 alerts; the worst: GPU 3/);
+  assert.match(headline(more, english).sentence, /^r is at risk: GPU 3/);
+  const nobodys = [on(0, { labels: { node: "n0", gpu: "0" } }), on(1, { alert: "b", labels: { node: "n1" } })];
+  assert.match(headline(storeWith(...nobodys), english).sentence, /^2 alerts; the worst: GPU 3/);
   const taken = storeWith(on(0, { acknowledged: TAKEN }), on(1, { alert: "b", acknowledged: { ...TAKEN, by: "ada" } }));
   assert.match(headline(taken, english).sentence, /^2 alerts, all acknowledged; the worst: GPU 3/);
 });

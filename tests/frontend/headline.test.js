@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { headline } from "../../frontend/oomwatch_frontend/js/headline.js";
+import { whyOf } from "../../frontend/oomwatch_frontend/js/elements/headline-why.js";
+import { headline, worstAlert } from "../../frontend/oomwatch_frontend/js/headline.js";
 import { GLYPHS, SHAPES, iconUrl } from "../../frontend/oomwatch_frontend/js/marks.js";
 import { Store } from "../../frontend/oomwatch_frontend/js/store.js";
 import { AT, chinese, english, goldenStore, goldenText } from "./reading.js";
@@ -25,11 +26,11 @@ test("a fleet in which all is well says so, with its size", () => {
   assert.equal(headline(scene().store, chinese).sentence, "全部 2 块 GPU 显存余量充足");
 });
 
-test("one open alert is told by its own sentence", () => {
+test("one open alert is told by its own sentence, after the run that it puts at risk", () => {
   const { store } = scene({ state: "firing", severity: "critical" });
   const said = headline(store, english);
   assert.equal(said.mark, "critical");
-  assert.equal(said.sentence, "GPU 3 of gpu-07: 93 % of its memory is in use");
+  assert.equal(said.sentence, "qwen7b_grpo is at risk: GPU 3 of gpu-07: 93 % of its memory is in use");
   assert.equal(said.alert, "0f3e5a7c1f0e");
 });
 
@@ -44,7 +45,7 @@ test("of several alerts the worst is told", () => {
   );
   const said = headline(store, english);
   assert.deepEqual([said.mark, said.alert], ["critical", "c"]);
-  assert.match(said.sentence, /^2 alerts; the worst: GPU 3/);
+  assert.match(said.sentence, /^qwen7b_grpo is at risk: GPU 3/);
 });
 
 test("what a rule says twice, as a warning and as critical, is one alert", () => {
@@ -55,7 +56,54 @@ test("what a rule says twice, as a warning and as critical, is one alert", () =>
   );
   const said = headline(store, english);
   assert.deepEqual([said.mark, said.alert], ["critical", "c"]);
-  assert.match(said.sentence, /^GPU 3 of gpu-07: 93 %/);
+  assert.match(said.sentence, /^qwen7b_grpo is at risk: GPU 3 of gpu-07: 93 %/);
+});
+
+/** Alerts of a kind, one a run, as firing critical ones. @param {{ run?: string, alert?: string, facts?: object, node?: string, gpu?: string, summary?: string }[]} all */
+function firing(all) {
+  const { store } = scene();
+  const { alert } = JSON.parse(goldenText("alert"));
+  all.forEach(({ run, alert: name = "a", facts = {}, node, gpu, summary = "It is so" }, index) => {
+    const labels = Object.fromEntries(Object.entries({ run, node, gpu }).filter(([, value]) => value !== undefined));
+    const texts = { en: { summary, description: "", advice: [] } };
+    const one = { ...alert, id: `f${index}`, alert: name, state: "firing", severity: "critical", stale: false, labels, facts, texts };
+    store.receive(JSON.stringify({ type: "alert", alert: { ...one, started_at: AT - 100 + index, ended_at: null } }));
+  });
+  return store;
+}
+
+test("runs at risk are counted, and a summary that names its run is left alone", () => {
+  const two = firing([{ run: "a" }, { run: "b", alert: "other" }]);
+  assert.equal(headline(two, english).sentence, "2 runs are at risk, a first: It is so");
+  assert.equal(headline(two, chinese).sentence, "2 个任务有风险，首先是 a：It is so");
+  const named = firing([{ run: "a_1", summary: "Rollout took 1 min (run a_1)" }]);
+  assert.equal(headline(named, english).sentence, "Rollout took 1 min (run a_1)");
+});
+
+test("an alert that names a GPU alone puts the run on it at risk", () => {
+  assert.match(headline(firing([{ node: "gpu-07", gpu: "3" }]), english).sentence, /^qwen7b_grpo is at risk: /);
+  assert.equal(headline(firing([{ node: "gpu-99" }]), english).sentence, "It is so");
+});
+
+test("of what is equally grave what runs out first is told, but what has happened before that", () => {
+  const eta = (/** @type {number} */ seconds) => ({ facts: { eta_seconds: seconds }, node: "gpu-07", gpu: "3" });
+  const store = firing([{ run: "a" }, { run: "b", alert: "x", ...eta(900) }, { run: "c", alert: "y", ...eta(60) }, { run: "d", alert: "oom" }]);
+  assert.equal(worstAlert(store)?.labels.run, "c");
+  store.rules = [...store.rules, { ...store.rules[0], alert: "oom", when: [{ kind: "event" }] }];
+  assert.equal(worstAlert(store)?.labels.run, "d");
+});
+
+test("cause and remedy are the likeliest, else what the rule advises first", () => {
+  const { alert } = JSON.parse(goldenText("alert"));
+  const cause = { cause: "leak", score: 0.9, evidence: [], texts: { en: "A leak" } };
+  const remedy = { remedy: "r", cause: "leak", override: "a.b=1", texts: { en: "Lower it: 2 -> 1." }, price: {}, source: null };
+  assert.deepEqual(whyOf(english, { ...alert, causes: [cause], remedies: [remedy] }), {
+    cause: "A leak",
+    change: "Lower it: 2 → 1.",
+    override: "a.b=1",
+  });
+  const bare = whyOf(english, { ...alert, causes: [], remedies: [] });
+  assert.deepEqual(bare, { cause: "", change: "Lower actor_rollout_ref.rollout.gpu_memory_utilization.", override: null });
 });
 
 test("a condition that waits for its hold time is one to watch", () => {

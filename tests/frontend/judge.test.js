@@ -13,7 +13,8 @@ import {
   openAlerts,
   runsByNode,
 } from "../../frontend/oomwatch_frontend/js/judge.js";
-import { byState, firstOfEach, listed, passes } from "../../frontend/oomwatch_frontend/js/views/alerts.js";
+import { passes } from "../../frontend/oomwatch_frontend/js/alertfilter.js";
+import { byState, firstOfEach, listed } from "../../frontend/oomwatch_frontend/js/views/alerts.js";
 import { lastAttempt } from "../../frontend/oomwatch_frontend/js/run-steps.js";
 import { AT, golden, goldenStore, goldenText } from "./reading.js";
 

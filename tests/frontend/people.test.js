@@ -10,10 +10,10 @@ import { KEYS, Presses } from "../../frontend/oomwatch_frontend/js/keys.js";
 import { missedBetween, together } from "../../frontend/oomwatch_frontend/js/missed.js";
 import { News, claim, nameOf } from "../../frontend/oomwatch_frontend/js/news.js";
 import { readPreferences } from "../../frontend/oomwatch_frontend/js/preferences.js";
-import { lastValues, openOf } from "../../frontend/oomwatch_frontend/js/rulewatch.js";
+import { openOf } from "../../frontend/oomwatch_frontend/js/rulewatch.js";
 import { readMistakes } from "../../frontend/oomwatch_frontend/js/rulewire.js";
 import { setZone } from "../../frontend/oomwatch_frontend/js/zone.js";
-import { english, goldenStore } from "./reading.js";
+import { english } from "./reading.js";
 
 /** @typedef {import("../../frontend/oomwatch_frontend/js/wire.js").Alert} Alert */
 
@@ -178,21 +178,6 @@ test("a rule's open alerts are its own, those that were lowered with them", () =
     alert({ id: "other", alert: "host_memory_high", severity: "warning" }),
   ];
   assert.deepEqual(openOf(alerts, rule).map(({ id }) => id), ["own", "lowered"]);
-});
-
-/** @param {Record<string, unknown>} condition @returns {any} */
-const ruleOf = (condition) => ({ when: [condition] });
-
-test("the last values of a rule are those of what is heard, nearest to the limit first", () => {
-  const store = goldenStore().store;
-  const values = lastValues(store, ruleOf({ kind: "threshold", metric: "gpu_used_ratio", above: 0.85, below: null }));
-  assert.ok(values !== null && values.length > 0);
-  assert.deepEqual(values.map(({ value }) => value), values.map(({ value }) => value).sort((a, b) => b - a));
-});
-
-test("where the page has no values of a rule, it says nothing of them", () => {
-  assert.equal(lastValues(goldenStore().store, ruleOf({ kind: "event", of: "device_oom" })), null);
-  assert.equal(lastValues(goldenStore().store, ruleOf({ kind: "threshold", metric: "torch_reserved_ratio" })), null);
 });
 
 test("mistakes are read from a refusal, and from none where it has none", () => {

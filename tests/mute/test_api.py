@@ -70,6 +70,31 @@ def test_alerts_that_match_are_acknowledged_together(server: RunningServer) -> N
     assert firing(server)["acknowledged"]["by"] == "lin"
 
 
+def test_alerts_are_acknowledged_by_their_ids_and_those_that_do_not_fire_are_left_out(server: RunningServer) -> None:
+    path, alert = "/api/v1/alerts/acknowledge", firing(server)["id"]
+    assert server.ask("POST", path, json={"ids": [alert, "over"], "by": "lin"}).json() == {"alerts": [alert]}
+    assert firing(server)["acknowledged"]["by"] == "lin"
+
+
+@pytest.mark.parametrize("by_ids", [True, False])
+def test_several_acknowledgements_are_taken_back_at_once(server: RunningServer, by_ids: bool) -> None:
+    path, alert = "/api/v1/alerts/unacknowledge", firing(server)["id"]
+    which: dict[str, object] = {"ids": [alert, "over"]} if by_ids else {"match": [NODE]}
+    assert server.ask("POST", path, json=which).json() == {"alerts": []}, "nobody took care of it"
+    server.ask("POST", f"/api/v1/alerts/{alert}/acknowledge", json={"by": "lin"})
+    assert server.ask("POST", path, json=which).json() == {"alerts": [alert]}
+    assert firing(server)["acknowledged"] is None
+
+
+@pytest.mark.parametrize("body", [{}, {"ids": ["a"], "match": [NODE]}, {"match": []}, {"match": ["node ~ x"]}])
+@pytest.mark.parametrize("path", ["acknowledge", "unacknowledge"])
+def test_several_alerts_have_to_be_named_in_one_way(server: RunningServer, path: str, body: dict[str, object]) -> None:
+    care = {"by": "lin"} if path == "acknowledge" else {}
+    refused = server.ask("POST", f"/api/v1/alerts/{path}", json={**body, **care})
+    assert refused.status_code == 400
+    assert refused.json()["error"]
+
+
 def test_what_does_not_fire_cannot_be_acknowledged(server: RunningServer) -> None:
     unknown = server.ask("POST", "/api/v1/alerts/none/acknowledge", json={"by": "lin"})
     assert (unknown.status_code, unknown.json()) == (404, {"error": 'there is no alert "none"'})

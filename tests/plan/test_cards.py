@@ -23,6 +23,10 @@ GIB = 2**30
         ("Tesla V100-SXM2-16GB", "V100 16GB", 15.77),
         ("NVIDIA L40S", "L40S", 44.4),
         ("NVIDIA B200", "B200", 178.35),
+        ("NVIDIA H100 NVL", "H100 NVL 94GB", 92.98),
+        ("NVIDIA GH200 480GB", "GH200 96GB", 94.98),
+        ("NVIDIA A100 80GB PCIe", "A100 80GB", 79.15),
+        ("Ascend910_9392", "Ascend 910 A3 (one die)", 61.27),
         ("AMD Instinct MI300X OAM", "MI300X", 191.69),
         ("Ascend910B3", "Ascend 910B 64GB", 60.96),
         ("910B", "Ascend 910B 64GB", 60.96),
@@ -34,7 +38,9 @@ def test_a_card_is_found_as_nvml_and_people_write_it(text: str, name: str, usabl
     assert (card.name, round(card.usable_bytes / GIB, 2)) == (name, usable_gib)
 
 
-@pytest.mark.parametrize("text", ["", "GTX 1080", "A100 16GB", "H1000", "card"])
+@pytest.mark.parametrize(
+    "text", ["", "GTX 1080", "A100 16GB", "H1000", "card", "910B4", "NVIDIA A100-SXM4-80GB MIG 3g.40gb"]
+)
 def test_what_is_no_known_card_is_not_guessed(text: str) -> None:
     assert card_named(text) is None
 

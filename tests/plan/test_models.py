@@ -22,6 +22,7 @@ PUBLISHED = {
     "Qwen2.5-1.5B": 1.544,
     "Qwen2.5-7B": 7.616,
     "Qwen2.5-72B": 72.706,
+    "Qwen2.5-VL-7B": 8.293,
     "Qwen3-4B": 4.022,
     "Qwen3-30B-A3B": 30.532,
     "Qwen3-235B-A22B": 235.094,
@@ -51,6 +52,7 @@ def test_the_parameters_that_a_shape_has_are_those_that_are_published(name: str)
         ("Qwen/Qwen2-7B", "Qwen2.5-7B"),
         ("models--Qwen--Qwen2.5-Math-1.5B/snapshots/4a83ca6e4526", "Qwen2.5-1.5B"),
         ("Qwen/QwQ-32B", "Qwen2.5-32B"),
+        ("Qwen/Qwen2.5-VL-7B-Instruct", "Qwen2.5-VL-7B"),
         ("Qwen/Qwen3-30B-A3B-Instruct-2507", "Qwen3-30B-A3B"),
         ("meta-llama/Meta-Llama-3.1-8B-Instruct", "Llama-3-8B"),
         ("google/gemma-2-9b-it", "Gemma-2-9B"),
@@ -66,7 +68,7 @@ def test_a_model_is_found_however_it_is_written(text: str, name: str) -> None:
     assert shape.name == name
 
 
-@pytest.mark.parametrize("text", ["", "/", "my-own-model", "Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen2.5-9B", "gpt2"])
+@pytest.mark.parametrize("text", ["", "/", "my-own-model", "Qwen/Qwen3-VL-7B", "Qwen/Qwen2.5-9B", "gpt2"])
 def test_what_is_not_known_is_not_guessed(text: str) -> None:
     assert shape_named(text) is None
 

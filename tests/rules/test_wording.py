@@ -1,5 +1,8 @@
 """Transitions in words."""
 
+import importlib.resources
+import re
+from pathlib import Path
 from typing import get_args, get_type_hints
 
 import msgspec
@@ -7,7 +10,7 @@ import pytest
 from tests.core.story import GIB, SHIPPED, Story, shipped
 
 from oomwatch import wire
-from oomwatch.catalogue import entries
+from oomwatch.catalogue import AFTER_ONE, entries, say
 from oomwatch.core.hostmemory import HostUse
 from oomwatch.core.rule import RuleSet
 from oomwatch.rulefile import parse_rules
@@ -127,3 +130,34 @@ def test_a_clause_that_is_left_out_leaves_no_gap_behind() -> None:
     (firing,) = Story(rules).event(wire.HostOom(reporter="kernel"), run=None).heard
     assert words(firing, "en", rules).summary == "One. Three."
     assert words(firing, "zh", rules).summary == "一。三。"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "steps", "said"),
+    [
+        ("full in {value} ({pid} steps)", 1, "full in 1 (1 step)"),
+        ("full in {value} ({pid} steps)", 2, "full in 1 (2 steps)"),
+        ("{pid} earlier steps", 1, "1 earlier step"),
+        ("{pid} processes on {pid} GPUs are in 1 steps", 1, "1 process on 1 GPU are in 1 steps"),
+        ("in {pid} of the last 3 steps", 1, "in 1 of the last 3 steps"),
+        ("{pid} stepson", 1, "1 stepson"),
+    ],
+)
+def test_nouns_agree_with_the_number_before_them(sentence: str, steps: int, said: str) -> None:
+    rules = parse_rules(f'rules: [{{alert: a, when: {{kind: event, of: [device_oom]}}, summary: "{sentence}"}}]').rules
+    (firing,) = Story(rules).event(wire.DeviceOom(error="e"), run="r").heard
+    told = msgspec.structs.replace(firing, value=1.0, unit="count", facts={"pid": steps})
+    assert words(told, "en", rules).summary == said
+
+
+def test_the_sentences_of_the_catalogue_agree_too_and_in_english_alone() -> None:
+    assert "in 1 of the last 3 steps" in say("evidence.retries", "en", retry_steps=1)
+    assert "over 1 step" in say("evidence.floors_rise", "en", floor_rise_bytes="1 GiB", steps=1)
+    assert "over 11 steps" in say("evidence.floors_rise", "en", floor_rise_bytes="1 GiB", steps=11)
+    assert "1 步" in say("evidence.floors_rise", "zh", floor_rise_bytes="1 GiB", steps=1)
+
+
+def test_the_page_knows_the_same_nouns() -> None:
+    page = Path(str(importlib.resources.files("oomwatch_frontend"))) / "js" / "i18n.js"
+    text = page.read_text(encoding="utf-8")
+    assert [one for one in AFTER_ONE.values() if not re.search(rf"\b{one}\b", text)] == []

@@ -12,8 +12,9 @@ RELEASES = verlkeys.minors()
 def strategy_of(config: Config) -> Strategy:
     """How the run is sharded: verl's Megatron workers have other keys."""
     told = config.get("actor_rollout_ref.actor.strategy")
-    has_megatron = any(key.startswith("actor_rollout_ref.actor.megatron.") for key in config)
-    return "megatron" if told == "megatron" or (told is None and has_megatron) else "fsdp"
+    if told is None:
+        return "megatron" if any(key.startswith("actor_rollout_ref.actor.megatron.") for key in config) else "fsdp"
+    return "megatron" if told == "megatron" else "fsdp"
 
 
 def releases_of(config: Config, version: str | None) -> tuple[str, ...]:

@@ -24,6 +24,19 @@ Exit status: 0 where nothing speaks against starting it; 1 where verl would refu
 cannot be read, or the command line cannot be used. docs/howto/check-a-configuration.md"""
 
 
+TEMPLATE = """\
+Prints a configuration to begin with, in verl's own settings: the scenarios of two articles on memory with verl, with
+what they claim and what is estimated for them. Without a name it lists them.
+
+examples:
+  oomwatch template
+  oomwatch template T2
+  oomwatch template M2 --format script > train.sh
+  oomwatch template T3 --verl 0.8 --format overrides
+
+Exit status: 0; 2 where there is no such template, or none for that version."""
+
+
 def add_doctor_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of `doctor`."""
     parser.add_argument("words", nargs="*", metavar="FILE|FOLDER|-|OVERRIDE", help="what to read, then overrides")
@@ -46,3 +59,13 @@ _FLAGS = (
     ("--critic-model", "NAME", "the critic's model, or its config.json; without it the actor's"),
     ("--host-memory", "SIZE", "that the run may take of a node, such as 1000GiB"),
 )
+
+
+def add_template_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `template`."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="T1, T2, T3, M1, M2 or M3; without it they are listed")
+    parser.add_argument("--verl", metavar="VERSION", help="verl's version (default: the newest known)")
+    parser.add_argument(
+        "--format", choices=("yaml", "overrides", "script"), default="yaml", help="how to print it (default: yaml)"
+    )
+    parser.add_argument("--language", choices=("en", "zh"), default="en", help="of the comments (default: en)")

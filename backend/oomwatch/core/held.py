@@ -35,7 +35,8 @@ def held(memo: Memo, key: Hashable, last: GpuStep | StepRecord, judge: Callable[
         if goes_on and before.verdict.state == "active" and before.quiet + 1 < QUIET_STEPS:
             return before._replace(quiet=before.quiet + 1)
         has_been_known = before.verdict.state != "unknown" or not goes_on
-        return _Held(INACTIVE if has_been_known else verdict, 0, last.segment)
+        is_over = has_been_known and verdict.state == "unknown"
+        return _Held(INACTIVE if is_over else verdict, 0, last.segment)
 
     return memo.once(key, last.at, work_out).verdict
 

@@ -8,7 +8,8 @@ from oomwatch import wire
 class Verdict(NamedTuple):
     """active: it is so; inactive: it is not; unknown: there is no telling, which is neither.
 
-    The numbers are those of an active one: nobody asks how far from full a GPU was that is not.
+    The numbers are those of an active one. An inactive one has the value and its limit where they are at hand: they say
+    how near it is, and nothing follows from them.
     """
 
     state: Literal["active", "inactive", "unknown"]
@@ -21,3 +22,8 @@ class Verdict(NamedTuple):
 
 UNKNOWN = Verdict("unknown")
 INACTIVE = Verdict("inactive")
+
+
+def inactive(value: float, limit: float | None, unit: str) -> Verdict:
+    """It is not so, and this is what was looked at."""
+    return Verdict("inactive", value, limit, unit)

@@ -9,7 +9,7 @@ from oomwatch.doctor.changed import Changeable, Changes
 from oomwatch.doctor.read.reading import Reading
 from oomwatch.plan.batches import Batches, batches_of
 from oomwatch.plan.cards import Card
-from oomwatch.plan.memory import Estimate, PhaseEstimate, estimate_of
+from oomwatch.plan.memory import Estimate, Largest, PhaseEstimate, estimate_of, largest_that_fits
 from oomwatch.plan.memory.estimate import TIGHT_RATIO
 from oomwatch.plan.models import shape_named
 from oomwatch.plan.problems import Problem, problems_of
@@ -92,6 +92,20 @@ class Case:
         if key not in self._looks:
             self._looks[key] = self._look(self._changeable.config(changes))
         return self._looks[key]
+
+    def largest(self) -> tuple[Largest, ...]:
+        """How far each setting that sizes a phase can go, as the estimate has it; verl may still refuse it."""
+        look, given = self.as_it_is, self.given
+        if look.estimate is None or self.shape is None or given.card is None:
+            return ()
+        return largest_that_fits(
+            look.config,
+            self.shape,
+            given.card,
+            version=self.reading.version,
+            critic_shape=self.critic_shape,
+            mean_length_tokens=given.mean_length_tokens,
+        )
 
     def value_of(self, key: str) -> Default:
         """What the configuration has for a key now; None where it has none."""

@@ -57,7 +57,7 @@ def make_report(
         complaints=tuple(rows.complaints_of(reading, language)),
         settings=tuple(rows.settings_of(reading, with_defaults=with_defaults)),
         peak_phase=look.worst.phase if look.worst else None,
-        largest=(),
+        largest=tuple(rows.largest_of(case)),
         host=rows.host_of(look.estimate.host, given.host_bytes, language) if look.estimate else None,
     )
 

@@ -172,13 +172,14 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 class Largest(Struct, frozen=True, kw_only=True):
-    """The largest value of a setting with which everything still fits, all else as it is."""
+    """How far a setting can go, all else as it is, for the phases that depend on it."""
 
     key: str
-    value: wire.ConfigValue | None  # None: with none
+    value: wire.ConfigValue | None  # the largest that fits with room; None: none does
+    at_most: wire.ConfigValue | None  # the largest that is expected to fit, though it may turn out tight
     now: Default
-    label: str
-    override: str | None
+    phases: tuple[str, ...]
+    override: str | None  # that sets it to `value`
 
 
 class Unknown(Struct, frozen=True, kw_only=True):

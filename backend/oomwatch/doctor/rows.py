@@ -6,6 +6,7 @@ from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.doctor import result
 from oomwatch.doctor.case import Case
+from oomwatch.doctor.outcome import line_of
 from oomwatch.doctor.problems import unknown_message
 from oomwatch.doctor.read import Origin, Reading, Setting
 from oomwatch.doctor.read.words import words_of
@@ -126,6 +127,26 @@ def parts_of(parts: Sequence[Part], language: wire.Language) -> tuple[result.Par
         )
         for part in sorted(parts, key=lambda one: -one.bytes)
     )
+
+
+def largest_of(case: Case) -> Iterator[result.Largest]:
+    """Of every setting; a value that verl would refuse beside the others is none."""
+    for one in case.largest():
+        fits, at_most = (_allowed(case, one.key, value) for value in (one.fits, one.at_most))
+        yield result.Largest(
+            key=one.key,
+            value=fits,
+            at_most=at_most,
+            now=case.value_of(one.key),
+            phases=one.phases,
+            override=line_of(case, one.key, fits) if fits is not None else None,
+        )
+
+
+def _allowed(case: Case, key: str, value: float | None) -> wire.ConfigValue | None:
+    if value is None or not case.look({key: value}).errors <= case.as_it_is.errors:
+        return None
+    return int(value) if value == int(value) else value
 
 
 def model_of(shape: ModelShape | None, path: str | None) -> result.Model | None:

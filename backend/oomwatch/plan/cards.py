@@ -47,6 +47,7 @@ _H100 = {
     96: _card("H100 96GB", 97871, None, "taken to be as GH200 96GB; no log that names it found"),
 }
 _H20 = {96: _card("H20 96GB", 97871, 95.1, _PUBLIC_LOG), 141: _card("H20 141GB", 143771, 139.8, "taken to be as H200")}
+_GH200 = _card("GH200 96GB", 97871, None, _PUBLIC_LOG)
 _GB200 = _card("GB200", 189471, None, _PUBLIC_LOG)
 _A6000 = _card("RTX A6000", 49140, None, _PUBLIC_LOG)
 # Which names mean which card: the pattern of the family, its sizes in GB, and which of them where none is told.
@@ -54,9 +55,10 @@ _FAMILIES: tuple[tuple[str, Mapping[int, Card], int], ...] = (
     (r"v100", _V100, 32),
     (r"[ah]100x?-?40", _A100, 40),
     (r"a[18]00", _A100, 80),
+    (r"h100-nvl", {94: _H100[94]}, 94),
     (r"h[18]00", _H100, 80),
     (r"gb200", {186: _GB200}, 186),
-    (r"gh200", {96: _card("GH200 96GB", 97871, None, _PUBLIC_LOG)}, 96),
+    (r"gh200", {96: _GH200, 480: _GH200}, 96),  # its name tells the host's memory: "GH200 480GB"
     (r"h200", {141: _card("H200 141GB", 143771, 139.8, "slime #1022")}, 141),
     (r"h20-?3e", {141: _H20[141]}, 141),
     (r"h20", _H20, 96),
@@ -73,7 +75,12 @@ _FAMILIES: tuple[tuple[str, Mapping[int, Card], int], ...] = (
     (r"(rtx-?)?3090", {24: _card("RTX 3090", None, 23.68, "axolotl #1717")}, 24),
     (r"mi250x?", {64: _card("MI250X (one die)", None, 63.98, _PUBLIC_LOG)}, 64),
     (r"mi300x", {192: _card("MI300X", None, 191.69, _PUBLIC_LOG)}, 192),
-    (r"(ascend-?)?910b\d?", {64: _card("Ascend 910B 64GB", None, 60.96, "LLaMA-Factory #5491; vllm-ascend #19")}, 64),
+    (r"(ascend-?)?910-?93\d\d", {64: _card("Ascend 910 A3 (one die)", None, 61.27, "sglang #29838")}, 64),
+    (
+        r"(ascend-?)?910b[1-3]?",
+        {64: _card("Ascend 910B 64GB", None, 60.96, "LLaMA-Factory #5491; vllm-ascend #19")},
+        64,
+    ),
 )
 _SIZE = re.compile(r"(?<![\d.])(\d{2,3})\s*-?\s*(?:gi?b?)(?![a-z0-9])")
 
@@ -84,6 +91,8 @@ def card_named(text: str) -> Card | None:
     None where no known card is named, or none of the size that is told.
     """
     plain = re.sub(r"[\s_/]+", "-", text.strip().lower())
+    if "-mig-" in plain:
+        return None  # a part of a card, whose size is no card's
     told = _SIZE.search(plain)
     for pattern, sizes, usual in _FAMILIES:
         if re.search(rf"(?<![a-z0-9]){pattern}(?![a-z0-9])", plain):

@@ -31,6 +31,11 @@ def _qwen2(name: str, sizes: str, vocab: int = 152064, source: str = _MIRRORED, 
     return _shaped(name, sizes, vocab, source, tied=tied, qkv_bias=True)
 
 
+def _sees(name: str, sizes: str, vocab: int, *, tower: int, tied: bool = False) -> ModelShape:
+    """Qwen2.5-VL: the text part of that size, and a tower that sees."""
+    return _shaped(name, sizes, vocab, _RECALLED, tied=tied, qkv_bias=True, other_parameters=tower)
+
+
 def _qwen3(name: str, sizes: str, *, tied: bool = False, experts: Experts | None = None) -> ModelShape:
     source = _MIRRORED if experts is None else _LITGPT
     return _shaped(name, sizes, 151936, source, tied=tied, qk_norm=True, experts=experts)
@@ -48,6 +53,10 @@ _SHAPES = (
     _qwen2("Qwen2.5-14B", "48 5120 40 8 128 13824"),
     _qwen2("Qwen2.5-32B", "64 5120 40 8 128 27648"),
     _qwen2("Qwen2.5-72B", "80 8192 64 8 128 29568"),
+    _sees("Qwen2.5-VL-3B", "36 2048 16 2 128 11008", 151936, tower=669_000_000, tied=True),
+    _sees("Qwen2.5-VL-7B", "28 3584 28 4 128 18944", 152064, tower=677_000_000),
+    _sees("Qwen2.5-VL-32B", "64 5120 40 8 128 27648", 152064, tower=689_000_000),
+    _sees("Qwen2.5-VL-72B", "80 8192 64 8 128 29568", 152064, tower=704_000_000),
     _qwen3("Qwen3-0.6B", "28 1024 16 8 128 3072", tied=True),
     _qwen3("Qwen3-1.7B", "28 2048 16 8 128 6144", tied=True),
     _qwen3("Qwen3-4B", "36 2560 32 8 128 9728", tied=True),
@@ -122,7 +131,6 @@ _SAME_SHAPE = {
     "deepseek-v3.1": "deepseek-v3",
 }
 _BY_NAME = {shape.name.lower(): shape for shape in _SHAPES}
-# What is appended to a name without another shape coming of it; "-VL" and the like are not among them.
 _PART_OF_NAME = re.compile(r"[/\\\s]+|--")
 
 

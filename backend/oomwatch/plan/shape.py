@@ -40,6 +40,7 @@ class ModelShape(Struct, frozen=True, kw_only=True):
     norms_per_layer: int = 2
     experts: Experts | None = None
     latent: LatentAttention | None = None
+    other_parameters: int = 0  # of a tower that sees; they belong to no layer here
     source: str = ""  # where the shape was read
     verified: bool = False  # whether that was the published config.json or a copy that is held against another
 
@@ -84,12 +85,14 @@ class ModelShape(Struct, frozen=True, kw_only=True):
         dense = (self.layers - self.sparse_layers) * 3 * self.hidden * self.ffn
         norms = (self.layers * self.norms_per_layer + 1) * self.hidden
         attention = self.layers * self.attention_parameters
-        return self.embedding_parameters + self.head_parameters + attention + shared + dense + norms
+        outer = self.embedding_parameters + self.head_parameters + self.other_parameters
+        return outer + attention + shared + dense + norms
 
     @property
     def layer_parameters(self) -> float:
         """Of one layer, as the mean of all: what a sharded trainer gathers at a time."""
-        return (self.parameters - self.embedding_parameters - self.head_parameters - self.hidden) / self.layers
+        outer = self.embedding_parameters + self.head_parameters + self.other_parameters + self.hidden
+        return (self.parameters - outer) / self.layers
 
     @property
     def active_ffn(self) -> int:

@@ -40,6 +40,10 @@ class Attention:
         self._muting.replace_windows(windows)
         self.settle(self._around.now())
 
+    def windows(self) -> Windows:
+        """What alerts.yaml says of muting."""
+        return self._muting.windows
+
     def silences(self) -> tuple[wire.Silence, ...]:
         """Those that are in force or yet to come, by their end."""
         return self._muting.silences()
@@ -63,6 +67,15 @@ class Attention:
     def matching(self, matchers: Sequence[wire.Matcher]) -> list[str]:
         """Ids of the alerts that fire and meet all of these."""
         return [one.firing.id for one in self._muting if matches(matchers, one.firing.labels)]
+
+    def firing(self, alert_ids: Iterable[str]) -> list[str]:
+        """Those of these ids whose alerts fire."""
+        return [alert_id for alert_id in dict.fromkeys(alert_ids) if self._muting.find(alert_id) is not None]
+
+    def taken(self, alert_ids: Iterable[str]) -> list[str]:
+        """Of these the ids of those that fire and that somebody takes care of."""
+        found = [(alert_id, self._muting.find(alert_id)) for alert_id in dict.fromkeys(alert_ids)]
+        return [alert_id for alert_id, one in found if one is not None and one.acknowledged is not None]
 
     def acknowledge(self, alert_ids: Iterable[str], *, by: str | None, note: str | None = None) -> int:
         """Somebody takes care of these alerts; `by` None: nobody does any more. Says for how many that is news.

@@ -67,6 +67,11 @@ class Muting:
             self._inhibitions = Inhibitions(windows.inhibitions, [one.firing for one in self._open.values()])
             self.look_again()
 
+    @property
+    def windows(self) -> Windows:
+        """What alerts.yaml says of muting."""
+        return self._windows
+
     def silences(self) -> tuple[wire.Silence, ...]:
         """Those that are in force or yet to come, by their end."""
         return tuple(sorted(self._silences.values(), key=lambda silence: (silence.ends_at, silence.id)))

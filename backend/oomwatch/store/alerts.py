@@ -1,6 +1,6 @@
 """Transitions, and the alerts that they add up to."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 import msgspec
@@ -57,17 +57,15 @@ def unfinished(connection: Connection, since: float) -> list[wire.Transition]:
 
 
 def alerts(
-    connection: Connection,
-    *,
-    state: str | None,
-    node: str | None,
-    run: str | None,
-    since: float | None,
-    limit: int,
-    alert: str | None,
+    connection: Connection, wanted: Mapping[str, str | None], *, since: float | None, until: float | None, limit: int
 ) -> list[wire.Alert]:
-    """Alerts, the one that started last first. `since` leaves out those that were over by then."""
-    query = _latest().where(*matching(transitions, {"state": state, "node": node, "run": run, "alert": alert}))
+    """Alerts, the one that started last first, without those that were over by `since` or began after `until`.
+
+    `wanted`: state, node, run and alert, where they matter.
+    """
+    query = _latest().where(*matching(transitions, wanted))
+    if until is not None:
+        query = query.where(transitions.c.started_at <= until)
     if since is not None:
         query = query.where(or_(transitions.c.state != "resolved", transitions.c.at >= since))
     newest = query.order_by(transitions.c.started_at.desc(), transitions.c.seq.desc()).limit(limit)

@@ -84,12 +84,14 @@ class Store:
         node: str | None = None,
         run: str | None = None,
         since: float | None = None,
+        until: float | None = None,
         limit: int = 1000,
         alert: str | None = None,
     ) -> list[wire.Alert]:
-        """Alerts, the one that started last first. `since` leaves out those that were over by then."""
+        """Alerts, the one that started last first, without those that were over by `since` or began after `until`."""
+        labels = {"state": state, "node": node, "run": run, "alert": alert}
         with self._database.reading() as connection:
-            return alerts.alerts(connection, state=state, node=node, run=run, since=since, limit=limit, alert=alert)
+            return alerts.alerts(connection, labels, since=since, until=until, limit=limit)
 
     def alert(self, alert_id: str) -> wire.Alert | None:
         """One alert, or None."""

@@ -16,10 +16,11 @@ from oomwatch import wire
 from oomwatch.service import runviews
 from oomwatch.service.sessions import StillConnectedError
 from oomwatch.store.store import StoreError
-from oomwatch.web import care, channels, incidents, peaks, rules, scores, silences
+from oomwatch.web import care, channels, incidents, peaks, rules, scores, silences, timeline, windows
 from oomwatch.web.answers import RefusedError, answer, refusal, refused
+from oomwatch.web.choosing import Wanted, newest
 from oomwatch.web.describe import Language, described, refusals, returns
-from oomwatch.web.parts import Parts, parts_of
+from oomwatch.web.parts import parts_of
 from oomwatch.web.rows import Agent, AlertRow, AlertStory, History, agents, alert_row
 
 ALERTS_MAX = 1000
@@ -46,34 +47,15 @@ async def alerts(
     run: str | None = None,
     alert: Annotated[str | None, Query(description="name of the rule")] = None,
     since: Annotated[Seconds | None, Query(description="leave out what was over by then; Unix seconds")] = None,
+    until: Annotated[Seconds | None, Query(description="leave out what began after then; Unix seconds")] = None,
     limit: Annotated[int, Query(ge=1, le=ALERTS_MAX)] = 100,
     lang: Language = "en",
 ) -> Response:
     """Alerts, the one that started last first. Open ones have their numbers as of now."""
     parts = parts_of(request)
-    wanted = {"node": node, "run": run, "alert": alert}
+    wanted = Wanted({"node": node, "run": run, "alert": alert}, since, until)
     states = ("firing", "resolved") if state is None else (state,)  # what is pending is no alert yet
-    found = [one for one in parts.service.open_alerts() if _matches(one, wanted) and one.state in states]
-    if "resolved" in states:
-        found += await _ended(parts, wanted, since, limit)
-    newest = sorted(found, key=lambda one: (one.started_at, one.id), reverse=True)[:limit]
-    return answer([alert_row(one, lang) for one in newest])
-
-
-async def _ended(parts: Parts, wanted: dict[str, str | None], since: float | None, limit: int) -> list[wire.Alert]:
-    """Ended alerts from the database, and those that it could not be given yet."""
-    stored = await parts.read(parts.store.alerts, state="resolved", since=since, limit=limit, **wanted)
-    lately = [
-        one
-        for one in parts.service.board.ended()
-        if one.fired_at is not None and _matches(one, wanted) and (one.ended_at or 0.0) >= (since or 0.0)
-    ]
-    return list({one.id: one for one in (*lately, *stored)}.values())
-
-
-def _matches(alert: wire.Alert, wanted: dict[str, str | None]) -> bool:
-    told = {**alert.labels, "alert": alert.alert}
-    return all(value is None or told.get(name) == value for name, value in wanted.items())
+    return answer([alert_row(one, lang) for one in await newest(parts, wanted, states, limit)])
 
 
 @router.get("/alerts/{alert_id}", responses=returns(AlertStory, 404, 503))
@@ -212,8 +194,10 @@ class HeadAsGet:
 def install(app: FastAPI) -> None:
     """Add the routes, their description, and their errors in one form."""
     app.include_router(care.router)  # before /alerts/{alert_id}
+    app.include_router(timeline.router)  # so is this
     app.include_router(router)
     app.include_router(silences.router)
+    app.include_router(windows.router)
     app.include_router(scores.router)
     app.include_router(peaks.router)
     app.include_router(incidents.router)

@@ -1,10 +1,12 @@
 """/api/v1/alerts/.../acknowledge: somebody takes care of an alert, or does no more."""
 
+from collections.abc import Sequence
+
 import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from oomwatch.service.attention import NotFiringError
+from oomwatch.service.attention import Attention, NotFiringError
 from oomwatch.service.silences import matchers_of, name_of, note_of
 from oomwatch.web.answers import RefusedError, answer, refusal
 from oomwatch.web.bodies import body_of, takes
@@ -22,22 +24,49 @@ class CareOf(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     note: str | None = None
 
 
-class CareOfMatching(CareOf, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The same of every alert that fires and meets all of these matchers."""
+class Several(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Of these alerts, by their ids, or of every one that fires and meets all of these matchers."""
 
-    match: tuple[str, ...]
+    ids: tuple[str, ...] = ()
+    match: tuple[str, ...] | None = None
+
+    def meant(self, attention: Attention) -> Sequence[str]:
+        """The ids of those that fire. Raises ValueError."""
+        if (self.match is None) == (not self.ids):
+            raise ValueError("give either ids or match")
+        return attention.firing(self.ids) if self.match is None else attention.matching(matchers_of(self.match))
 
 
-@router.post("/alerts/acknowledge", responses=returns(Acknowledged, 400, 413), openapi_extra=takes(CareOfMatching))
-async def acknowledge_matching(request: Request) -> Response:
-    """Take care of every alert that fires and meets all of these matchers."""
-    parts, told = parts_of(request), await body_of(request, CareOfMatching)
+class CareOfSeveral(Several, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who takes care of them, and what they want to say about it."""
+
+    by: str
+    note: str | None = None
+
+
+@router.post("/alerts/acknowledge", responses=returns(Acknowledged, 400, 413), openapi_extra=takes(CareOfSeveral))
+async def acknowledge_several(request: Request) -> Response:
+    """Take care of several alerts; answers with the ids of those that fire."""
+    parts, told = parts_of(request), await body_of(request, CareOfSeveral)
     try:
-        by, note, matchers = name_of(told.by, "by"), note_of(told.note), matchers_of(told.match)
+        by, note, found = name_of(told.by, "by"), note_of(told.note), told.meant(parts.service.attention)
     except ValueError as error:
         raise RefusedError(400, str(error)) from error
-    found = parts.service.attention.matching(matchers)
     parts.service.attention.acknowledge(found, by=by, note=note)
+    await parts.journal.tell_now()
+    return answer(Acknowledged(alerts=tuple(found)))
+
+
+@router.post("/alerts/unacknowledge", responses=returns(Acknowledged, 400, 413), openapi_extra=takes(Several))
+async def unacknowledge_several(request: Request) -> Response:
+    """Nobody takes care of these alerts any more; answers with the ids of those that somebody took care of."""
+    parts, told = parts_of(request), await body_of(request, Several)
+    attention = parts.service.attention
+    try:
+        found = attention.taken(told.meant(attention))
+    except ValueError as error:
+        raise RefusedError(400, str(error)) from error
+    attention.acknowledge(found, by=None)
     await parts.journal.tell_now()
     return answer(Acknowledged(alerts=tuple(found)))
 

@@ -13,6 +13,9 @@ from oomwatch.scorecard import Scorecard
 from oomwatch.tryout.result import Tryout
 from oomwatch.web.rows import Acknowledged, Agent, AlertRow, AlertStory, History, PeaksOfRun, Preview, SilenceRow
 from oomwatch.web.ruledesk import RuleFileShown, RulesTaken
+from oomwatch.web.rulenow import RuleNow
+from oomwatch.web.spans import AlertSpans
+from oomwatch.web.windowrows import MutingWindows
 
 Language = Annotated[wire.Language, Query(description="language of the texts")]
 
@@ -21,7 +24,8 @@ KINDS = (
     *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan, wire.ChannelState),
     *(AlertRow, AlertStory, History, PeaksOfRun, Agent, Scorecard, Entry, Incident),
     *(Acknowledged, SilenceRow, Preview),
-    *(RuleRow, RuleFileShown, RulesTaken, Tryout),
+    *(RuleRow, RuleFileShown, RulesTaken, RuleNow, Tryout),
+    *(AlertSpans, MutingWindows),
 )
 
 

@@ -8,19 +8,22 @@ from starlette.responses import Response
 
 from oomwatch import wire
 from oomwatch.core.rule import key_of
+from oomwatch.core.watched import watched
 from oomwatch.ruleedit.rows import RuleRow, rows_of
 from oomwatch.ruleedit.switch import Switch
 from oomwatch.rulefile import FILE_BYTES_MAX
 from oomwatch.tryout.result import Tryout
-from oomwatch.web.answers import answer, content_of
+from oomwatch.web.answers import answer, content_of, refusal
 from oomwatch.web.describe import returns
 from oomwatch.web.parts import parts_of
 from oomwatch.web.ruledesk import RuleFileShown, RulesTaken
+from oomwatch.web.rulenow import RuleNow, rule_as_of
 from oomwatch.web.ruleparts import RuleParts
 from oomwatch.web.tryouts import ClientGoneError, Question
 
 HOURS_MAX = 24.0 * 31
 BUDGET_SECONDS_MAX = 600.0
+SHOWN_MAX = 1000  # subjects of a rule
 NAME_CHARS_MAX = wire.NAME_CHARS_MAX
 
 Name = Annotated[str | None, Query(min_length=1, max_length=NAME_CHARS_MAX)]
@@ -43,6 +46,20 @@ async def every_rule(request: Request) -> Response:
     service = parts_of(request).service
     firing = Counter(key_of(one) for one in service.open_alerts() if one.state == "firing")
     return answer(rows_of(service.engine.rules, dict(firing)))
+
+
+@router.get("/{alert:path}/now", responses=returns(RuleNow, 400, 404))
+async def rule_now(
+    request: Request, alert: str, *, severity: Severity = None, limit: Annotated[int, Query(ge=1, le=SHOWN_MAX)] = 8
+) -> Response:
+    """What a rule sees now: where it is so, and of the rest those that are nearest to it."""
+    service = parts_of(request).service
+    rules = service.engine.rules
+    rule = next((one for one in rules.rules if one.alert == alert and severity in (None, one.severity)), None)
+    if rule is None:
+        return refusal(404, f'there is no rule "{alert}"' + (f" of severity {severity}" if severity else ""))
+    now = service.clock()
+    return answer(rule_as_of(rule, watched(service.engine.fleet, rules, rule, now), now, limit))
 
 
 @router.get("/file", responses=returns(RuleFileShown, 409))

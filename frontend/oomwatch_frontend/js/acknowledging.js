@@ -11,8 +11,8 @@ import { readAcknowledged } from "./wire.js";
 /** @param {string} id */
 const pathOf = (id) => `alerts/${encodeURIComponent(id)}/acknowledge`;
 
-/** @param {string[]} ids */
-export const takeBack = (ids) => each(ids, (id) => ask("DELETE", pathOf(id)));
+/** Nobody takes care of these any more, in one request. @param {string[]} ids @returns {Promise<{ done: string[], errors: ApiError[] }>} */
+export const takeBack = (ids) => answered(ask("POST", "alerts/unacknowledge", { ids }));
 
 /**
  * What says of exactly these alerts, among all that fire, that they are meant; null: nothing does.
@@ -39,11 +39,18 @@ function meets({ alert, severity, labels }, { label, value }) {
  */
 export async function acknowledge(all, meant, word) {
   const ids = meant.map((alert) => alert.id);
-  const matchers = ids.length === 1 ? null : matchersOf(all, meant);
-  if (matchers === null) return each(ids, (id) => ask("POST", pathOf(id), word));
+  if (ids.length === 1) return each(ids, (id) => ask("POST", pathOf(id), word));
+  const matchers = matchersOf(all, meant);
+  const which = matchers === null ? { ids } : { match: matchers.map(matcherText) };
+  const { done, errors } = await answered(ask("POST", "alerts/acknowledge", { ...which, ...word }));
+  const left = errors.length > 0 ? 0 : ids.filter((id) => !done.includes(id)).length;
+  return { done, errors: left > 0 ? [new ApiError(409, "")] : errors }; // what ended meanwhile
+}
+
+/** @param {Promise<unknown>} answer which holds ids @returns {Promise<{ done: string[], errors: ApiError[] }>} */
+async function answered(answer) {
   try {
-    const answer = await ask("POST", "alerts/acknowledge", { match: matchers.map(matcherText), ...word });
-    return { done: readAcknowledged(answer), errors: [] };
+    return { done: readAcknowledged(await answer), errors: [] };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     return { done: [], errors: [error] };

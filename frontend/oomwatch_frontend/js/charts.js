@@ -104,6 +104,7 @@ export class ChartView {
   /** @param {Chart} chart */
   draw(chart) {
     this.next = chart;
+    this.element.style.minHeight = `${heightOf(chart).whole}px`; // nothing below it moves when it is there
     this.timer ??= setTimeout(() => this.#draw(), Math.max(0, this.drawnAt + REDRAW_MS - performance.now()));
   }
 
@@ -233,16 +234,20 @@ const TOP_PX = 26; // room for a row's title above it
 const BOTTOM_PX = 44;
 const BETWEEN_PX = 34;
 
+/** How high a chart is, px. @param {Chart} chart */
+function heightOf({ rows, rowHeight, bands, bare, xTitle }) {
+  const lane = bands === undefined ? 0 : LANE_PX + LANE_GAP_PX;
+  const inner = rows.length * rowHeight + (rows.length - 1) * BETWEEN_PX + lane;
+  const top = bare === undefined ? TOP_PX : BARE_PX;
+  const below = bare === undefined ? (xTitle === "" ? BOTTOM_PX / 2 : BOTTOM_PX) : bare.axis ? BOTTOM_PX : BARE_PX;
+  return { top, inner, below, whole: top + inner + below };
+}
+
 /** @param {Chart} chart @param {number} width px */
 function layout(chart, width) {
-  const rows = chart.rows.length;
-  const lane = chart.bands === undefined ? 0 : LANE_PX + LANE_GAP_PX;
-  const inner = rows * chart.rowHeight + (rows - 1) * BETWEEN_PX + lane;
   const { bare } = chart;
-  const top = bare === undefined ? TOP_PX : BARE_PX;
-  const below = bare === undefined ? (chart.xTitle === "" ? BOTTOM_PX / 2 : BOTTOM_PX) : bare.axis ? BOTTOM_PX : BARE_PX;
+  const { top, inner, below, whole: height } = heightOf(chart);
   const right = rightMargin(chart);
-  const height = top + inner + below;
   /** @type {Record<string, any>} */
   const out = {
     height,

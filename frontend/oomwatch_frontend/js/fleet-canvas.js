@@ -21,6 +21,8 @@ import { readPalette } from "./fleet-palette.js";
 export const FEW_NODES = 16;
 const LEAST_HEIGHT = 220; // px
 const BELOW = 110; // px that the legend and the margin take
+const PHONE = 620; // px: on so narrow a screen whoever reads scrolls anyway, and the cells are to be told apart
+const TALL = 1.7; // the height of the map there, of its width
 const MOVES = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"];
 
 let painted = false;
@@ -131,7 +133,9 @@ export class FleetMap {
     const few = this.scene.nodes.length <= FEW_NODES; // beside the map of a few nodes their table is to be seen too
     const room = (innerHeight - top) / zoom();
     const share = few && !this.handlers.isKiosk() ? 0.6 * room : room - BELOW;
-    return [this.element.clientWidth, Math.round(Math.max(LEAST_HEIGHT, share))];
+    const width = this.element.clientWidth;
+    const least = width < PHONE ? TALL * width : LEAST_HEIGHT;
+    return [width, Math.round(Math.max(least, share))];
   }
 
   #drawRing() {

@@ -19,6 +19,7 @@ import { SHAPES, SIGNS, paintPath } from "./marks.js";
 
 const MARKED_FROM = 24; // px: below it a mark is a blot, and the cell itself takes the mark's shape
 const TEXT_FROM = 38;
+const NARROW_BELOW = 44; // px: as cells are on a phone
 const SOON_FROM = 46;
 const SIGNED_FROM = 56;
 
@@ -219,8 +220,9 @@ export class Painter {
     if (dataIn(look) !== "ok") return;
     context.fillStyle = strong;
     if (isForeseenIn(look) && size >= SOON_FROM) context.fillText(sayings.soon(index), x + 6, y + size - soonAbove(size), size - 8);
-    context.font = `600 ${size >= 56 ? 15 : 12}px ${palette.font}`;
-    context.fillText(sayings.percent(ratioIn(look)), x + 6, y + size - 7);
+    context.font = `600 ${size >= 56 ? 15 : size >= NARROW_BELOW ? 12 : 11}px ${palette.font}`;
+    const inset = size >= NARROW_BELOW ? 6 : 4;
+    context.fillText(sayings.percent(ratioIn(look)), x + inset, y + size - 7, size - inset - 2);
   }
 
   /** Outline and mark: what the alerts say. Thin where somebody did something about them. @param {number} look @param {number} index */

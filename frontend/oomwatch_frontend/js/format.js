@@ -84,6 +84,16 @@ export function stepSeconds(words, seconds) {
 }
 
 /**
+ * How long until something, in time and steps; one of them where the other is not known.
+ * @param {Words} words @param {number | null} seconds @param {number | null} steps @returns {string} "14 min (6 steps)"
+ */
+export function timeAndSteps(words, seconds, steps) {
+  const inSteps = steps === null ? null : words.count("figure.steps", Math.round(steps));
+  if (seconds === null || inSteps === null) return inSteps ?? duration(words, seconds);
+  return words.t("figure.time_and_steps", { time: duration(words, seconds), steps: inSteps });
+}
+
+/**
  * How old something is, in whole units.
  * @param {Words} words @param {number} seconds @returns {string} "12 s"
  */

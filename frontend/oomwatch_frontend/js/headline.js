@@ -3,11 +3,13 @@
 import { age } from "./format.js";
 import { openGroups, titleOf, unacknowledged } from "./groups.js";
 import { gpuData, gpuRatio, levelOf, memoryLimits, nodeData } from "./judge.js";
+import { foreseenBy } from "./foreseen.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./i18n.js").Words} Words */
 /** @typedef {import("./groups.js").Group} Group */
 /** @typedef {import("./judge.js").Level | "stale" | "lost"} Mark */
+/** @typedef {import("./wire.js").Alert} Alert */
 /** @typedef {{ mark: Mark, sentence: string, alert: string | null }} Headline */
 
 /** @param {Mark} mark @param {string} sentence @param {string | null} [alert] id @returns {Headline} */
@@ -18,7 +20,7 @@ export function headline(store, words) {
   const groups = openGroups(store.alerts.values());
   return (
     ofConnection(store, words) ??
-    ofAlerts(groups, words) ??
+    ofAlerts(store, groups, words) ??
     ofData(store, words) ??
     ofMuted(groups, words) ??
     ofMemory(store, words)
@@ -44,22 +46,60 @@ function ofConnection(store, words) {
   return say("stale", words.t("state.reconnecting", { age: age(words, ageOf(store)) }));
 }
 
-/** What nobody takes care of yet comes first, then what somebody does, then what may become one. @param {Group[]} groups @param {Words} words */
-function ofAlerts(groups, words) {
+/** What nobody takes care of yet comes first, then what somebody does, then what may become one. @param {Store} store @param {Group[]} groups @param {Words} words */
+function ofAlerts(store, groups, words) {
   const open = groups.filter((group) => group.standing === "open");
-  const firing = open.filter(isFiring);
-  const unseen = firing.filter((group) => unacknowledged(group).length > 0);
-  const told = unseen.length > 0 ? unseen : firing;
+  const told = toldGroups(store, open);
   if (told.length === 0) return ofPending(open, words);
   const [{ id, acknowledged }] = told[0].alerts;
   const level = levelOf(told[0].alerts[0]);
   const summary = worstOf(words, told);
-  if (told.length > 1) {
-    const key = unseen.length > 0 ? "state.alerts" : "state.all_acknowledged";
-    return say(level, words.t(key, { n: told.length, summary }), id);
-  }
-  if (unseen.length > 0) return say(level, summary, id);
+  if (unacknowledged(told[0]).length > 0) return say(level, ofRisk(store, told, words, summary), id);
+  if (told.length > 1) return say(level, words.t("state.all_acknowledged", { n: told.length, summary }), id);
   return say(level, words.t("state.acknowledged", { by: acknowledged?.by ?? "", summary }), id);
+}
+
+/** What fires and nobody takes care of, else all that fires; of what is equally grave, what has happened, then what runs out first. @param {Store} store @param {Group[]} open */
+function toldGroups(store, open) {
+  const firing = open.filter(isFiring);
+  const unseen = firing.filter((group) => unacknowledged(group).length > 0);
+  const told = unseen.length > 0 ? unseen : firing;
+  if (told.length < 2) return told;
+  const gravest = levelOf(told[0].alerts[0]);
+  const left = (/** @type {Group} */ { alerts: [alert] }) => (levelOf(alert) === gravest ? secondsLeft(store, alert) : Infinity);
+  const first = told.reduce((a, b) => (left(b) < left(a) ? b : a));
+  return [first, ...told.filter((group) => group !== first)];
+}
+
+/** Until what an alert warns of: -1 where it tells of what has happened. @param {Store} store @param {Alert} alert */
+function secondsLeft({ rules, runs }, alert) {
+  const conditions = rules.filter((rule) => rule.alert === alert.alert).flatMap((rule) => rule.when);
+  if (conditions.length > 0 && conditions.every(({ kind }) => kind === "event")) return -1;
+  return foreseenBy(alert, runs)?.seconds ?? Infinity;
+}
+
+/** The alert that the sentence is about, for whoever tells more of it. @param {Store} store @returns {Alert | null} null: nothing fires that nobody takes care of */
+export function worstAlert(store) {
+  if (!isCurrent(store)) return null;
+  const open = openGroups(store.alerts.values()).filter((group) => group.standing === "open");
+  const [first] = toldGroups(store, open);
+  return first === undefined || unacknowledged(first).length === 0 ? null : first.alerts[0];
+}
+
+/** Runs come before their cards: whose run it is, is what a reader looks for. @param {Store} store @param {Group[]} told @param {Words} words @param {string} summary */
+function ofRisk(store, told, words, summary) {
+  const grave = told.filter((group) => levelOf(group.alerts[0]) !== "watch");
+  const runs = [...new Set(grave.flatMap((group) => runsOf(store, group.alerts[0])))];
+  if (runs.length === 0) return told.length > 1 ? words.t("state.alerts", { n: told.length, summary }) : summary;
+  if (runs.length === 1 && summary.split(/[^\w.-]+/).includes(runs[0])) return summary; // it names the run itself
+  return words.count("state.risk", runs.length, { run: runs[0], summary });
+}
+
+/** The runs that an alert concerns: the one it names, else those on its GPU or its node. @param {Store} store @param {Alert} alert @returns {string[]} */
+export function runsOf(store, { labels: { run, node, gpu } }) {
+  if (run !== undefined) return [run];
+  const cards = store.nodes.get(node)?.gpus ?? [];
+  return [...new Set(cards.filter(({ facts }) => gpu === undefined || facts.gpu === gpu).flatMap((card) => card.run ?? []))];
 }
 
 /** What is said of some groups: of one how much it is true of, of several the worst alert alone. @param {Words} words @param {Group[]} groups */

@@ -23,6 +23,27 @@ export function storeLanguage(language) {
   localStorage.setItem(STORED, language);
 }
 
+/** English nouns that follow a number (and a verb), and what they are after 1; as backend/oomwatch/catalogue.py. @type {Record<string, string>} */
+const AFTER_ONE = {
+  are: "is",
+  ...Object.fromEntries(
+    (
+      "GPU acknowledgement alert attempt block card channel condition cycle host line log message minute mistake node " +
+      "rank request rule run sample second sequence silence step time token"
+    )
+      .split(" ")
+      .map((noun) => [`${noun}s`, noun]),
+  ),
+  processes: "process",
+};
+const COUNTED = new RegExp(`\\{(\\w+)\\}( [a-z]+)? (${Object.keys(AFTER_ONE).join("|")})\\b`, "g");
+
+/** A sentence whose nouns agree with the numbers before them. @param {string} sentence @param {Params} params */
+const agreed = (sentence, params) =>
+  sentence.replace(COUNTED, (whole, name, between = "", noun) =>
+    String(params[name]) === "1" ? `{${name}}${between} ${AFTER_ONE[noun]}` : whole,
+  );
+
 /** The catalogue in one language. Immutable: another language is another Words. */
 export class Words {
   /** @param {Catalogue} catalogue @param {Language} language */
@@ -41,7 +62,8 @@ export class Words {
    */
   t(key, params = {}) {
     const sentence = this.catalogue[key]?.[this.language] ?? this.catalogue[key]?.en ?? key;
-    return sentence.replace(/\{(\w+)\}/g, (whole, name) => {
+    const fitting = this.language === "en" ? agreed(sentence, params) : sentence;
+    return fitting.replace(/\{(\w+)\}/g, (whole, name) => {
       const value = params[name];
       if (value === undefined) return whole;
       return typeof value === "number" ? this.integer.format(value) : value;

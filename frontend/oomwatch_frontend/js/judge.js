@@ -181,6 +181,23 @@ export function fullest(store, count) {
   return top;
 }
 
+/** How full one GPU's or host's memory is. @param {Store} store @param {string} key as in an AlertIndex @param {number} now @returns {Fullness | null} null: it is not known, or not now */
+export function fullnessOf(store, key, now) {
+  const at = key.lastIndexOf("/");
+  const host = store.nodes.get(key);
+  const view = host ?? store.nodes.get(key.slice(0, at));
+  if (view === undefined || nodeData(view, now) !== "ok") return null;
+  const { node } = view.info;
+  if (host !== undefined) {
+    const use = hostUse(view);
+    return use === null ? null : { key, node, gpu: null, ...use };
+  }
+  const gpu = view.gpus.find(({ facts }) => facts.gpu === key.slice(at + 1));
+  const ratio = gpu === undefined || gpuData(gpu, "ok") !== "ok" ? null : gpuRatio(gpu);
+  if (gpu === undefined || ratio === null || gpu.usedBytes === null) return null;
+  return { key, node, gpu, used: gpu.usedBytes, whole: gpu.usableBytes, ratio };
+}
+
 /** @param {Fullness[]} top @param {number} count @param {Fullness} item */
 function offer(top, count, item) {
   const place = top.findIndex((other) => other.ratio < item.ratio);

@@ -21,6 +21,45 @@ export const KEYS = /** @type {const} */ ([
 
 /** @typedef {(typeof KEYS)[number]} Key */
 
+/** What only holds where the focus is, by where that is; the elements themselves listen for it. @type {{ place: string, keys: { keys: string, does: string }[] }[]} */
+export const KEYS_WITHIN = [
+  {
+    place: "map",
+    keys: [
+      { keys: "← → ↑ ↓", does: "map_move" },
+      { keys: "Home End", does: "map_ends" },
+      { keys: "Enter", does: "map_open" },
+      { keys: "Esc", does: "map_leave" },
+    ],
+  },
+  {
+    place: "chart",
+    keys: [
+      { keys: "← →", does: "chart_pan" },
+      { keys: "+ −", does: "chart_zoom" },
+      { keys: "End", does: "chart_live" },
+    ],
+  },
+  {
+    place: "steps",
+    keys: [
+      { keys: "← →", does: "steps_one" },
+      { keys: "PgUp PgDn", does: "steps_ten" },
+      { keys: "Home End", does: "steps_ends" },
+      { keys: "Esc", does: "steps_all" },
+    ],
+  },
+  {
+    place: "search",
+    keys: [
+      { keys: "↑ ↓", does: "search_choose" },
+      { keys: "Enter", does: "search_open" },
+      { keys: "Esc", does: "search_leave" },
+    ],
+  },
+  { place: "wall", keys: [{ keys: "any", does: "wall_leave" }] },
+];
+
 /** Puts keys together to what they mean: most stand alone, those after "g" belong to it. */
 export class Presses {
   constructor() {

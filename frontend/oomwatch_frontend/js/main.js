@@ -19,6 +19,7 @@ import { alertsView } from "./views/alerts.js";
 import { channelsView } from "./views/channels.js";
 import { fleetView } from "./views/fleet.js";
 import { gpuView } from "./views/gpu.js";
+import { incidentsView } from "./views/incidents.js";
 import { nodeView } from "./views/node.js";
 import { runView } from "./views/run.js";
 import { rulesView } from "./views/rules.js";
@@ -42,6 +43,7 @@ const VIEWS = {
   alerts: alertsView,
   silences: silencesView,
   channels: channelsView,
+  incidents: incidentsView,
   rules: rulesView,
 };
 

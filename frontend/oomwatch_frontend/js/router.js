@@ -26,6 +26,16 @@ function unescapePart(part) {
 }
 
 /**
+ * Writes what a view shows into its address, so that a link shows others the same and "back" leads to what was shown before.
+ * @param {Record<string, string>} changed of the query; "" takes something out
+ */
+export function noteInAddress(changed) {
+  const { view, args, query } = parseRoute(location.hash);
+  const address = link(view, args, { ...query, ...changed });
+  if (address !== location.hash) history.pushState(null, "", address);
+}
+
+/**
  * @param {string} view @param {string[]} [args] @param {Record<string, string>} [query] empty values are left out
  * @returns {string} the hash of a route, with its "#"
  */

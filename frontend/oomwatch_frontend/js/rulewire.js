@@ -23,6 +23,20 @@ const ruleRow = struct({
 });
 /** @typedef {ReturnType<typeof ruleRow>} RuleRow */
 
+const seen = struct({
+  labels: record(text),
+  state: oneOf("active", "inactive", "unknown", "off"),
+  condition: number,
+  value: maybe(number),
+  limit: maybe(number),
+  unit: maybe(text),
+});
+/** @typedef {ReturnType<typeof seen>} Seen one subject of a rule, as of now */
+
+/** An answer of GET /api/v1/rules/NAME/now. */
+export const readRuleNow = struct({ at: number, active: number, inactive: number, unknown: number, off: number, subjects: list(seen) });
+/** @typedef {ReturnType<typeof readRuleNow>} RuleNow */
+
 const score = struct({
   alert: text,
   severity,

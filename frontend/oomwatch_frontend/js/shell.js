@@ -1,6 +1,7 @@
 // The frame of every view: top bar, the one sentence, notices, and the tab's title and icon.
 
 import { fill, h, refill, setText, svg } from "./dom.js";
+import { HeadlineWhy } from "./elements/headline-why.js";
 import { missedNotice } from "./elements/missed-notice.js";
 import { headline, isCurrent, openCount } from "./headline.js";
 import { isDemo } from "./judge.js";
@@ -22,7 +23,7 @@ import { isUtc } from "./zone.js";
  */
 
 /** Which tab of the bar a view belongs to. @type {Record<string, string>} */
-const SECTION = { gpu: "fleet", node: "fleet", fleet: "fleet", run: "runs", runs: "runs", alerts: "alerts", silences: "alerts", channels: "alerts", rules: "rules" };
+const SECTION = { gpu: "fleet", node: "fleet", fleet: "fleet", run: "runs", runs: "runs", alerts: "alerts", silences: "alerts", channels: "alerts", incidents: "alerts", rules: "rules" };
 
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -32,6 +33,7 @@ export class Shell {
   constructor(handlers) {
     this.handlers = handlers;
     this.drawn = new Map();
+    this.why = new HeadlineWhy(byId("why"));
   }
 
   /** @param {Store} store @param {Words} words @param {Route} route @param {import("./theme.js").Theme} theme */
@@ -46,6 +48,7 @@ export class Shell {
       () => this.#drawTools(store, words, theme),
     );
     this.#drawHeadline(store, words);
+    this.why.draw(store, words, route.view !== "alerts");
     const { rules_error: rulesError = null } = store.server ?? {};
     // Of a channel only what the notice says: drawn anew it would be read out anew.
     const failed = store.channels.flatMap(({ name, health, last_error }) => (health === "failed" ? [[name, last_error]] : []));
@@ -141,6 +144,8 @@ export class Shell {
       fill(byId("headline"), markIcon(mark), mark === "ok" ? null : label, text);
     });
     document.body.classList.toggle("offline", !isCurrent(store));
+    const { phase, failed } = store.connection;
+    document.body.classList.toggle("unfilled", phase === "connecting" && !failed);
     this.drawTab(store, words);
   }
 

@@ -484,6 +484,9 @@ const messages = {
 /** An answer of /api/v1/nodes/NAME. @type {Reader<Node>} @throws {WireError} */
 export const readNode = node;
 
+/** An alert as the live messages have it. @type {Reader<Alert>} @throws {WireError} */
+export const readAlert = alert;
+
 /** An answer of /api/v1/phases. @type {Reader<PhaseSpan[]>} @throws {WireError} */
 export const readPhases = list(phaseSpan);
 

@@ -55,6 +55,14 @@ def test_a_pipelines_fullest_stage_holds_an_embedding_or_a_head_but_not_both() -
     assert parameters_held(staged, by_data=False) == pytest.approx(layers / 4 + SEVEN.embedding_parameters)
 
 
+def test_a_pipelines_last_stage_makes_the_scores_and_its_first_keeps_many_micro_batches() -> None:
+    staged = Model(shape=SEVEN, shards=Shards(pipeline=4, weights=False))
+    work = Pass(tokens=1000, logits=Logits(tokens=1000, bytes_each=8), in_flight=4)
+    by_name = {moment.name: {part.name: part.bytes for part in moment.parts} for moment in moments(staged, work)}
+    assert by_name["layer"]["boundaries"] == 4 * by_name["scores"]["boundaries"]
+    assert "logits" not in by_name["layer"]
+
+
 def test_a_critic_has_no_head_over_the_vocabulary() -> None:
     actor, critic = Model(shape=SEVEN), Model(shape=SEVEN, scalar_head=True)
     work = Pass(tokens=4096, logits=Logits(tokens=4096, bytes_each=4))

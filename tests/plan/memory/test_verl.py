@@ -1,11 +1,17 @@
 """verl's configuration as memory: what each setting does to which phase."""
 
+import contextlib
+from typing import Any
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from oomwatch.plan.cards import card_named
 from oomwatch.plan.memory import Estimate, PhaseEstimate, estimate_of
 from oomwatch.plan.models import ModelShape, shape_named
 from oomwatch.plan.settings import Config
+from oomwatch.plan.verlkeys import keys_of
 
 GIB = 2**30
 ACTOR, ROLLOUT, MODEL = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.model"
@@ -116,6 +122,77 @@ def test_an_estimate_is_an_interval_of_at_most_a_fifth_either_way() -> None:
         assert 0.8 * found.expected_bytes <= found.low_bytes + 1 <= found.expected_bytes
         assert found.expected_bytes <= found.high_bytes <= 1.2 * found.expected_bytes + 1
         assert sum(part.bytes for part in found.parts) == found.expected_bytes
+
+
+def test_a_data_set_that_is_known_is_not_taken_to_fill_its_caps() -> None:
+    named = {**GRPO, "data.train_files": "/data/gsm8k/train.parquet", f"{ACTOR}.ppo_mini_batch_size": 8}
+    longest = {**named, "data.train_files": "/data/other/train.parquet"}
+    assert phase(named, "update_actor").expected_bytes < phase(longest, "update_actor").expected_bytes
+    assert (estimate(named).assumed, estimate(longest).assumed) == (("known_lengths",), ("longest_batch",))
+    default = {**named, "data.train_files": "~/data/rlhf/gsm8k/train.parquet"}
+    assert estimate(default).assumed == ("longest_batch",)
+
+
+def test_a_reward_model_on_the_same_cards_is_said_to_be_left_out() -> None:
+    assert "no_reward_model" in estimate({**GRPO, "reward_model.enable": True}).assumed
+
+
+def test_a_model_that_sees_is_said_to_be_counted_without_its_images() -> None:
+    assert "no_images" in estimate(GRPO, model="Qwen2.5-VL-7B").assumed
+
+
+def test_a_reference_rests_on_the_host_whatever_its_offload_says() -> None:
+    assert part(GRPO, "ref", "weights") == 0
+    assert part(GRPO, "ref", "gathered") > 0
+
+
+def test_with_adapters_the_actor_is_its_own_reference_and_counts_once() -> None:
+    adapters = {**GRPO, f"{MODEL}.lora_rank": 32}
+    assert part(adapters, "ref", "waiting") == 0
+    assert part(adapters, "ref", "weights") == part(adapters, "old_log_prob", "weights") > 0
+
+
+def test_sglang_leaves_room_for_what_runs_and_vllm_for_all_that_may() -> None:
+    sglang = {**GRPO, f"{ROLLOUT}.name": "sglang"}
+    assert 0 < part(sglang, "rollout", "profile") < part(GRPO, "rollout", "profile") / 5
+
+
+def test_megatron_divides_by_tensor_and_pipeline_and_recomputes_only_where_told() -> None:
+    megatron = {**GRPO, f"{ACTOR}.strategy": "megatron", f"{ACTOR}.megatron.tensor_model_parallel_size": 4}
+    assert part(megatron, "update_actor", "weights") == 2 * 7_615_616_512 // 4
+    assert part(megatron, "update_actor", "optimizer") == 12 * 7_615_616_512 // 4 // 2
+    assert part(megatron, "update_actor", "activations") > 0
+    key = f"{ACTOR}.megatron.override_transformer_config.recompute_granularity"
+    assert part({**megatron, key: "full"}, "update_actor", "activations") == 0
+
+
+def test_adam_on_the_host_takes_its_states_along() -> None:
+    megatron = {**GRPO, f"{ACTOR}.strategy": "megatron", f"{ACTOR}.megatron.tensor_model_parallel_size": 4}
+    away = {**megatron, f"{ACTOR}.optim.override_optimizer_config.optimizer_offload_fraction": 1.0}
+    assert part(away, "update_actor", "optimizer") == 0
+    assert estimate(away).host.expected_bytes - estimate(megatron).host.expected_bytes == 16 * 7_615_616_512
+
+
+def test_weights_that_are_not_divided_again_stay_whole_while_the_model_learns() -> None:
+    whole = {**GRPO, f"{ACTOR}.fsdp_config.reshard_after_forward": False}
+    assert part(whole, "update_actor", "gathered") == 2 * 7_615_616_512
+
+
+@pytest.mark.parametrize("version", ["0.2.0", "0.4", "0.5.0", "0.7.1", "0.9.1", "12.0", "main", ""])
+def test_every_version_gets_an_estimate(version: str) -> None:
+    assert estimate(GRPO, version=version).phase("update_actor") is not None
+
+
+VALUES = st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=12))
+KEYS = sorted({*keys_of("0.9", "fsdp"), *keys_of("0.9", "megatron"), *keys_of("0.3", "fsdp")})
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=25), st.sampled_from(["0.2", "0.5", "0.9", "?"]))
+@settings(max_examples=60, deadline=None)
+def test_whatever_a_configuration_holds_there_is_an_estimate_or_a_reason(config: dict[str, Any], version: str) -> None:
+    with contextlib.suppress(ValueError):
+        found = estimate_of({**GRPO, **config}, _shape(), 80 * GIB, version=version)
+        assert all(phase.low_bytes <= phase.expected_bytes <= phase.high_bytes for phase in found.phases)
 
 
 def test_a_configuration_without_any_size_is_refused_with_what_to_set() -> None:

@@ -28,4 +28,4 @@ def test_moments_have_words() -> None:
 
 def test_troubles_and_assumptions_have_words() -> None:
     assert _named(r'"(no_cache|cache_too_small)"') == _words("plan.trouble.")
-    assert _named(r'yield "([a-z_]+)"\n') == _words("plan.assumed.")
+    assert _named(r'"(longest_batch|known_lengths|no_reward_model|no_images)"') == _words("plan.assumed.")

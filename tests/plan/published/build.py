@@ -22,8 +22,9 @@ def shape(name: str) -> ModelShape:
     return found
 
 
-def cross_entropy(tokens: float, each: float = copies.CROSS_ENTROPY, shards: int = 1) -> Logits:
-    return Logits(tokens=tokens, bytes_each=each, shards=shards, reason="cross entropy on scores in fp32")
+def cross_entropy(tokens: float, each: float | None = None, shards: int = 1) -> Logits:
+    width = copies.CROSS_ENTROPY if each is None else each
+    return Logits(tokens=tokens, bytes_each=width, shards=shards, reason="cross entropy on scores in fp32")
 
 
 def in_chunks(tokens: float, chunks: int, kept: float = 0.0, each: float = copies.CHUNK_BYTES) -> Logits:

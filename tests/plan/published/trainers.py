@@ -137,7 +137,7 @@ def torchtune_models() -> Iterator[Peak]:
 
 def litgpt() -> Iterator[Peak]:
     def peak(
-        row: str, model: str, tokens: int, measured_gb: float, each: float = copies.CROSS_ENTROPY, source: str = LITGPT
+        row: str, model: str, tokens: int, measured_gb: float, each: float | None = None, source: str = LITGPT
     ) -> Peak:
         found = shape(model)
         setup = trained(

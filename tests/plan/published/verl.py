@@ -6,12 +6,11 @@ import msgspec
 from tests.plan.published.build import shape
 from tests.plan.published.row import Fit, Peak
 
+from oomwatch.plan.memory.host import host_parts
 from oomwatch.plan.memory.setup import Setup
-from oomwatch.plan.memory.verlsetup import setup_of
+from oomwatch.plan.memory.verlsetup import GSM8K_TOKENS, setup_of
 from oomwatch.plan.settings import ACTOR, CRITIC, MODEL, REF, ROLLOUT, Config
 
-# What GSM8K's prompts and responses come to on the average, both together: its caps say nothing of them.
-GSM8K_TOKENS = 400.0
 GRPO: Config = {"algorithm.adv_estimator": "grpo", f"{ROLLOUT}.name": "vllm", f"{MODEL}.use_remove_padding": True}
 OFFLOADED: Config = {f"{ACTOR}.fsdp_config.param_offload": True, f"{ACTOR}.fsdp_config.optimizer_offload": True}
 TUNING = "volcengine/verl@b178a3cd examples/tuning"
@@ -120,6 +119,17 @@ def peaks() -> Iterator[Peak]:
         setup=setup_of(coder, shape("Qwen2.5-Coder-1.5B"), "0.5"),
         capacity_gib=79.18,
     )
+    yield _host()
+
+
+def _host() -> Peak:
+    return Peak(
+        row="DS1 host",
+        source="verl docs/perf/dpsk.md",
+        settings="DeepSeek-V3 TP8 PP12 EP8 on 96 H20, optimizer on the host: host memory of a node",
+        measured_gib=1500 / 1.0737,
+        parts=host_parts(_deepseek(12, 96, 1.0)),
+    )
 
 
 def _megatron(tensor: int, pipeline: int, expert: int, gpus: int, on_host: float) -> Config:
@@ -202,7 +212,7 @@ def ends() -> Iterator[Fit]:
     yield from _tuning()
     yield from _megatron_ends()
     plain = {**GRPO, **_gpus(8), **_dynamic(24000), **_lengths(512, 512), **_engine(8, 0.6)}
-    plain |= {f"{ROLLOUT}.n": 8, f"{ACTOR}.use_kl_loss": True}
+    plain |= {f"{ROLLOUT}.n": 8, f"{ACTOR}.use_kl_loss": True, f"{MODEL}.use_remove_padding": False}  # not stated
     yield Fit(
         row="I3",
         source="volcengine/verl#855",

@@ -12,7 +12,7 @@ from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.notable import NOTABLE, Notable
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
-from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
 from oomwatch.units import Duration
 
 
@@ -52,7 +52,7 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
             notable for notable in record.notable if _kind(notable.body) in self.of and notable.at > now - self.within
         ]
         if not recent:
-            return INACTIVE
+            return inactive(0.0, None, "count")
         facts = _facts(recent[-1]) | (_whereabouts(recent[-1]) if subject.scope == "run" else {})
         return Verdict("active", float(len(recent)), None, "count", facts)
 

@@ -17,7 +17,7 @@ from oomwatch.core.peaks import usual_of
 from oomwatch.core.settings import response_cap_of
 from oomwatch.core.stepseries import first_full
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
-from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict, inactive
 from oomwatch.units import Duration
 
 STEPS_MAX, SECONDS_MAX = 200, 6 * 3600
@@ -92,9 +92,12 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
         told = _told_at_steps(fleet, gpu)
         rhythm_seconds = fleet.rhythm_seconds(gpu.subject)
         found = told.now
-        if found is None or not self._is_soon(found, rhythm_seconds):
+        if found is None:
             return INACTIVE
         phase, one = found
+        if not self._is_soon(found, rhythm_seconds):
+            far = inactive(one.eta_steps * rhythm_seconds, float(self.within), "seconds")
+            return far if rhythm_seconds else INACTIVE
         if one.eta_steps > AT_ONCE_STEPS and not self._is_soon(told.before, rhythm_seconds):
             return INACTIVE
         facts = _eta(one.eta_steps, one.eta_low_steps, one.eta_high_steps, rhythm_seconds)

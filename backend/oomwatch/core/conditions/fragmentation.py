@@ -12,7 +12,7 @@ from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on
 from oomwatch.core.peaks import usual_of
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
-from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
 from oomwatch.units import Quantity
 
 GROWN_RATIO = 0.05  # of the card, within the window: what is less is no growth to speak of
@@ -78,7 +78,7 @@ class Fragmentation(
             return UNKNOWN
         slope = self.holds_for(slacks, peaks, gpu.usable_bytes)
         if slope is None:
-            return INACTIVE
+            return inactive(slacks[-1] / gpu.usable_bytes, float(self.above), "ratio") if gpu.usable_bytes else UNKNOWN
         facts: dict[str, wire.Fact] = {
             "slack_bytes": slacks[-1],
             "slope_bytes": slope,

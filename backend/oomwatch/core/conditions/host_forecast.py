@@ -13,7 +13,7 @@ from oomwatch.core.hostmemory import HostUse, uses
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
-from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict, inactive
 from oomwatch.units import Duration, Quantity
 
 GROWER_SHARE_MIN = 0.2  # of the growth: a process that took less is not the one to name
@@ -64,7 +64,7 @@ class HostForecast(
         forecast, use = min(found, key=lambda pair: pair[0].agreed_seconds)
         near_seconds = Horizon(self.within, self.within_steps).seconds_of(fleet, subject)
         if forecast.agreed_seconds > near_seconds:
-            return INACTIVE
+            return inactive(forecast.agreed_seconds, near_seconds, "seconds")
         facts = forecast.facts_at(now) | self._use(use) | _grower(node, forecast)
         return Verdict("active", float(facts["eta_seconds"]), near_seconds, "seconds", facts)
 

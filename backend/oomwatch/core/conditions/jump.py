@@ -9,7 +9,7 @@ from oomwatch.core.conditions.of_signal import OfSignal
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.subject import News, Subject
-from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
 from oomwatch.units import Quantity
 
 # A level that has lasted this many steps is no jump any more but what is usual now.
@@ -65,7 +65,7 @@ class Jump(OfSignal, frozen=True, kw_only=True, tag="jump"):
         limit = baseline * (1 + self.increase)
         active = value > limit and (len(usual) >= CONFIDENT_STEPS or value > highest)
         if not active:
-            return INACTIVE
+            return inactive(value, limit, watched.unit)
         facts: dict[str, wire.Fact] = {
             "step": records[-1].step.step,
             f"baseline_{watched.unit}": baseline,

@@ -9,7 +9,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
-from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict, inactive
 from oomwatch.units import Quantity
 
 # Engines' pages are read every ten seconds; of one that was not read for so long nothing is known.
@@ -62,7 +62,8 @@ class KvPressure(Struct, frozen=True, kw_only=True, tag_field="kind", tag="kv_pr
             return UNKNOWN
         pressed = [one for engine in node.engines if (one := self._pressed(node, engine, now))]
         if not pressed:
-            return INACTIVE
+            used = [engine.kv_used_ratio for engine in node.engines if engine.kv_used_ratio is not None]
+            return inactive(max(used), float(self.above), "ratio") if used else INACTIVE
         worst = max(pressed, key=lambda one: (one.preemptions, one.engine.requests_waiting or 0))
         return Verdict("active", worst.kv_used_ratio, float(self.above), "ratio", _facts(worst, len(pressed)))
 
@@ -83,7 +84,7 @@ class KvPressure(Struct, frozen=True, kw_only=True, tag_field="kind", tag="kv_pr
         if not last or last[-1].preemptions_mean is None:
             return UNKNOWN
         if len(put_back) < STEPS_UNDER_PRESSURE:
-            return INACTIVE
+            return inactive(last[-1].preemptions_mean or 0.0, 0.0, "count")
         mean = put_back[-1].preemptions_mean or 0.0
         return Verdict("active", mean, 0.0, "count", {"step": last[-1].step, "preemptions_mean": mean})
 

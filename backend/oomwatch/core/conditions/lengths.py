@@ -15,7 +15,7 @@ from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.settings import response_cap_of
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
-from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict, inactive
 from oomwatch.units import Quantity
 
 
@@ -70,7 +70,7 @@ class Lengths(
             return UNKNOWN
         tokens, clipped = self.holds_for(means, ratios)
         if tokens is None and clipped is None:
-            return INACTIVE
+            return inactive(_end(means), None, "count") if means else INACTIVE
         facts: dict[str, wire.Fact] = {"step": window[-1].step, "over_steps": len(window)}
         if means:
             facts |= {"length_mean_tokens": _end(means), "earlier_length_mean_tokens": _start(means)}

@@ -7,7 +7,7 @@ from msgspec import Struct
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
-from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
 from oomwatch.units import Duration, Quantity
 
 
@@ -41,6 +41,6 @@ class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forb
         cycles = run.cycles_between(now - self.window, now)
         per_minute = cycles * 60 / self.window
         if per_minute <= self.above_per_minute:
-            return INACTIVE
+            return inactive(per_minute, float(self.above_per_minute), "per_minute")
         facts: dict[str, wire.Fact] = {"cycles": cycles, "marker": marker, "window_seconds": float(self.window)}
         return Verdict("active", per_minute, float(self.above_per_minute), "per_minute", facts)

@@ -20,7 +20,7 @@ from oomwatch.core.held import held_on, last_active
 from oomwatch.core.peaks import GpuStep
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.trend import scatter
-from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
 from oomwatch.units import Quantity
 
 GIB = 2**30
@@ -173,7 +173,7 @@ class Residue(
             before = Growth(float(usual), residues[-1], known.limit, growth.slope_bytes if growth else None)
             growth = self.goes_on(residues, before) or growth
         if growth is None:
-            return INACTIVE if len(residues) >= STEPS_MIN else UNKNOWN
+            return inactive(residues[-1], None, "bytes") if len(residues) >= STEPS_MIN else UNKNOWN
         return self._active(growth, gpu, steps[-1].step, source, room)
 
     @staticmethod

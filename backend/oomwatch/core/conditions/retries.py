@@ -10,7 +10,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held_on
 from oomwatch.core.peaks import usual_of
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
-from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
 from oomwatch.units import Quantity
 
 
@@ -58,7 +58,7 @@ class Retries(
                 return UNKNOWN
             peaks = [step.peak_bytes for step in steps if step.peak_bytes is not None]
             if not self.holds_for(retries, peaks, gpu.usable_bytes):
-                return INACTIVE
+                return inactive(float(sum(retries)), None, "count")
             facts: dict[str, wire.Fact] = {
                 "step": steps[-1].step,
                 "retries": sum(retries),

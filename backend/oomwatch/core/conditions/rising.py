@@ -9,7 +9,7 @@ from oomwatch.core.climb import climb, is_highest_so_far, is_record, risen
 from oomwatch.core.conditions.of_signal import OfSignal
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.subject import Subject
-from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict, inactive
 from oomwatch.core.window import WINDOW_SECONDS_MAX, Point, Window
 from oomwatch.units import Duration, Quantity, format_duration
 
@@ -68,7 +68,7 @@ class Rising(OfSignal, frozen=True, kw_only=True, tag="rising"):
         in_time = rhythm_seconds > 0 or fleet.is_probed(subject, now)
         peaks = _without_loading(_sliced(points, slice_seconds) if in_time else _local(points))
         if not self.holds_for(peaks):
-            return INACTIVE
+            return inactive(max(peaks[-2:], default=points[-1].value), float(self.above), self.signal.unit)
         facts: dict[str, wire.Fact] = {
             "earlier_peak_ratio": peaks[0],
             "risen_ratio": peaks[-1] - peaks[0],

@@ -6,7 +6,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpusteps import STEPS_KEPT
 from oomwatch.core.steady import is_steady
 from oomwatch.core.subject import Subject
-from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
+from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
 from oomwatch.units import Duration, Quantity, format_duration
 
 
@@ -51,7 +51,7 @@ class Threshold(OfSignal, frozen=True, kw_only=True, tag="threshold"):
             limit = self.below or Quantity(0.0)
             active = value < limit
         if not active:
-            return INACTIVE
+            return inactive(value, float(limit), self.signal.unit)
         facts = self.signal.explain(fleet, subject)
         return Verdict("active", value, float(limit), self.signal.unit, facts, self._is_steady(fleet, subject, value))
 

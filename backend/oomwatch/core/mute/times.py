@@ -46,6 +46,10 @@ class QuietHours(NamedTuple):
         """When the hours that `now` is in are over; None outside of them."""
         return next((end for start, end in self._around(now) if start <= now < end), None)
 
+    def next_start(self, now: float) -> float:
+        """When they begin next; inf where they never do."""
+        return min((start for start, _ in self._around(now) if start > now), default=inf)
+
     def next_edge(self, now: float) -> float:
         """When they begin or end next."""
         return min((edge for both in self._around(now) for edge in both if edge > now), default=inf)

@@ -1,5 +1,7 @@
 """Overrides put over a configuration as Hydra puts them, with what it would stop at."""
 
+from collections.abc import Callable
+
 from oomwatch.doctor.read.grammar import NoOverrideError, Override, parse_override
 from oomwatch.doctor.read.layers import Given
 from oomwatch.doctor.read.reading import UNTOLD, Complaint, Origin, Severity, Value
@@ -15,10 +17,12 @@ class Overriding:
     Where Hydra would stop, what the person meant is done all the same, so that the rest can be judged too.
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, is_certain: Callable[[str], bool] = lambda _key: True) -> None:
+        """`is_certain` says of a key whether it is known that the program has it, or has it not."""
         self.complaints: list[Complaint] = []
         self.choices: list[tuple[Override, Given]] = []
         self._tree = tree
+        self._is_certain = is_certain
         self._given: dict[str, Given] = {}
 
     def put(self, given: Given) -> None:
@@ -36,7 +40,8 @@ class Overriding:
     def _note(self, override: Override, given: Given) -> None:
         """What does not hang on the configuration."""
         for variable in given.unresolved:
-            self._complain("unresolved_variable", "warning", given.origin, key=override.key, variable=variable)
+            severity: Severity = "info" if "/" in given.text else "warning"  # of paths the last part mostly says enough
+            self._complain("unresolved_variable", severity, given.origin, key=override.key, variable=variable)
         for variable in given.doubtful:
             self._complain("doubtful_variable", "warning", given.origin, key=override.key, variable=variable)
         if override.sweeps:
@@ -64,9 +69,9 @@ class Overriding:
             return
         written = given.text.lstrip("+")
         if override.sign == "" and not self._fits(override):
-            self._complain("not_in_struct", "error", origin, f"+{written}", key=key)
+            self._stops("not_in_struct", origin, f"+{written}", key)
         elif override.sign == "+" and self._current(key, origin) is not None and not _merges(override.value):
-            self._complain("already_there", "error", origin, written, key=key)
+            self._stops("already_there", origin, written, key)
         elif self._fits_no_list(override):
             self._complain("fits_no_list", "error", origin, key=key)
         if not override.sweeps:
@@ -121,6 +126,13 @@ class Overriding:
         if here is not None and isinstance(here.value, list):
             return isinstance(override.value, dict)
         return holder is not None and isinstance(holder.value, list) and not _is_item(last, holder.value)
+
+    def _stops(self, what: str, origin: Origin, suggestion: str, key: str) -> None:
+        """What Hydra stops at, if the program's configuration is the one that is taken for it."""
+        if self._is_certain(key):
+            self._complain(what, "error", origin, suggestion, key=key)
+        else:
+            self._complain(f"perhaps_{what}", "warning", origin, suggestion, key=key)
 
     def _complain(
         self, what: str, severity: Severity, origin: Origin, suggestion: str | None = None, **values: str | int

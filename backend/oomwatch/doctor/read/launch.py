@@ -23,6 +23,7 @@ _MOST_NESTED = 3  # bash -c "bash -c ..."
 
 class _Found(NamedTuple):
     command: Command
+    program: str | None
     words: tuple[Text, ...]  # from the first that Hydra sees
 
 
@@ -45,7 +46,7 @@ def read_launch(text: str, name: str, kind: Kind) -> Layer:
         )
     complaints += _lost(script, last.command, name)
     bases, given = _divided(last.words, name, complaints)
-    return Layer(name, kind, given=given, bases=bases, complaints=tuple(complaints))
+    return Layer(name, kind, given=given, bases=bases, program=last.program, complaints=tuple(complaints))
 
 
 def _launches(script: Script, name: str, depth: int) -> Iterator[_Found]:
@@ -60,7 +61,9 @@ def _launches(script: Script, name: str, depth: int) -> Iterator[_Found]:
         elif not _reads_as_one(command.words[0]):
             start = _start(command)
             if start is not None:
-                yield _Found(command, command.words[start:])
+                program = command.words[start - 1].text if start else ""
+                named = program if _ENTRY.fullmatch(program) else None
+                yield _Found(command, named, command.words[start:])
 
 
 def _is_command_line(text: str) -> bool:

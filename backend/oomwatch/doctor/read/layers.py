@@ -32,4 +32,5 @@ class Layer(NamedTuple):
     whole: bool = False  # a resolved configuration: verl's defaults are in it already
     bases: tuple[str, ...] = ()  # configurations that it builds on, by name ("ppo_trainer")
     choices: tuple[tuple[str, str, int | None], ...] = ()  # of groups: name, option, line
+    program: str | None = None  # that is started, where it can be told
     complaints: tuple[Complaint, ...] = ()

@@ -1,6 +1,7 @@
 """Sources and overrides to a Reading: verl's defaults, files over them, overrides over those, references followed."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 
 from oomwatch.doctor.read.apply import Overriding, parsed
 from oomwatch.doctor.read.layers import Layer, Placing
@@ -28,6 +29,7 @@ MOST_SOURCES = 20
 MOST_OVERRIDES = 2000
 MOST_SETTINGS = 20_000
 _MOST_LOOKED_UP = 40  # unknown keys for which the nearest is sought
+_VERLS_OWN = re.compile(r"(?:.*[./])?main_ppo(?:\.py)?")
 _MUST_BE_TOLD = "actor_rollout_ref.rollout.name"
 
 
@@ -44,7 +46,8 @@ def read(sources: Sequence[Source], overrides: Sequence[str] = (), version: str 
     if not whole:
         _put_defaults(tree, release)
     _put_files(tree, layers, release)
-    overriding = Overriding(tree)
+    missing = tuple(_missing_files(layers, release))
+    overriding = Overriding(tree, _certainty(layers, release, knows_all=not missing))
     for layer in layers:
         if not _belongs_to_whole(layer, layers):
             for given in layer.given:
@@ -53,7 +56,8 @@ def read(sources: Sequence[Source], overrides: Sequence[str] = (), version: str 
     complaints = (
         *release.complaints,
         *(complaint for layer in layers for complaint in layer.complaints),
-        *_missing_files(layers, release, overriding),
+        *missing,
+        *_missing_groups(overriding, release),
         *overriding.complaints,
         *references,
     )
@@ -86,13 +90,14 @@ def _layers(sources: Sequence[Source], overrides: Sequence[str]) -> list[Layer]:
 
 
 def _said(layer: Layer) -> Iterator[Said]:
-    """The keys that a layer takes for known: those of files, and overrides that do not add."""
+    """What a layer says of its keys: those of files are taken for known, and so are overrides that do not add."""
     for placing in layer.placings:
         yield Said(placing.key, str(placing.value), layer.name, placing.origin.line)
     for given in layer.given:
         override = parsed(given)
-        if override is not None and override.sign in ("", "++"):
-            yield Said(override.key, str(override.value), layer.name, given.origin.line)
+        if override is not None:
+            adds = override.sign == "+" and not isinstance(override.value, list | dict)
+            yield Said(override.key, str(override.value), layer.name, given.origin.line, adds=adds)
 
 
 def _default_origin(release: Release) -> Origin:
@@ -172,7 +177,17 @@ def _broken(error: UnresolvedError, key: str, origin: Origin) -> Complaint:
     return Complaint(what=error.what, severity=severity, name=origin.name, line=origin.line, values=values)
 
 
-def _missing_files(layers: Sequence[Layer], release: Release, overriding: Overriding) -> Iterator[Complaint]:
+def _certainty(layers: Sequence[Layer], release: Release, *, knows_all: bool) -> Callable[[str], bool]:
+    """Whether it is certain that the program has a setting, or has it not.
+
+    Programs of recipes have configurations of their own; and a release that was not told may be another one.
+    """
+    verls_own = all(layer.program is None or _VERLS_OWN.fullmatch(layer.program) for layer in layers)
+    told = release.version_from == "told"
+    return lambda key: knows_all and verls_own and (told or not verlkeys.having(key, release.strategy))
+
+
+def _missing_files(layers: Sequence[Layer], release: Release) -> Iterator[Complaint]:
     """Configurations that are named and are neither here nor verl's own."""
     here = {layer.name.replace("\\", "/").rpartition("/")[2].rpartition(".")[0] for layer in layers}
     for layer in layers:
@@ -183,6 +198,9 @@ def _missing_files(layers: Sequence[Layer], release: Release, overriding: Overri
         for group, option, line in layer.choices:
             if not _is_verls(group, option, release):
                 yield _missing(layer.name, line, f"{group}: {option}")
+
+
+def _missing_groups(overriding: Overriding, release: Release) -> Iterator[Complaint]:
     for override, given in overriding.choices:
         if not _is_verls(override.key, str(override.value), release):
             yield _missing(given.origin.name, given.origin.line, given.text)

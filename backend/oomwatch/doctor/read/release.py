@@ -33,6 +33,7 @@ class Said(NamedTuple):
     value: str
     name: str
     line: int | None
+    adds: bool = False  # by a "+": then the key was not there before
 
 
 def release_of(layers: Sequence[Layer], said: Sequence[Said], told: str | None) -> Release:
@@ -40,7 +41,7 @@ def release_of(layers: Sequence[Layer], said: Sequence[Said], told: str | None) 
     sharding, complaints = _sharding(layers, said)
     strategy: Strategy = "megatron" if sharding == "megatron" else "fsdp"
     if told is None:
-        versions, version_from = _by_keys({one.key for one in said}, strategy)
+        versions, version_from = _by_keys(said, strategy)
         return Release(versions[-1], version_from, versions, sharding, complaints)
     release = verlkeys.release_of(told.strip().removeprefix("v"))
     if release is None:
@@ -53,10 +54,18 @@ def release_of(layers: Sequence[Layer], said: Sequence[Said], told: str | None) 
     return Release(release, "told", (release,), sharding, complaints)
 
 
-def _by_keys(keys: set[str], strategy: Strategy) -> tuple[tuple[str, ...], VersionFrom]:
-    """The releases that have the most of the keys; of equally good ones the newest is taken for it."""
+def _by_keys(said: Iterable[Said], strategy: Strategy) -> tuple[tuple[str, ...], VersionFrom]:
+    """The releases that have the most of the keys, and the fewest of those that are added.
+
+    Of equally good ones the newest is taken for it.
+    """
     releases = verlkeys.releases()
-    hits = {release: len(keys & verlkeys.keys_of(release, strategy).keys()) for release in releases}
+    keys, added = {one.key for one in said if not one.adds}, {one.key for one in said if one.adds}
+    hits = {}
+    for release in releases:
+        known = verlkeys.keys_of(release, strategy)
+        there = sum(known.get(key) is not None for key in added)
+        hits[release] = len(keys & known.keys()) - there
     best = tuple(release for release in releases if hits[release] == max(hits.values()))
     return best, "assumed" if len(best) == len(releases) else "keys"
 

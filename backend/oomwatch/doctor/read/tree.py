@@ -23,7 +23,7 @@ class Tree:
     def copy(self) -> "Tree":
         """A tree of its own with the same leaves, which remembers none that were put out of force."""
         other = Tree()
-        other._leaves = dict(self._leaves)
+        other._leaves, other._sections = self._leaves.copy(), self._sections.copy()
         return other
 
     def put(self, key: str, value: Value, origin: Origin) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.doctor.result import Advice, Report
-from oomwatch.doctor.show.layout import left, wrapped
+from oomwatch.doctor.show.layout import left, right, wrapped
 from oomwatch.doctor.text import shown
 
-_KEY = 66
+_KEY, _VALUE = 65, 6
 
 
 def largest(report: Report, language: wire.Language) -> Iterator[str]:
@@ -16,8 +16,9 @@ def largest(report: Report, language: wire.Language) -> Iterator[str]:
         yield say("doctor.text.largest", language)
         for one in report.largest:
             value = say("doctor.text.none_fits", language) if one.value is None else shown(one.value)
-            now = say("doctor.text.now", language, value=shown(one.now))
-            yield f"  {left(one.label, _KEY)} {value} ({now})"
+            key = "doctor.text.now" if one.at_most in (None, one.value) else "doctor.text.now_tight"
+            now = say(key, language, value=shown(one.now), at_most=shown(one.at_most))
+            yield f"  {left(one.key, _KEY)} {right(value, _VALUE)}  {now}"
 
 
 def advice(report: Report, language: wire.Language) -> Iterator[str]:

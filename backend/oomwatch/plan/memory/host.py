@@ -5,8 +5,9 @@ from oomwatch.plan.memory.part import GIB, Part, amount, told
 from oomwatch.plan.memory.setup import Setup
 from oomwatch.plan.memory.workload import Model
 
-OFFLOAD = "verl FSDP: optimizer_offload moves 8 bytes a parameter to the host, param_offload 4 more; Megatron likewise"
-PINNED = "host copies are pinned: they count as shared memory, and cannot be swapped"
+OFFLOAD = (
+    "verl: optimizer_offload moves 8 bytes a parameter to the host, param_offload 4 more; 16 where Adam runs there"
+)
 PROCESSES = "resident size of a trainer's process after torch, CUDA and NCCL are loaded; judged, not measured here"
 SLEEPING = "vLLM at sleep level 1 keeps its weights on the host; verl uses level 2 where it sends them again"
 _PROCESS_BYTES, _DRIVER_BYTES = 6 * GIB, 20 * GIB
@@ -27,6 +28,7 @@ def _offloaded(model: Model, gpus: float) -> Part | None:
         size += model.widths.weights * parameters_held(model, by_data=model.shards.weights)
     if model.learns and (model.optimizer_on_host or model.optimizer_steps_on_host):
         size += model.widths.optimizer * learning_held(model, by_data=model.shards.optimizer)
+    size += model.widths.on_host * learning_held(model, by_data=model.shards.optimizer)
     if not size:
         return None
     formula = f"{amount(size)}B x {gpus:g} GPUs of a node"

@@ -10,8 +10,8 @@ PROFILE = (
 )
 # Copies of [sequences, vocabulary] that the sampler makes: fp32 scores, sorted values with their 8-byte places, their
 # probabilities, running sums and masks.
-_SAMPLER_BYTES = 38.5
-_OUTSIDE_BYTES = 0.4 * GIB  # of torch, in the engine's process: 0.08 to 1.8 GiB in the table
+SAMPLER_BYTES = 38.5
+OUTSIDE_BYTES = 0.4 * GIB  # of torch, in the engine's process: 0.08 to 1.8 GiB in the table
 
 
 def bytes_a_token(engine: Engine) -> float:
@@ -29,19 +29,23 @@ def engine_weights(engine: Engine) -> Part:
 
 
 def profile(engine: Engine) -> Part:
-    """What the engine measures before it lays its cache out: the larger of a full batch's layer and the sampler."""
-    sampler = _SAMPLER_BYTES * min(engine.sequences, engine.batched_tokens) * engine.shape.vocab
+    """What a pass of the engine takes: the larger of a full batch's layer and the sampler.
+
+    vLLM measures it before it lays its cache out, with every sequence it may hold; SGLang leaves room for what runs.
+    """
+    sampled = min(engine.sequences, engine.batched_tokens) if engine.name == "vllm" else 0
+    sampler = SAMPLER_BYTES * sampled * engine.shape.vocab
     layer = engine.batched_tokens * (4 * engine.shape.hidden + 4 * engine.shape.active_ffn / engine.tensor)
     size = round(max(sampler, layer))
-    formula = f"{_SAMPLER_BYTES} B x {engine.sequences} sequences x {amount(engine.shape.vocab)} words"
+    formula = f"{SAMPLER_BYTES} B x {engine.sequences} sequences x {amount(engine.shape.vocab)} words"
     if layer > sampler:
         formula = f"{amount(layer / engine.batched_tokens)} B x {engine.batched_tokens} tokens"
     return Part(name="profile", bytes=size, formula=formula, source=PROFILE, holder="engine", spread=0.2)
 
 
 def outside() -> Part:
-    formula = f"{_OUTSIDE_BYTES / GIB:g} GiB"
-    size = round(_OUTSIDE_BYTES)
+    formula = f"{OUTSIDE_BYTES / GIB:g} GiB"
+    size = round(OUTSIDE_BYTES)
     return Part(name="engine_outside", bytes=size, formula=formula, source=PROFILE, holder="engine", spread=1.0)
 
 

@@ -6,6 +6,7 @@ models on few GPUs in the optimizer's step. So all are worked out, and the large
 
 from collections.abc import Iterator
 
+import msgspec
 from msgspec import Struct
 
 from oomwatch.plan.memory.activations import boundaries, kept, layer_at_work, sequences_together
@@ -36,15 +37,21 @@ def moments(model: Model, work: Pass) -> Iterator[Moment]:
         yield from _asked(model, work)
         return
     earlier = _earlier_gradients(model, work)
-    passing = (gathered(model), sequences_together(model, work), boundaries(model, work), kept(model, work))
-    begun = (weights(model), states(model), *earlier, *passing)
-    scores = None if model.scalar_head else logits(work, model.shape.vocab)
-    yield Moment(name="scores", parts=told((*begun, scores)))
+    resident = (weights(model), states(model), *earlier, gathered(model), sequences_together(model, work))
+    begun = (*resident, boundaries(model, work), kept(model, work))
+    yield Moment(name="scores", parts=told((*resident, *_at_the_scores(model, work))))
     again = layer_at_work(model, work) if work.recompute == "full" else None
     yield Moment(name="layer", parts=told((*begun, again, head_gradient(model))))
     ended = (weights(model), states(model), gradients(model))
     yield Moment(name="gradients", parts=told((*ended, gathered(model), outer_gradients(model))))
     yield Moment(name="step", parts=told((*ended, step_copy(model))))
+
+
+def _at_the_scores(model: Model, work: Pass) -> tuple[Part | None, ...]:
+    """The scores are made by a pipeline's last stage, which keeps one micro batch, where the first keeps many."""
+    here = msgspec.structs.replace(work, in_flight=1)
+    scores = None if model.scalar_head else logits(work, model.shape.vocab)
+    return (boundaries(model, here), kept(model, here), scores)
 
 
 def at_rest(model: Model) -> tuple[Part, ...]:

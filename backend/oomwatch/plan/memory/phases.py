@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from oomwatch.plan.memory.context import as_process, cached, context
+from oomwatch.plan.memory.context import context, gaps, left_behind
 from oomwatch.plan.memory.engine import awake, while_training
 from oomwatch.plan.memory.estimate import PhaseEstimate, estimated
 from oomwatch.plan.memory.kv import bytes_a_token, engine_weights, outside, pool, profile
-from oomwatch.plan.memory.moments import at_rest, worst_moment
+from oomwatch.plan.memory.moments import at_rest, moments
 from oomwatch.plan.memory.part import Part, told, total
 from oomwatch.plan.memory.setup import Setup
 from oomwatch.plan.memory.sync import buckets
@@ -30,20 +30,24 @@ def phase_estimates(setup: Setup, capacity_bytes: int) -> Iterator[PhaseEstimate
 def _training(setup: Setup, phase: str, capacity: int) -> PhaseEstimate:
     """A model works, the others wait, the engine sleeps."""
     model = setup.model_of(phase) or setup.actor
-    moment = worst_moment(model, setup.passes[phase])
-    process = as_process((*moment.parts, *_waiting(setup, phase)), setup.gpus)
+    known = tuple(moments(model, setup.passes[phase]))
+    worst = max(known, key=lambda moment: moment.bytes)
     engine = () if setup.engine is None else while_training(setup.engine, capacity, _free_for_engine(setup, capacity))
-    return estimated(phase, moment.name, (*process, *engine), capacity)
+    needed = (*_process(setup, (*worst.parts, *_waiting(setup, phase))), *engine)
+    extra = left_behind(worst.parts, (moment.parts for moment in known), capacity - total(needed))
+    return estimated(phase, worst.name, told((*needed, extra)), capacity)
+
+
+def _process(setup: Setup, allocated: tuple[Part, ...]) -> tuple[Part, ...]:
+    """A training process on the device: what torch gave out, what it cannot give back, and what is outside of it."""
+    return told((*allocated, gaps(allocated), context(setup.gpus)))
 
 
 def _rollout(setup: Setup, engine: Engine, capacity: int) -> PhaseEstimate:
     """The engine works, all models wait."""
-    waiting = _waiting(setup, "rollout")
-    process = as_process(waiting, setup.gpus)
-    free = _free_for_engine(setup, capacity)
-    return estimated(
-        "rollout", "cache", (*process, *awake(engine, capacity, free)), capacity, _trouble(setup, capacity)
-    )
+    process = _process(setup, _waiting(setup, "rollout"))
+    generating = awake(engine, capacity, _free_for_engine(setup, capacity))
+    return estimated("rollout", "cache", (*process, *generating), capacity, _trouble(setup, capacity))
 
 
 def _switch(setup: Setup, engine: Engine, capacity: int) -> PhaseEstimate:
@@ -55,7 +59,7 @@ def _switch(setup: Setup, engine: Engine, capacity: int) -> PhaseEstimate:
         receiver: tuple[Part, ...] = (*while_training(engine, capacity), engine_weights(engine))
     else:
         receiver = awake(engine, capacity, _free_for_engine(setup, capacity))
-    process = (*parts, *travelling, cached((*parts, *travelling)), context(setup.gpus))
+    process = _process(setup, (*parts, *travelling))
     return estimated("update_weights", "transfer", (*process, *receiver), capacity)
 
 

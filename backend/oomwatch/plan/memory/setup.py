@@ -24,10 +24,10 @@ class Setup(Struct, frozen=True, kw_only=True):
     assumed: tuple[str, ...] = ()
 
     def model_of(self, phase: str) -> Model | None:
-        """The model that works in a phase."""
+        """The model that works in a phase; where there is no reference of its own, the actor without its adapters."""
         if phase in ("values", "update_critic"):
             return self.critic
-        return self.reference if phase == "ref" else self.actor
+        return self.reference or self.actor if phase == "ref" else self.actor
 
     def others(self, phase: str) -> tuple[Model, ...]:
         """The models that wait meanwhile."""

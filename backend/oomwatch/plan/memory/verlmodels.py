@@ -34,29 +34,40 @@ def reference_of(told: Told, shape: ModelShape, batches: Batches) -> Model | Non
     """None with adapters: the actor without them is the reference."""
     if _rank(told, _LORA_KEYS):
         return None
-    widths = Widths(weights=_HALF, gradients=0, optimizer=0)
     if told.strategy == "megatron":
-        shards = _megatron_shards(told, batches, _ACTOR)
-        away = told.is_on(f"{_REF}.megatron.param_offload")
         return Model(
-            shape=shape, shards=shards, widths=widths, trainable=0, weights_on_host=away, gathers_whole_units=False
+            shape=shape,
+            shards=_megatron_shards(told, batches, _ACTOR),
+            widths=Widths(weights=_HALF),
+            trainable=0,
+            weights_on_host=told.is_on(f"{_REF}.megatron.param_offload"),
+            gathers_whole_units=False,
         )
-    shards = Shards(data=_data_shards(told, batches, f"{_REF}.fsdp_config"))
-    streamed = told.is_on(
-        f"{_REF}.fsdp_config.param_offload"
-    )  # FSDP's own CPU offload: verl uses it where nothing learns
-    return Model(shape=shape, shards=shards, widths=widths, trainable=0, weights_on_host=streamed, streamed=streamed)
+    section = f"{_REF}.fsdp_config"
+    return Model(
+        shape=shape,
+        shards=Shards(data=_data_shards(told, batches, section)),
+        widths=Widths(weights=_width(told, section, otherwise=_HALF)),
+        trainable=0,
+        # "We force reference policy to use CPUOffload": whatever param_offload says, since verl 0.2 (verl#121).
+        weights_on_host=True,
+        streamed=True,
+    )
+
+
+def _width(told: Told, section: str, otherwise: float) -> float:
+    """Bytes of a parameter as it is kept: model_dtype, where a release has it."""
+    kind = told.text(f"{section}.model_dtype")
+    if not kind:
+        return otherwise
+    return _HALF if "16" in kind or "half" in kind else _WHOLE
 
 
 def _sharded(
     told: Told, shape: ModelShape, batches: Batches, section: str, *, trainable: int | None, scalar_head: bool = False
 ) -> Model:
     """FSDP and FSDP2: parameters, gradients and states in the type of the model, each on its part of the processes."""
-    width = (
-        _HALF
-        if "16" in told.text(f"{section}.model_dtype") or "half" in told.text(f"{section}.model_dtype")
-        else _WHOLE
-    )
+    width = _width(told, section, otherwise=_WHOLE)
     streamed = told.is_on(f"{section}.offload_policy")  # FSDP2's own offload: nothing rests on the GPU
     return Model(
         shape=shape,
@@ -85,12 +96,13 @@ def _megatron(told: Told, shape: ModelShape, batches: Batches, section: str, *, 
     6 + 12/d with the distributed optimizer, which is verl's default.
     """
     own = f"{section}.megatron"
-    on_host = told.number(f"{section}.optim.override_optimizer_config.optimizer_offload_fraction", otherwise=0.0)
+    key = f"{section}.optim.override_optimizer_config.optimizer_offload_fraction"
+    on_host = min(1.0, max(0.0, told.number(key, otherwise=0.0)))
     adapters = None if scalar_head else _adapters(told, shape, _LORA_KEYS)
     return Model(
         shape=shape,
         shards=_megatron_shards(told, batches, section),
-        widths=Widths(weights=_HALF, gradients=_WHOLE, optimizer=12.0 * (1 - min(1.0, max(0.0, on_host)))),
+        widths=Widths(weights=_HALF, gradients=_WHOLE, optimizer=12.0 * (1 - on_host), on_host=16.0 * on_host),
         trainable=adapters,
         scalar_head=scalar_head,
         weights_on_host=told.is_on(f"{own}.param_offload"),

@@ -11,6 +11,11 @@ from oomwatch.plan.memory.workload import Logits, Pass, Recompute
 _ACTOR, _MODEL, _CRITIC = "actor_rollout_ref.actor", "actor_rollout_ref.model", "critic"
 _CRITIC_PHASES = ("values", "update_critic")
 _SCORES = "verl's log_probs and entropy over tokens x vocabulary; the copies alive at once, by its code"
+# Of Megatron; the second until 0.4.
+_GRANULARITIES = (
+    "{}.megatron.override_transformer_config.recompute_granularity",
+    f"{_MODEL}.gradient_checkpointing_kwargs.activations_checkpoint_granularity",
+)
 _CHUNK_TOKENS = 2048.0  # verl's entropy_from_logits_chunk_size, and the rows its fused kernels work on
 
 
@@ -122,7 +127,8 @@ def _vocabulary_shards(told: Told) -> int:
 
 def _recompute(told: Told, phase: str) -> Recompute:
     if told.strategy == "megatron":
-        granularity = told.text(f"{_ACTOR}.megatron.override_transformer_config.recompute_granularity")
+        section = _CRITIC if phase in _CRITIC_PHASES else _ACTOR
+        granularity = told.text(*(key.format(section) for key in _GRANULARITIES))
         return "full" if granularity == "full" else "none"  # "selective" spares what FlashAttention does not keep
     return "full" if told.is_on(f"{_section(phase)}.enable_gradient_checkpointing") else "none"
 

@@ -18,6 +18,8 @@ from oomwatch.plan.shape import ModelShape
 
 # From here on weights wake, are sent, and only then the cache wakes: vLLM by its tags, SGLang always from 0.7.
 _STAGED_SINCE = {"vllm": (0, 4), "sglang": (0, 7)}
+# A prompt of GSM8K with the template, about 120, and a solution in words, about 280: what verl's tuned scripts fit by.
+GSM8K_TOKENS = 400.0
 _BUCKETS = (
     "actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes",
     "actor_rollout_ref.rollout.update_weights_bucket_megabytes",
@@ -33,11 +35,13 @@ def setup_of(
 ) -> Setup:
     """A run as the formulas see it.
 
-    `mean_length_tokens`: of prompt and response, where it is known that sequences are shorter than the caps.
+    `mean_length_tokens`: of prompt and response, where it is known that sequences are shorter than the caps. Where it
+    is not told, that of the data set, if it is known; else all are taken to be as long as is allowed.
     """
     told, batches = told_by(config, version), batches_of(config, version)
     has_critic = batches.phase("update_critic") is not None
-    lengths = lengths_of(told, mean_length_tokens)
+    mean = mean_length_tokens if mean_length_tokens is not None else _known_length(told)
+    lengths = lengths_of(told, mean)
     return Setup(
         gpus=batches.gpus or 1,
         nodes=told.count("trainer.nnodes", otherwise=1),
@@ -50,16 +54,18 @@ def setup_of(
         bucket_bytes=told.count(*_BUCKETS, otherwise=512) * 2**20,
         wakes_in_stages=_wakes_in_stages(told),
         dataset_sequences=batches.sequences_per_step or 0,
-        assumed=tuple(_assumed(told, mean_length_tokens)),
+        assumed=tuple(_assumed(told, shape, mean_length_tokens)),
     )
 
 
-def _assumed(told: Told, mean_length_tokens: float | None) -> Iterator[str]:
+def _assumed(told: Told, shape: ModelShape, mean_length_tokens: float | None) -> Iterator[str]:
     """What the estimate takes for granted or leaves out."""
     if mean_length_tokens is None:
-        yield "longest_batch"
+        yield "longest_batch" if _known_length(told) is None else "known_lengths"
     if told.is_on("reward_model.enable") or told.is_on("reward.reward_model.enable"):
         yield "no_reward_model"
+    if shape.other_parameters:
+        yield "no_images"
 
 
 def lengths_of(told: Told, mean_tokens: float | None) -> Lengths:
@@ -75,6 +81,15 @@ def _passes(told: Told, batches: Batches, lengths: Lengths) -> Iterator[tuple[st
         work = pass_of(told, batches, phase, lengths)
         if work is not None:
             yield phase.phase, work
+
+
+def _known_length(told: Told) -> float | None:
+    """Of the one data set whose lengths are known well enough: its caps say nothing of them.
+
+    verl's own default names it too, for runs that are given their data in another way.
+    """
+    files = str(told.config.get("data.train_files", "")).lower()
+    return GSM8K_TOKENS if "gsm8k" in files and "/rlhf/gsm8k/" not in files else None
 
 
 def _wakes_in_stages(told: Told) -> bool:

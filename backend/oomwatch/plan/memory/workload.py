@@ -33,6 +33,9 @@ class Widths(Struct, frozen=True, kw_only=True):
     gradients: float = 4.0
     optimizer: float = 8.0  # moments, and a master copy where there is one
     step: float = 0.0  # that the optimizer's step takes for a moment
+    on_host: float = (
+        0.0  # of an optimizer that steps on the host: its states, its weights, and the gradients it is sent
+    )
 
 
 class Model(Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ export class AlertActions {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
+    this.silences = true;
     this.problem = new Problem();
     this.buttons = new Part("div", { class: "actions" });
     this.element = h("div", { class: "action-row" }, this.buttons.element, this.problem.element);
@@ -52,7 +53,7 @@ export class AlertActions {
         ? null
         : button("ack", words.count("ack.do", todo), () => openAckDialog(this.app, this.#unseen(), this.title ?? "")),
       taken === 0 ? null : button("back", words.count("ack.take_back", taken), () => this.#takeBack()),
-      button("silence", words.t("silence.open"), () => openSilenceDialog(this.app, this.alerts)),
+      this.silences ? button("silence", words.t("silence.open"), () => openSilenceDialog(this.app, this.alerts)) : null,
     ];
   }
 

@@ -3,7 +3,10 @@
 import { Part, h } from "../dom.js";
 import { prose } from "../parts.js";
 import { AlertActions } from "./alert-actions.js";
+import { AlertBefore } from "./alert-before.js";
 import { acts, figures } from "./alert-figures.js";
+import { AlertShare } from "./alert-share.js";
+import { waiting, waitingLines } from "./alert-waiting.js";
 import { changes, why } from "./alert-why.js";
 import { handled } from "./handled.js";
 import { Told } from "./told.js";
@@ -17,11 +20,14 @@ export class AlertBody {
     this.app = app;
     this.handled = new Part("ul", { class: "handled" });
     this.strip = new Part("dl", { class: "strip" });
+    this.waiting = new Part("div", { class: "cost-of-waiting" });
     this.why = new Part("div");
     this.changes = new Part("div");
     this.actions = new AlertActions(app);
     this.told = new Told(app);
-    const parts = [this.handled, this.actions, this.strip, this.why, this.changes, this.told];
+    this.before = new AlertBefore(app);
+    this.share = new AlertShare(app);
+    const parts = [this.handled, this.actions, this.strip, this.waiting, this.why, this.changes, this.before, this.told, this.share];
     this.element = h("div", { class: "alert-body" }, ...parts.map((part) => part.element));
   }
 
@@ -39,7 +45,12 @@ export class AlertBody {
       ...why(words, alert.causes),
       ...acts(words, alert.acts),
     ]);
+    const cost = waitingLines(this.app, alert);
+    this.waiting.element.hidden = cost.length === 0;
+    this.waiting.draw(cost, () => waiting(this.app, cost));
+    this.before.draw(alert);
     this.told.draw(alert);
+    this.share.draw(alert);
     this.changes.draw([alert.remedies, advice], () => changes(words, alert.remedies, advice));
   }
 }

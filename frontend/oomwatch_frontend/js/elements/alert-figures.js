@@ -49,13 +49,17 @@ function measured(words, alert) {
 /** @param {Alert} alert */
 const isForecast = ({ facts, unit }) => typeof facts.eta_seconds === "number" && unit === "seconds";
 
-/** The number that was judged, in words; null where it says nothing. @param {Words} words @param {Alert} alert */
+/**
+ * The number that was judged, in words; null where it says nothing.
+ * @param {Words} words @param {Pick<Alert, "value" | "limit" | "unit" | "facts">} alert
+ */
 export function toldValue(words, alert) {
   const counted = alert.unit === "count" && alert.limit === null; // something happened: that it was once says nothing
   if (alert.value === null || counted) return null;
   const told = quantity(words, alert.value, alert.unit);
   const { eta_steps: steps } = alert.facts;
-  return typeof steps === "number" ? words.t("alerts.in_steps", { duration: told, steps }) : told;
+  if (typeof steps !== "number") return told;
+  return words.t("figure.time_and_steps", { time: told, steps: words.count("figure.steps", Math.round(steps)) });
 }
 
 /** A verdict of a later server is shown as it came. @param {Words} words @param {import("../wire.js").Outcome} outcome */
@@ -69,7 +73,8 @@ export function became(words, outcome) {
 /** The report is there some seconds after the alert. @param {Words} words @param {string} incident */
 function report(words, incident) {
   const href = `api/v1/incidents/${encodeURIComponent(incident)}.html?lang=${words.language}`;
-  return h("a", { href, target: "_blank", rel: "noopener" }, words.t("alerts.incident_open"));
+  const open = h("a", { href, target: "_blank", rel: "noopener" }, words.t("alerts.incident_open"));
+  return h("span", { class: "places" }, open, h("a", { href, download: `${incident}.html` }, words.t("run.download")));
 }
 
 /** The reasons that the server gives have sentences; another is shown as it came. @param {Words} words @param {string} given */

@@ -4,6 +4,7 @@ import { Part, h } from "../dom.js";
 import { UNKNOWN, moment } from "../format.js";
 import { summaries } from "../history.js";
 import { row, table } from "../parts.js";
+import { noteInAddress, parseRoute } from "../router.js";
 
 /** @typedef {import("../i18n.js").Words} Words */
 /** @typedef {import("../history.js").Series} Series */
@@ -20,8 +21,12 @@ export class ChartTable {
     this.part = new Part("div");
     /** @type {() => { columns: Column[], ends: [number, number], stretch: string }} */
     this.ask = () => ({ columns: [], ends: [0, 0], stretch: "" });
-    const toggle = () => this.draw(this.ask);
-    this.element = h("details", { class: "chart-table", toggle }, h("summary", {}, words.t("chart.table")), this.part.element);
+    const toggle = () => {
+      noteInAddress({ view: this.element.open ? "table" : "" });
+      this.draw(this.ask);
+    };
+    const open = parseRoute(location.hash).query.view === "table";
+    this.element = h("details", { class: "chart-table", open, toggle }, h("summary", {}, words.t("chart.table")), this.part.element);
   }
 
   /** @param {() => { columns: Column[], ends: [number, number], stretch: string }} ask what to show; asked only while it is open */

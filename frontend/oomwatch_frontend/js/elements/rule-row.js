@@ -4,9 +4,11 @@ import { Part, h } from "../dom.js";
 import { duration, quantity } from "../format.js";
 import { levelOf } from "../judge.js";
 import { markIcon } from "../marks.js";
-import { aged, facts, nothing, placeName, places, row, table } from "../parts.js";
+import { aged, facts, nothing, placeName, row, table } from "../parts.js";
 import { link } from "../router.js";
-import { lastValues, openOf } from "../rulewatch.js";
+import { openOf } from "../rulewatch.js";
+import { RuleSeen } from "./rule-seen.js";
+import { RuleSwitch } from "./rule-switch.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../rulewire.js").RuleRow} Rule */
@@ -18,9 +20,12 @@ export class RuleRow {
   constructor(app) {
     this.app = app;
     this.head = new Part("summary");
-    this.now = new Part("div", { class: "rule-now" });
+    this.now = new Part("div");
     this.body = new Part("div");
-    const inner = h("div", { class: "rule-body" }, this.now.element, this.body.element);
+    this.seen = new RuleSeen(app);
+    this.switch = new RuleSwitch(app);
+    const now = h("div", { class: "rule-now" }, this.now.element, this.seen.element);
+    const inner = h("div", { class: "rule-body" }, now, h("div", {}, this.body.element, this.switch.element));
     this.element = h("details", { class: "rule" }, this.head.element, inner);
     this.element.addEventListener("toggle", () => this.#drawBody());
     /** @type {Rule | null} */
@@ -29,8 +34,9 @@ export class RuleRow {
     this.score = null;
   }
 
-  /** @param {Rule} rule @param {Score | null} score */
-  draw(rule, score) {
+  /** @param {Rule} rule @param {Score | null} score @param {boolean | null} editable null: not known yet */
+  draw(rule, score, editable) {
+    this.editable = editable;
     const { words, store } = this.app;
     this.rule = rule;
     this.score = score;
@@ -52,12 +58,11 @@ export class RuleRow {
     const { words, store } = this.app;
     const { rule, score } = this;
     const open = openOf(store.alerts.values(), rule);
-    const values = lastValues(store, rule);
-    this.now.draw([open, values], () => [
+    this.seen.draw(rule);
+    this.switch.draw(rule, this.editable ?? null);
+    this.now.draw([open], () => [
       h("h3", {}, words.t("rules.now")),
       open.length === 0 ? nothing(words.t("rules.quiet")) : subjects(words, open),
-      values === null ? null : h("h3", {}, words.t("rules.last_values")),
-      values === null ? null : readings(words, values),
     ]);
     this.body.draw([rule, score], () => [
       h("h3", {}, words.t("rules.how")),
@@ -93,18 +98,11 @@ function subjects(words, open) {
   return table(heads, [2, 3], h("tbody", {}, ...rows));
 }
 
-/** @param {import("../i18n.js").Words} words @param {import("../rulewatch.js").Reading[]} values */
-function readings(words, values) {
-  if (values.length === 0) return nothing(words.t("rules.no_values"));
-  const items = values.map(({ labels, value, unit }) => h("li", {}, places(words, labels), h("b", {}, quantity(words, value, unit))));
-  return h("ul", { class: "readings" }, ...items);
-}
-
 /** @param {import("../i18n.js").Words} words @param {Rule | import("../rulewire.js").OverrideRow} rule @returns {[string, import("../dom.js").Child][]} */
 function timing(words, rule) {
   const keep = [
     rule.keep_firing_for_seconds > 0 ? duration(words, rule.keep_firing_for_seconds) : "",
-    rule.keep_firing_steps > 0 ? words.count("rules.steps", rule.keep_firing_steps) : "",
+    rule.keep_firing_steps > 0 ? words.count("figure.steps", rule.keep_firing_steps) : "",
   ].filter((part) => part !== "");
   return [
     ["scope" in rule ? words.t("rules.scope") : "", "scope" in rule ? rule.scope : null],
@@ -141,7 +139,7 @@ const parameters = (condition) =>
 function scoreFacts(words, score) {
   const lead = score.lead_seconds_median;
   const steps = score.lead_steps_median;
-  const inSteps = steps === null ? "" : ` (${words.count("rules.steps", Math.round(steps))})`;
+  const inSteps = steps === null ? "" : ` (${words.count("figure.steps", Math.round(steps))})`;
   return [
     [words.t("rules.caught"), words.t("rules.caught_of", { n: score.in_time, failures: score.failures })],
     [words.t("rules.lead"), lead === null ? null : duration(words, lead) + inSteps],

@@ -6,12 +6,12 @@ import { link } from "../router.js";
 
 /** @typedef {import("../main.js").App} App */
 
-/** @param {App} app @param {"alerts" | "silences" | "channels"} current */
+/** @param {App} app @param {"alerts" | "silences" | "channels" | "incidents"} current */
 export function sectionTabs({ store, words }, current) {
   const part = new Part("nav", { class: "choice sections", "aria-label": words.t("nav.of_alerts") });
   const draw = () => {
     const failed = store.channels.some((channel) => channel.health === "failed");
-    const counts = { alerts: null, silences: store.silences.length, channels: store.channels.length };
+    const counts = { alerts: null, silences: store.silences.length, channels: store.channels.length, incidents: null };
     part.draw([counts, failed], () =>
       Object.entries(counts).map(([view, count]) =>
         h(

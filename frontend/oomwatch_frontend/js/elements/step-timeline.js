@@ -14,6 +14,7 @@ import { FlagLane } from "./flag-lane.js";
 /** @typedef {import("../charts.js").Row} Row */
 /** @typedef {import("../run-rows.js").TimelineRow} TimelineRow */
 /** @typedef {import("../run-thin.js").Group} Group */
+/** @typedef {import("../run-look.js").Look} Look */
 
 /**
  * @typedef {object} Timeline
@@ -36,16 +37,17 @@ const RESERVED_STEPS = 50; // fewer need no choice
 /** @typedef {{ element: HTMLElement, head: Part, note: HTMLElement, plot: HTMLElement, chart: ChartView, values: HTMLElement[], row: Row }} DrawnRow */
 
 export class StepTimeline {
-  /** @param {Words} words @param {(error: Error) => void} failed */
-  constructor(words, failed) {
+  /** @param {Words} words @param {(error: Error) => void} failed @param {Look} look what is in view at first @param {(look: Look) => void} looked it was changed */
+  constructor(words, failed, look, looked) {
     this.words = words;
     this.failed = failed;
+    this.looked = looked;
     /** @type {Timeline | null} */
     this.shown = null;
     /** @type {[number, number] | null} what someone has chosen by dragging */
-    this.zoom = null;
+    this.zoom = look.zoom;
     /** @type {number | null} the last so many steps */
-    this.window = null;
+    this.window = look.window;
     /** @type {number | null} the step that is pointed at; null: the last one */
     this.pointed = null;
     /** @type {Group[]} */
@@ -54,7 +56,7 @@ export class StepTimeline {
     this.x = [];
     /** @type {Map<string, DrawnRow>} */
     this.rows = new Map();
-    this.isTable = false;
+    this.isTable = look.isTable;
     this.windows = new Part("div", { class: "choice", role: "group", "aria-label": words.t("run.window") });
     this.asTable = h("button", { type: "button", "aria-pressed": "false", click: () => this.#toggleTable() }, words.t("run.as_table"));
     this.readout = h("div", {
@@ -85,6 +87,7 @@ export class StepTimeline {
       this.charts,
       this.table,
     );
+    this.#showTable();
     this.observer = new ResizeObserver(() => this.#place());
     this.observer.observe(this.charts);
   }
@@ -114,7 +117,7 @@ export class StepTimeline {
   /** @returns {[number, number]} */
   #range() {
     const { x } = /** @type {Timeline} */ (this.shown);
-    if (this.zoom !== null) return this.zoom;
+    if (this.zoom !== null && this.zoom[0] < x[x.length - 1] && this.zoom[1] > x[0]) return this.zoom;
     const from = this.window === null ? 0 : Math.max(0, x.length - this.window);
     return [x[from] - 0.5, x[x.length - 1] + 0.5];
   }
@@ -123,7 +126,13 @@ export class StepTimeline {
   #look(zoom, window = null) {
     this.zoom = zoom;
     this.window = window;
+    this.#tellLook();
     if (this.shown !== null) this.draw(this.shown);
+  }
+
+  #tellLook() {
+    const { zoom, window, isTable } = this;
+    this.looked({ zoom, window, isTable });
   }
 
   #drawWindows() {
@@ -180,7 +189,6 @@ export class StepTimeline {
       const names = row.lines.map((line, index) => h("li", {}, swatchOf(line), line.name, drawn.values[index]));
       return [h("h2", {}, `${row.title} (${row.unit})`), h("ul", { class: "legend" }, ...names)];
     });
-    drawn.plot.style.minHeight = `${ROW_PX}px`;
     drawn.chart.draw({
       axis: "step",
       x: this.x,
@@ -220,6 +228,7 @@ export class StepTimeline {
   /** @param {KeyboardEvent} event */
   #key(event) {
     const moves = { ArrowLeft: -1, ArrowRight: 1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity };
+    if (event.key === "Escape") return this.#look(null);
     const by = /** @type {Record<string, number>} */ (moves)[event.key];
     if (by === undefined || this.x.length === 0) return;
     event.preventDefault();
@@ -297,6 +306,11 @@ export class StepTimeline {
 
   #toggleTable() {
     this.isTable = !this.isTable;
+    this.#tellLook();
+    this.#showTable();
+  }
+
+  #showTable() {
     this.asTable.setAttribute("aria-pressed", String(this.isTable));
     this.charts.hidden = this.isTable;
     this.table.hidden = !this.isTable;

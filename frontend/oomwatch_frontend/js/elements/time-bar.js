@@ -4,7 +4,7 @@
 import { Part, h } from "../dom.js";
 import { duration, moment } from "../format.js";
 import { fromStamp, localStamp } from "../ink.js";
-import { link } from "../router.js";
+import { link, parseRoute } from "../router.js";
 import { SPANS, between, endsOf, panned, readRange, writeRange, zoomed } from "../timerange.js";
 
 /** @typedef {import("../main.js").App} App */
@@ -53,7 +53,7 @@ export class TimeBar {
 
   /** What else the address says. */
   #others() {
-    const { from: _from, to: _to, span: _span, ...others } = this.route.query;
+    const { from: _from, to: _to, span: _span, ...others } = parseRoute(location.hash).query;
     return others;
   }
 

@@ -1,30 +1,28 @@
 // Alerts: what is wrong, where, since when, by how much, why, and what to change. Open ones first, then those of which
 // nobody is sent word, then those that ended.
 
-import { Part, fill, h, keyed } from "../dom.js";
+import { ApiError, ask } from "../api.js";
+import { passes } from "../alertfilter.js";
+import { readStoryAlert } from "../alertwire.js";
+import { fill, h, keyed } from "../dom.js";
+import { AlertActions } from "../elements/alert-actions.js";
 import { AlertCard } from "../elements/alert-card.js";
+import { AlertFilters } from "../elements/alert-filters.js";
+import { Problem } from "../elements/problem.js";
 import { sectionTabs } from "../elements/section-tabs.js";
-import { endedGroups, isAcknowledged, openGroups } from "../groups.js";
+import { endedGroups, isAcknowledged, openGroups, standingOf } from "../groups.js";
 import { byUrgency } from "../judge.js";
 import { signIcon } from "../marks.js";
 import { nothing } from "../parts.js";
-import { link } from "../router.js";
+import { WireError } from "../wire.js";
+import { alertTimesView } from "./alert-times.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../wire.js").Alert} Alert */
 /** @typedef {import("../groups.js").Group} Group */
-/** @typedef {Record<string, string>} Filter state, run, node: as in the address */
+/** @typedef {import("../alertfilter.js").Filter} Filter */
 
 const OPENED = 4; // the worst of each kind show everything at once; their like, and those that ended, on demand
-const STATES = ["all", "open", "ended"];
-
-/** @param {Alert} alert @param {Filter} filter @returns {boolean} */
-export function passes(alert, filter) {
-  const ended = alert.state === "resolved";
-  if (filter.state === "open" && ended) return false;
-  if (filter.state === "ended" && !ended) return false;
-  return ["run", "node"].every((label) => !filter[label] || alert.labels[label] === filter[label]);
-}
 
 /** Open first, the worst on top; then ended, the latest on top. @param {Alert} a @param {Alert} b */
 export function byState(a, b) {
@@ -61,7 +59,8 @@ export function firstOfEach(groups) {
 }
 
 /** @type {import("../main.js").MakeView} */
-export const alertsView = (root, app, route) => new AlertsPage(root, app, route.query);
+export const alertsView = (root, app, route) =>
+  ["timeline", "table"].includes(route.query.show ?? "") ? alertTimesView(root, app, route) : new AlertsPage(root, app, route.query);
 
 class AlertsPage {
   /** @param {HTMLElement} root @param {App} app @param {Filter} query notifications lead to #/alerts?id=ID */
@@ -71,16 +70,24 @@ class AlertsPage {
     this.only = id;
     const { words } = app;
     this.tabs = sectionTabs(app, "alerts");
-    this.filters = new Part("div", { class: "toolbar" });
-    this.lists = { open: cards(), muted: cards(), ended: cards() };
+    this.filters = new AlertFilters(app);
+    this.problem = new Problem();
+    this.bulk = new AlertActions(app); // what is done to all that is shown
+    this.bulk.silences = false; // alerts that have nothing in common are hidden one by one
+    this.bulk.element.classList.add("bulk");
+    this.leaving = new AbortController();
+    this.lists = { asked: cards(), open: cards(), muted: cards(), ended: cards() };
     this.mutedTitle = h("h2", { class: "muted-title" });
     this.open = h("section", {}, h("h2", { class: "unseen" }, words.t("alerts.open")), this.lists.open);
     this.muted = h("section", {}, this.mutedTitle, this.lists.muted);
     this.ended = h("section", {}, h("h2", { class: "ended-title" }, words.t("alerts.ended")), this.lists.ended);
+    /** @type {Alert | null} the one that the address names, where the page knows it no more */
+    this.asked = null;
+    this.older = h("section", { hidden: true }, h("h2", { class: "unseen" }, words.t("alerts.asked")), this.lists.asked);
     this.none = nothing("");
     /** @type {WeakMap<HTMLElement, AlertCard>} */
     this.cards = new WeakMap();
-    const parts = [this.tabs.element, this.filters.element, this.open, this.muted, this.ended, this.none];
+    const parts = [this.tabs.element, this.filters.element, this.bulk.element, this.problem.element, this.older, this.open, this.muted, this.ended, this.none];
     root.append(h("div", { class: "detail-page" }, h("h1", {}, words.t("nav.alerts")), ...parts));
     this.#draw();
   }
@@ -91,16 +98,20 @@ class AlertsPage {
       this.#draw();
   }
 
-  close() {}
+  close() {
+    this.leaving.abort();
+  }
 
   #draw() {
     const { store, words } = this.app;
     const { open, muted, ended } = listed(store.alerts.values(), this.filter);
     this.tabs.draw();
-    this.filters.draw([[...store.runs.keys()], [...store.nodes.keys()]], () => filterBar(this.app, this.filter));
+    this.filters.draw(this.filter);
+    this.#drawList(this.lists.asked, this.asked === null ? [] : [alone(this.asked)], new Set());
     this.#drawList(this.lists.open, open, new Set(firstOfEach(open)));
     this.#drawList(this.lists.muted, muted, new Set());
     this.#drawList(this.lists.ended, ended, new Set());
+    this.#drawBulk(open);
     this.open.hidden = open.length === 0;
     this.muted.hidden = muted.length === 0;
     this.ended.hidden = ended.length === 0;
@@ -111,11 +122,39 @@ class AlertsPage {
     if (this.only !== "") this.#showOnly();
   }
 
-  /** Unfolds the alert that the address names, once it is known. */
+  /** With one card its own buttons suffice. @param {Group[]} open */
+  #drawBulk(open) {
+    this.bulk.element.hidden = open.length < 2;
+    if (open.length < 2) return;
+    const all = open.flatMap((group) => group.alerts);
+    this.bulk.draw(all, this.app.words.count("alerts.all_open", all.length));
+    this.bulk.element.hidden = false;
+  }
+
+  /** Unfolds the alert that the address names, once it is known; the server remembers those that are long over. */
   #showOnly() {
-    const card = this.#cardOf(this.only);
-    card?.show(this.only);
-    if (card !== undefined) this.only = "";
+    const id = this.only;
+    const card = this.#cardOf(id);
+    if (card === undefined && this.app.store.connection.phase === "connecting") return;
+    this.only = "";
+    if (card === undefined) void this.#ask(id);
+    else card.show(id);
+  }
+
+  /** @param {string} id */
+  async #ask(id) {
+    const { words } = this.app;
+    try {
+      this.asked = readStoryAlert(await ask("GET", `alerts/${encodeURIComponent(id)}?lang=${words.language}`, undefined, this.leaving.signal), words.language);
+    } catch (error) {
+      if (!(error instanceof ApiError || error instanceof WireError)) throw error;
+      if (this.leaving.signal.aborted) return;
+      const isGone = error instanceof ApiError && error.status === 404;
+      return this.problem.say(words.t(isGone ? "alerts.gone" : "alerts.asked_failed"), isGone ? "" : error.message);
+    }
+    this.older.hidden = false;
+    this.#draw();
+    this.#cardOf(id)?.show(id);
   }
 
   #whyNone() {
@@ -152,35 +191,5 @@ class AlertsPage {
 
 const cards = () => h("div", { class: "alerts" });
 
-/** @param {App} app @param {Filter} filter */
-function filterBar(app, filter) {
-  const { words, store } = app;
-  const states = STATES.map((state) => {
-    const current = (filter.state ?? "all") === state;
-    return h(
-      "a",
-      {
-        href: link("alerts", [], { ...filter, state: state === "all" ? "" : state }),
-        "aria-current": current ? "true" : null,
-      },
-      words.t(`alerts.${state}`),
-    );
-  });
-  return [
-    h("div", { class: "choice", role: "group", "aria-label": words.t("alerts.filter") }, ...states),
-    choose(words.t("alerts.any_run"), [...store.runs.keys()], filter, "run"),
-    choose(words.t("alerts.any_node"), [...store.nodes.keys()], filter, "node"),
-  ];
-}
-
-/** @param {string} any @param {string[]} names @param {Filter} filter @param {"run" | "node"} label */
-function choose(any, names, filter, label) {
-  const chosen = filter[label] ?? "";
-  const known = [...new Set([...names, ...(chosen === "" ? [] : [chosen])])].sort();
-  const change = (/** @type {Event} */ event) => {
-    const { value } = /** @type {HTMLSelectElement} */ (event.target);
-    location.hash = link("alerts", [], { ...filter, [label]: value });
-  };
-  const options = known.map((name) => h("option", { value: name, selected: name === chosen }, name));
-  return h("select", { "aria-label": any, change }, h("option", { value: "" }, any), ...options);
-}
+/** @param {Alert} alert @returns {Group} */
+const alone = (alert) => ({ key: `asked ${alert.id}`, alerts: [alert], standing: standingOf(alert) });

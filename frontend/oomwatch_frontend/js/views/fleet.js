@@ -10,7 +10,7 @@ import { indexForecasts } from "../foreseen.js";
 import { gib, gibOf, memoryOf, percent } from "../format.js";
 import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
 import { isKiosk, startKiosk } from "../kiosk.js";
-import { link } from "../router.js";
+import { link, parseRoute } from "../router.js";
 import { legend } from "./fleet-legend.js";
 import { NextOut, foreseenSentence, timeLeft } from "./next-out.js";
 import { NodesTable, stateText } from "./nodes-table.js";
@@ -30,6 +30,13 @@ function chosenGrouping(query) {
   const asked = readGrouping(query.by);
   if (asked !== null) localStorage.setItem(STORED, asked);
   return asked ?? readGrouping(localStorage.getItem(STORED)) ?? "node";
+}
+
+/** Another grouping changes nothing else of what the address says. @param {MouseEvent} event */
+function keepQuery(event) {
+  const choice = /** @type {HTMLAnchorElement} */ (event.currentTarget);
+  const { view, args, query } = parseRoute(location.hash);
+  choice.hash = link(view, args, { ...query, ...parseRoute(choice.hash).query });
 }
 
 /** @type {import("../main.js").MakeView} */
@@ -81,7 +88,7 @@ class Fleet {
   #layout() {
     const { words } = this.app;
     const groups = GROUPINGS.map((by) =>
-      h("a", { href: link("fleet", [], { by }), "aria-current": this.grouping === by ? "true" : null }, words.t(`fleet.by_${by}`)),
+      h("a", { href: link("fleet", [], { by }), click: keepQuery, "aria-current": this.grouping === by ? "true" : null }, words.t(`fleet.by_${by}`)),
     );
     const choice = h("div", { class: "choice", role: "group", "aria-label": words.t("fleet.group") }, ...groups);
     const wall = h("button", { type: "button", class: "wall", title: words.t("fleet.wall_why"), click: startKiosk }, words.t("fleet.wall"));

@@ -63,7 +63,7 @@ export class GpuChart {
       "aria-label": app.words.t("chart.keys"),
       keydown: (event) => bar.key(event),
     });
-    this.legend = h("div");
+    this.legend = h("div", { class: "phase-legend" });
     this.names = new Part("ul", { class: "legend lines" });
     this.missing = h("p", { class: "hint", role: "status" });
     this.table = new ChartTable(app.words);

@@ -1,6 +1,7 @@
 // One GPU: how full it is, how it came to be, who holds the memory, and what its node's sources say.
 
-import { fill, h, setText } from "../dom.js";
+import { Part, fill, h, setText } from "../dom.js";
+import { absent } from "../elements/absent.js";
 import { TimeBar } from "../elements/time-bar.js";
 import { gib, gibOf, percent, wholePercent } from "../format.js";
 import { gpuData, gpuRatio, nodeData } from "../judge.js";
@@ -39,6 +40,8 @@ class Gpu {
     };
     this.bar = new TimeBar(app, route, (range) => void this.chart.look(range));
     this.chart = new GpuChart(app, this.node, this.gpu, this.bar, (key, reason) => this.#say(key, reason));
+    this.unknown = new Part("div");
+    this.columns = h("div", { class: "columns" });
     root.append(this.#layout());
     this.update(new Set(["nodes", "alerts", "rules", "tick"]));
     void this.chart.load();
@@ -58,10 +61,9 @@ class Gpu {
         ],
         words.t("name.gpu", { gpu: this.gpu }),
       ),
+      this.unknown.element,
       figures,
-      h(
-        "div",
-        { class: "columns" },
+      this.#fillColumns(
         h(
           "div",
           { class: "wide" },
@@ -92,6 +94,12 @@ class Gpu {
     );
   }
 
+  /** @param {...HTMLElement} parts */
+  #fillColumns(...parts) {
+    fill(this.columns, ...parts);
+    return this.columns;
+  }
+
   #view() {
     const node = this.app.store.nodes.get(this.node);
     return { node, card: node?.gpus.find((gpu) => gpu.facts.gpu === this.gpu) };
@@ -100,22 +108,27 @@ class Gpu {
   /** @param {Set<import("../store.js").Topic>} topics */
   update(topics) {
     const { node, card } = this.#view();
-    if (node === undefined || card === undefined) {
-      fill(
-        this.parts.figures,
-        nothing(
-          this.app.words.t(this.app.store.connection.phase === "connecting" ? "state.connecting" : "gpu.unknown", {
-            node: this.node,
-            gpu: this.gpu,
-          }),
-        ),
-      );
-      return;
-    }
+    this.columns.hidden = this.parts.figures.hidden = node === undefined || card === undefined;
+    this.unknown.element.hidden = !this.columns.hidden;
+    if (node === undefined || card === undefined) return this.#drawUnknown(node);
     this.#drawFigures(node, card);
     if (topics.has("alerts")) this.#drawAlerts();
     if (topics.has("nodes")) this.#drawNode(node, card);
     this.chart.take(topics, node, card);
+  }
+
+  /** @param {NodeView | undefined} node */
+  #drawUnknown(node) {
+    const { words, store } = this.app;
+    const { phase } = store.connection;
+    this.unknown.draw([phase === "connecting", node === undefined], () => {
+      if (phase === "connecting") return [nothing(words.t("state.connecting"))];
+      /** @type {[string, string][]} */
+      const ways = [[words.t("nav.fleet"), link("fleet")]];
+      if (node !== undefined) ways.unshift([this.node, link("node", [this.node])]);
+      const next = words.t(node === undefined ? "node.unknown_next" : "gpu.unknown_next");
+      return [absent(words.t("gpu.unknown", { node: this.node, gpu: this.gpu }), next, ways)];
+    });
   }
 
   close() {

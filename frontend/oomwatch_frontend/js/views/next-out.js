@@ -1,10 +1,11 @@
-// The list of what runs out next: what is foreseen first, soonest first, then what is closest to full. Ten rows at most.
+// The list of what runs out next: what is foreseen first, soonest first, then what has an alert, the worst first, then what is
+// closest to full. Ten rows at most.
 
 import { fill, h, keyed } from "../dom.js";
 import { isForeseen } from "../foreseen.js";
 import { duration, gibOf, percent, roughAge } from "../format.js";
 import { bandOf } from "../fleet-look.js";
-import { fullest, gpuRatio, hostUse } from "../judge.js";
+import { LEVELS, fullest, fullnessOf, gpuRatio, hostUse } from "../judge.js";
 import { markIcon, signIcon } from "../marks.js";
 import { bar } from "../parts.js";
 import { link } from "../router.js";
@@ -29,15 +30,31 @@ import { gpuKey } from "../store.js";
  */
 
 export const ROWS = 10;
+const GRAVE = LEVELS.indexOf("warning"); // what is only to be watched stands where its memory puts it
 const ROUGHLY_FROM = 3 * 3600; // seconds: of what is so far off nobody believes the minutes
 
-/** @param {Store} store @param {Forecasts} forecasts @param {number} [count] @returns {Row[]} */
-export function nextOut(store, forecasts, count = ROWS) {
-  const foreseen = forecasts.soonest.slice(0, count).map((one) => rowOf(store, one));
-  const rest = fullest(store, count)
-    .filter(({ key }) => !forecasts.things.has(key))
-    .map(({ key, node, gpu, used, whole }) => ({ key, node, gpu, path: null, foreseen: null, used, whole }));
-  return [...foreseen, ...rest].slice(0, count);
+/** @param {Store} store @param {Forecasts} forecasts @param {number} [count] @param {AlertIndex | null} [alerts] @returns {Row[]} */
+export function nextOut(store, forecasts, count = ROWS, alerts = null) {
+  const rows = forecasts.soonest.slice(0, count).map((one) => rowOf(store, one));
+  const taken = new Set(forecasts.things.keys());
+  for (const one of [...(alerts === null ? [] : alerting(store, alerts)), ...fullest(store, count)]) {
+    if (rows.length >= count) break;
+    if (taken.has(one.key)) continue;
+    taken.add(one.key);
+    rows.push({ key: one.key, node: one.node, gpu: one.gpu, path: null, foreseen: null, used: one.used, whole: one.whole });
+  }
+  return rows;
+}
+
+/** What an alert is about and has current data: the worst first, then the fullest. @param {Store} store @param {AlertIndex} alerts */
+function alerting(store, alerts) {
+  const now = store.now();
+  const found = [...alerts.gpus, ...alerts.nodes].flatMap(([key, level]) => {
+    const rank = LEVELS.indexOf(level);
+    const one = rank < GRAVE ? null : fullnessOf(store, key, now);
+    return one === null ? [] : [{ ...one, rank }];
+  });
+  return found.sort((a, b) => b.rank - a.rank || b.ratio - a.ratio);
 }
 
 /** @param {Store} store @param {Foreseen} foreseen @returns {Row} */
@@ -58,20 +75,23 @@ const numeric = (value) => (typeof value === "number" ? value : null);
 
 /** How long something has, in a few letters. @param {Words} words @param {Foreseen} foreseen @param {boolean} [roughly] in one unit */
 export function timeLeft(words, { seconds, steps }, roughly = false) {
+  if ((seconds ?? steps ?? 0) < 1) return words.t("fleet.due");
   if (seconds !== null) return seconds < ROUGHLY_FROM && !roughly ? duration(words, seconds) : roughAge(words, seconds);
-  return words.count("fleet.steps", Math.round(steps ?? 0));
+  return words.count("figure.steps", Math.round(steps ?? 0));
 }
 
 /** The same as a sentence: in time and steps, and where. @param {Words} words @param {Foreseen} foreseen */
 export function foreseenSentence(words, { seconds, steps, alert }) {
   const left = [
     seconds === null ? null : duration(words, seconds),
-    steps === null ? null : words.count("fleet.steps", Math.round(steps)),
+    steps === null ? null : words.count("figure.steps", Math.round(steps)),
   ].filter((text) => text !== null);
   const { until_ratio: until } = alert.facts;
+  const isOfAll = typeof until !== "number" || until >= 1;
+  if (isOfAll && (seconds ?? steps ?? 0) < 1) return words.t("fleet.full_due");
   const [first, ...more] = left;
-  const time = more.length === 0 ? first : words.t("fleet.time_and_steps", { time: first, steps: more[0] });
-  if (typeof until === "number" && until < 1) return words.t("fleet.reaches", { time, share: percent(words, until) });
+  const time = more.length === 0 ? first : words.t("figure.time_and_steps", { time: first, steps: more[0] });
+  if (!isOfAll) return words.t("fleet.reaches", { time, share: percent(words, until) });
   return words.t("fleet.full_in", { time });
 }
 
@@ -85,7 +105,8 @@ export class NextOut {
   /** @param {AlertIndex} alerts @param {Forecasts} forecasts @param {Map<string, string[]>} runs by node */
   draw(alerts, forecasts, runs) {
     const { store, words } = this.app;
-    const rows = nextOut(store, forecasts);
+    const rows = nextOut(store, forecasts, ROWS, alerts);
+    this.element.classList.toggle("untimed", rows.every((row) => this.#time(row) === ""));
     keyed(
       this.element,
       rows,

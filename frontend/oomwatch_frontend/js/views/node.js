@@ -1,6 +1,7 @@
 // One node: its state, host memory, GPUs, the largest host processes, rollout engines and its sources.
 
-import { fill, h, refill, setText } from "../dom.js";
+import { h, refill, setText } from "../dom.js";
+import { absent } from "../elements/absent.js";
 import { TimeBar } from "../elements/time-bar.js";
 import { duration, gib, gibOf, percent, wholePercent } from "../format.js";
 import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
@@ -82,8 +83,10 @@ class NodePage {
     this.columns.hidden = view === undefined;
     this.unknown.hidden = view !== undefined;
     if (view === undefined) {
-      const key = store.connection.phase === "connecting" ? "state.connecting" : "node.unknown";
-      fill(this.unknown, nothing(words.t(key, { node: this.name })));
+      const ways = /** @type {[string, string][]} */ ([[words.t("nav.fleet"), link("fleet")]]);
+      const isWaiting = store.connection.phase === "connecting";
+      const said = absent(words.t("node.unknown", { node: this.name }), words.t("node.unknown_next"), ways);
+      refill(this.unknown, isWaiting ? nothing(words.t("state.connecting")) : said);
       return;
     }
     const { facts: known, sample } = view.info;

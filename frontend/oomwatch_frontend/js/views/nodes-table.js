@@ -6,7 +6,7 @@ import { gibOf, percent, roughAge } from "../format.js";
 import { hostUse, nodeData } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { runLinks, table } from "../parts.js";
-import { link } from "../router.js";
+import { link, noteInAddress, parseRoute } from "../router.js";
 import { gpuKey } from "../store.js";
 
 /** @typedef {import("../main.js").App} App */
@@ -20,7 +20,7 @@ export class NodesTable {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
-    this.all = false;
+    this.all = parseRoute(location.hash).query.nodes === "all";
     this.head = h("h2", {});
     this.more = h("button", { type: "button", hidden: true, click: () => this.#toggle() });
     this.body = h("tbody", {});
@@ -41,6 +41,7 @@ export class NodesTable {
 
   #toggle() {
     this.all = !this.all;
+    noteInAddress({ nodes: this.all ? "all" : "" });
     this.again();
   }
 

@@ -1,11 +1,11 @@
 // Rules: what each one watches now, and how good it was. #/rules/file is the file that they stand in.
 
 import { ApiError, ask } from "../api.js";
-import { h, keyed } from "../dom.js";
+import { fill, h, keyed } from "../dom.js";
 import { Problem } from "../elements/problem.js";
 import { RuleRow } from "../elements/rule-row.js";
 import { ruleTabs } from "../elements/rule-tabs.js";
-import { readRuleRows, readScores } from "../rulewire.js";
+import { readRuleFile, readRuleRows, readScores } from "../rulewire.js";
 import { nothing } from "../parts.js";
 import { WireError } from "../wire.js";
 import { ruleFileView } from "./rule-file.js";
@@ -30,18 +30,21 @@ class RulesPage {
     this.scores = [];
     /** @type {WeakMap<HTMLElement, RuleRow>} */
     this.rows = new WeakMap();
+    /** @type {import("../rulewire.js").RuleFile | null} */
+    this.file = null;
+    this.locked = h("p", { class: "locked", hidden: true });
     this.leaving = new AbortController();
     const title = h("h1", {}, app.words.t("nav.rules"));
     const what = h("p", { class: "muted" }, app.words.t("rules.what"));
     const below = h("h2", { class: "unseen" }, app.words.t("rules.tab_list"));
-    root.append(h("div", { class: "detail-page" }, title, ruleTabs(app.words, "list"), what, this.problem.element, this.loading, below, this.list));
+    root.append(h("div", { class: "detail-page" }, title, ruleTabs(app.words, "list"), what, this.locked, this.problem.element, this.loading, below, this.list));
     void this.#load();
   }
 
   /** @param {Set<import("../store.js").Topic>} topics */
   update(topics) {
     if (topics.has("rules") || (topics.has("connection") && this.rules.length === 0)) void this.#load();
-    if (topics.has("alerts") || topics.has("tick") || topics.has("runs")) this.#draw();
+    if (topics.has("alerts") || topics.has("tick") || topics.has("clock")) this.#draw();
   }
 
   close() {
@@ -55,7 +58,10 @@ class RulesPage {
       this.loading.hidden = true;
       this.#draw();
       this.scores = readScores(await ask("GET", "scorecard", undefined, this.leaving.signal));
+      this.#draw();
+      this.file = readRuleFile(await ask("GET", "rules/file", undefined, this.leaving.signal));
       this.problem.clear();
+      this.#tellLock();
       this.#draw();
     } catch (error) {
       if (!(error instanceof ApiError || error instanceof WireError)) throw error;
@@ -65,13 +71,21 @@ class RulesPage {
     }
   }
 
+  /** Why no rule can be switched here, and how to let it be. */
+  #tellLock() {
+    const { words } = this.app;
+    const editable = this.file?.editable !== false;
+    this.locked.hidden = editable;
+    if (!editable) fill(this.locked, words.t("rules.read_only"), " ", h("span", { class: "muted" }, this.file?.why_not ?? ""));
+  }
+
   #draw() {
     const create = () => {
       const made = new RuleRow(this.app);
       this.rows.set(made.element, made);
       return made.element;
     };
-    keyed(this.list, this.rules, keyOf, create, (element, rule) => this.rows.get(element)?.draw(rule, this.#scoreOf(rule)));
+    keyed(this.list, this.rules, keyOf, create, (element, rule) => this.rows.get(element)?.draw(rule, this.#scoreOf(rule), this.file?.editable ?? null));
   }
 
   /** @param {Rule} rule */

@@ -3,7 +3,7 @@
 import { h } from "../dom.js";
 import { nothing, row, table } from "../parts.js";
 import { differences } from "../run-batches.js";
-import { link } from "../router.js";
+import { link, parseRoute } from "../router.js";
 import { valueOf } from "./run-facts.js";
 import { UNKNOWN } from "../format.js";
 
@@ -22,7 +22,8 @@ export function runChoice(words, name, others, chosen) {
     "select",
     {
       change: (/** @type {Event} */ event) => {
-        location.hash = link("run", [name], { with: /** @type {HTMLSelectElement} */ (event.target).value });
+        const { query } = parseRoute(location.hash);
+        location.hash = link("run", [name], { ...query, with: /** @type {HTMLSelectElement} */ (event.target).value });
       },
     },
     ...options,

@@ -3,19 +3,22 @@
 import { h, since } from "../dom.js";
 import { markIcon } from "../marks.js";
 import { became } from "../elements/alert-figures.js";
-import { nothing } from "../parts.js";
+import { aged, nothing } from "../parts.js";
 import { link } from "../router.js";
 
 /** @typedef {import("../i18n.js").Words} Words */
 /** @typedef {import("../wire.js").Incident} Incident */
 /** @typedef {import("../wire.js").AlertRow} AlertRow */
 
-/** @param {Words} words @param {Incident[] | null} incidents newest first; null: not known yet @param {string} problem why not */
-export function incidentList(words, incidents, problem) {
+/**
+ * @param {Words} words @param {Incident[] | null} incidents newest first; null: not known yet @param {string} problem why not
+ * @param {string} [none] what is said of none
+ */
+export function incidentList(words, incidents, problem, none = words.t("run.incidents_none")) {
   if (problem !== "") return nothing(words.t("run.incidents_failed", { reason: problem }));
   if (incidents === null) return nothing(words.t("run.incidents_asked"));
-  if (incidents.length === 0) return nothing(words.t("run.incidents_none"));
-  const items = incidents.map(({ id, at, summary }) => {
+  if (incidents.length === 0) return nothing(none);
+  const items = incidents.map(({ id, at, summary, alerts }) => {
     const page = `api/v1/incidents/${id}.html?lang=${words.language}`;
     return h(
       "li",
@@ -25,8 +28,9 @@ export function incidentList(words, incidents, problem) {
         "div",
         {},
         h("a", { href: page, target: "_blank", rel: "noopener" }, words.said(summary, id)),
-        since(at),
+        aged(words, "age.ago", at),
         h("a", { href: page, download: `${id}.html`, class: "download" }, words.t("run.download")),
+        alerts.length === 0 ? "" : h("a", { href: link("alerts", [], { id: alerts[0] }) }, words.count("incidents.alerts", alerts.length)),
       ),
     );
   });

@@ -14,18 +14,18 @@ import { columnsOf, lastAttempt, union } from "../run-steps.js";
 /** @typedef {import("../wire.js").Run} Run */
 /** @typedef {import("../wire.js").Alert} Alert */
 /** @typedef {import("../run-data.js").RunData} RunData */
+/** @typedef {import("../run-look.js").Look} Look */
 
 export class RunTimeline {
-  /** @param {App} app @param {RunData} data @param {RunData | null} other of the run that it is compared with */
-  constructor(app, data, other) {
+  /** @param {App} app @param {RunData} data @param {RunData | null} other of the run that it is compared with @param {Look} look @param {(look: Look) => void} looked */
+  constructor(app, data, other, look, looked) {
     this.app = app;
     this.data = data;
     this.other = other;
     this.drawn = "";
     this.note = h("p", { class: "note", role: "status" });
-    this.timeline = new StepTimeline(app.words, (error) =>
-      setText(this.note, app.words.t("chart.failed", { reason: error.message })),
-    );
+    const failed = (/** @type {Error} */ error) => setText(this.note, app.words.t("chart.failed", { reason: error.message }));
+    this.timeline = new StepTimeline(app.words, failed, look, looked);
     this.element = h("section", {}, this.note, this.timeline.element);
   }
 

@@ -2,12 +2,14 @@
 
 import { AlertCard } from "../elements/alert-card.js";
 import { Part, fill, h, keyed, setText } from "../dom.js";
+import { absent } from "../elements/absent.js";
 import { openGroups } from "../groups.js";
 import { percent, stepSeconds } from "../format.js";
 import { gpusOfRun } from "../judge.js";
 import { aged, crumbs, facts, nothing, section } from "../parts.js";
-import { link } from "../router.js";
+import { link, noteInAddress } from "../router.js";
 import { RunData } from "../run-data.js";
+import { readLook, writeLook } from "../run-look.js";
 import { differenceTable, runChoice } from "./run-compare.js";
 import { batchTable, configTable, coverageTable, currentPhase } from "./run-facts.js";
 import { incidentList, verdictList } from "./run-history.js";
@@ -18,21 +20,23 @@ import { RunTimeline } from "./run-timeline.js";
 /** @typedef {import("../wire.js").Alert} Alert */
 
 /** @type {import("../main.js").MakeView} */
-export const runView = (root, app, route) => new RunPage(root, app, route.args.join("/"), route.query.with ?? "");
+export const runView = (root, app, route) => new RunPage(root, app, route.args.join("/"), route.query);
 
 class RunPage {
-  /** @param {HTMLElement} root @param {App} app @param {string} name @param {string} other the run that it is compared with; "": none */
-  constructor(root, app, name, other) {
+  /** @param {HTMLElement} root @param {App} app @param {string} name @param {Record<string, string>} query `with`: the run that it is compared with; what else, see run-look.js */
+  constructor(root, app, name, query) {
+    const { with: other = "" } = query;
     this.app = app;
     this.name = name;
     this.otherName = other === name ? "" : other;
     const redraw = () => this.update(new Set(["runs", "alerts"]));
     this.data = new RunData(app, name, redraw);
     this.other = this.otherName === "" ? null : new RunData(app, this.otherName, redraw);
-    this.timeline = new RunTimeline(app, this.data, this.other);
+    this.timeline = new RunTimeline(app, this.data, this.other, readLook(query), (look) => noteInAddress(writeLook(look)));
     this.steps = 0;
     this.parts = {
       note: h("p", { class: "note", role: "status" }),
+      unknown: new Part("div"),
       alerts: h("div", { class: "alerts" }),
       quiet: nothing(app.words.t("alerts.none_here")),
       choice: new Part("div"),
@@ -48,6 +52,7 @@ class RunPage {
     };
     /** @type {Map<string, AlertCard>} */
     this.cards = new Map();
+    this.columns = h("div", { class: "columns" });
     root.append(this.#layout());
     this.update(new Set(["runs", "alerts", "nodes"]));
   }
@@ -71,27 +76,25 @@ class RunPage {
       section(words.t("reshard.title"), reshard.element),
       section(words.t("run.where"), where.element),
     ];
+    fill(this.columns, h("div", { class: "wide" }, ...left.filter((one) => one !== null)), h("div", { class: "narrow" }, ...right));
     return h(
       "div",
       { class: "detail-page run-page" },
       h("div", { class: "run-top" }, crumbs([[words.t("nav.runs"), link("runs")]], this.name), choice.element),
       note,
-      h(
-        "div",
-        { class: "columns" },
-        h("div", { class: "wide" }, ...left.filter((one) => one !== null)),
-        h("div", { class: "narrow" }, ...right),
-      ),
+      this.parts.unknown.element,
+      this.columns,
     );
   }
 
   /** @param {Set<import("../store.js").Topic>} topics */
   update(topics) {
-    const { store, words } = this.app;
+    const { store } = this.app;
     const run = store.runs.get(this.name);
-    const waiting = store.connection.phase === "connecting";
-    setText(this.parts.note, run !== undefined ? this.#noteOnOther() : words.t(waiting ? "state.connecting" : "run.unknown", { run: this.name }));
-    if (run === undefined) return;
+    this.columns.hidden = run === undefined;
+    this.parts.unknown.element.hidden = run !== undefined;
+    setText(this.parts.note, run !== undefined ? this.#noteOnOther() : "");
+    if (run === undefined) return this.#drawUnknown(store.connection.phase === "connecting");
     if (topics.has("runs")) this.#askAnew(run);
     if (topics.has("alerts")) this.#askOfAlerts();
     if (topics.has("runs") || topics.has("alerts")) this.#drawAlerts();
@@ -106,6 +109,17 @@ class RunPage {
     this.data.close();
     this.other?.close();
     this.timeline.close();
+  }
+
+  /** @param {boolean} isWaiting for the server */
+  #drawUnknown(isWaiting) {
+    const { words } = this.app;
+    const ways = /** @type {[string, string][]} */ ([[words.t("nav.runs"), link("runs")]]);
+    this.parts.unknown.draw([isWaiting], () => [
+      isWaiting
+        ? nothing(words.t("state.connecting"))
+        : absent(words.t("run.unknown", { run: this.name }), words.t("run.unknown_next"), ways),
+    ]);
   }
 
   #noteOnOther() {

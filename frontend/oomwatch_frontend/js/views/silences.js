@@ -4,6 +4,7 @@ import { fill, h, keyed } from "../dom.js";
 import { sectionTabs } from "../elements/section-tabs.js";
 import { openSilenceDialog } from "../elements/silence-dialog.js";
 import { SilenceRow } from "../elements/silence-row.js";
+import { WindowList } from "../elements/window-list.js";
 import { nothing } from "../parts.js";
 
 /** @typedef {import("../main.js").App} App */
@@ -16,6 +17,7 @@ export function silencesView(root, app, route) {
   const { words, store } = app;
   const tabs = sectionTabs(app, "silences");
   const none = nothing("");
+  const windows = new WindowList(app);
   /** @type {WeakMap<HTMLElement, SilenceRow>} */
   const rows = new WeakMap();
   const lists = { now: h("ul", { class: "silences" }), later: h("ul", { class: "silences" }) };
@@ -26,7 +28,7 @@ export function silencesView(root, app, route) {
     words.t("silence.new"),
   );
   const title = h("div", { class: "title-row" }, h("h1", {}, words.t("nav.silences")), add);
-  root.append(h("div", { class: "detail-page" }, title, tabs.element, none, lists.now, later));
+  root.append(h("div", { class: "detail-page" }, title, tabs.element, none, lists.now, later, windows.element));
 
   /** @param {HTMLElement} list @param {Silence[]} silences */
   const draw = (list, silences) => {
@@ -66,9 +68,13 @@ export function silencesView(root, app, route) {
     wanted = "";
   };
   update();
+  windows.draw(true);
   return {
     // One that began or ended by the clock alone is not told of.
-    update: (topics) => (TOPICS.some((topic) => topics.has(topic)) || topics.has("clock") ? update() : undefined),
-    close: () => undefined,
+    update: (topics) => {
+      if (TOPICS.some((topic) => topics.has(topic)) || topics.has("clock")) update();
+      windows.draw(topics.has("rules") || (topics.has("connection") && store.connection.phase === "live"));
+    },
+    close: () => windows.close(),
   };
 }

@@ -88,10 +88,10 @@ class Variables:
     def _array_items(self, part: Part) -> tuple[Text, ...] | None:
         """The items that become words of their own; None for what is one text."""
         match = _BRACES.fullmatch(part.text)
+        if part.text[:1] in _OF_THE_CALL:
+            return ()
         if match is None or match[3]:
             return None
-        if match[1] in _OF_THE_CALL:
-            return ()
         bound = self._bound.get(match[1])
         apart = match[2] == "[@]" or (match[2] == "[*]" and not part.quoted)
         return bound.items if bound is not None and apart else None
