@@ -13,7 +13,7 @@ from oomwatch import wire
 from oomwatch_agent.pace import offset_seconds
 
 INTERVAL_SECONDS = 2.0
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 60.0
 ROOT = Path(__file__).resolve().parents[2]
 
 

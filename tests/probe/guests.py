@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 AGENT = ROOT / "agent"
 STANDIN = ROOT / "tests/probe/standin"
 SITE = AGENT / "oomwatch_probe/site"
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 60.0
 GIB = 1024**3
 UUID = "7f3c9a10-1111-2222-3333-444455556666"
 

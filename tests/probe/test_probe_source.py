@@ -24,7 +24,7 @@ from oomwatch_agent.probe.source import ProbeSource
 from oomwatch_agent.source import Identity, KnownBy, Reading, SourceMissingError
 
 GIB = 1024**3
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 60.0
 SENDER = """
 import socket, sys
 socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), sys.argv[1])

@@ -28,7 +28,7 @@ from oomwatch.notify.words import Frame
 from oomwatch.store.store import Store
 from oomwatch.units import Duration
 
-DEADLINE_SECONDS = 10.0
+DEADLINE_SECONDS = 60.0
 
 
 def webhook(receiver: Receiver, name: str = "ops", **fields: Any) -> WebhookChannel:

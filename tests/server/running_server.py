@@ -23,7 +23,7 @@ from oomwatch.web.app import running
 from oomwatch.web.parts import Parts
 from oomwatch.web.server import Server, bind
 
-DEADLINE_SECONDS = 15.0
+DEADLINE_SECONDS = 60.0
 # For programs that are started in another folder: where this one found its modules.
 ENVIRON = os.environ | {"PYTHONPATH": os.pathsep.join(str(Path(place).resolve()) for place in sys.path if place)}
 T = TypeVar("T")
