@@ -73,6 +73,8 @@ _SHAPES = (
     _shaped("Llama-2-7B", "32 4096 32 32 128 11008", 32000, _RECALLED),
     _shaped("Llama-2-13B", "40 5120 40 40 128 13824", 32000, _RECALLED),
     _shaped("Llama-2-70B", "80 8192 64 8 128 28672", 32000, _RECALLED),
+    _shaped("Gemma-2B", "18 2048 8 1 256 16384", 256000, _RECALLED, tied=True),
+    _shaped("Gemma-7B", "28 3072 16 16 256 24576", 256000, _RECALLED, tied=True),
     _gemma("Gemma-2-2B", "26 2304 8 4 256 9216", 256000, _MIRRORED),
     _gemma("Gemma-2-9B", "42 3584 16 8 256 14336", 256000, _MIRRORED),
     _gemma("Gemma-2-27B", "46 4608 32 16 128 36864", 256000, _RECALLED),
@@ -82,10 +84,18 @@ _SHAPES = (
     _gemma("Gemma-3-27B", "62 5376 32 16 128 21504", 262208, _RECALLED, qk_norm=True),
     _shaped("Mistral-7B", "32 4096 32 8 128 14336", 32000, _MIRRORED),
     _shaped("Mistral-7B-v0.3", "32 4096 32 8 128 14336", 32768, _MIRRORED),
+    _shaped("Ministral-8B", "36 4096 32 8 128 12288", 131072, _RECALLED),
     _shaped("Mistral-Nemo", "40 5120 32 8 128 14336", 131072, _RECALLED),
     _shaped("Mistral-Small-24B", "40 5120 32 8 128 32768", 131072, _RECALLED),
     _shaped(
         "Mixtral-8x7B", "32 4096 32 8 128 14336", 32000, _RECALLED, experts=Experts(count=8, per_token=2, ffn=14336)
+    ),
+    _shaped(
+        "Mixtral-8x22B", "56 6144 48 8 128 16384", 32768, _RECALLED, experts=Experts(count=8, per_token=2, ffn=16384)
+    ),
+    _shaped("gpt-oss-20b", "24 2880 64 8 64 2880", 201088, _RECALLED, experts=Experts(count=32, per_token=4, ffn=2880)),
+    _shaped(
+        "gpt-oss-120b", "36 2880 64 8 64 2880", 201088, _RECALLED, experts=Experts(count=128, per_token=4, ffn=2880)
     ),
     _shaped("DeepSeek-R1-Distill-Llama-8B", "32 4096 32 8 128 14336", 128256, _LITGPT),
     _shaped("DeepSeek-R1-Distill-Llama-70B", "80 8192 64 8 128 28672", 128256, _LITGPT),
@@ -95,6 +105,7 @@ _SHAPES = (
     _qwen2("DeepSeek-R1-Distill-Qwen-32B", "64 5120 40 8 128 27648", 152064, _PRESUMED),
     _shaped("DeepSeek-R1-0528-Qwen3-8B", "36 4096 32 8 128 12288", 151936, _PRESUMED, qk_norm=True),
     _shaped("DeepSeek-LLM-7B", "30 4096 32 32 128 11008", 102400, _RECALLED),
+    _shaped("DeepSeek-Coder-6.7B", "32 4096 32 32 128 11008", 32256, _RECALLED),
     _shaped("DeepSeek-Coder-1.3B", "24 2048 16 16 128 5504", 32256, _RECALLED),
     ModelShape(
         name="DeepSeek-V3",
@@ -127,6 +138,10 @@ _SAME_SHAPE = {
     "meta-llama-3.1-8b": "llama-3-8b",
     "meta-llama-3.1-70b": "llama-3-70b",
     "mistral-7b-instruct-v0.3": "mistral-7b-v0.3",
+    "mistral-small-3.1-24b": "mistral-small-24b",
+    "mistral-small-3.2-24b": "mistral-small-24b",
+    "gemma-1.1": "gemma",
+    "deepseek-math-7b": "deepseek-llm-7b",
     "deepseek-r1": "deepseek-v3",
     "deepseek-v3.1": "deepseek-v3",
 }

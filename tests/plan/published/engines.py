@@ -33,6 +33,13 @@ def pools() -> Iterator[Peak]:
         yield Peak(row=f"{row} profile", source=source, settings=settings, measured_gib=profile_gib, parts=measured)
 
 
+def quantized() -> Iterator[Peak]:
+    """What the profile takes does not depend on how weights are packed."""
+    engine = served("gpt-oss-20b", sequences=1024, share=0.9)
+    settings = "gpt-oss-20b in 4 bit, 0.9 of 79.18 GiB, 1024 sequences"
+    yield Peak(row="KV8 profile", source=LLM_D, settings=settings, measured_gib=7.38, parts=(profile(engine),))
+
+
 def operations() -> Iterator[Peak]:
     """Scores over the vocabulary in one operation, alone on a card."""
 

@@ -19,6 +19,7 @@ def peaks() -> tuple[Peak, ...]:
         *swift.megatron(),
         *swift.transformers(),
         *engines.pools(),
+        *engines.quantized(),
         *engines.operations(),
         *engines.at_rest(),
     )
@@ -40,7 +41,7 @@ UNMATCHED = {
     "FK2": "the shape of Qwen3.5-35B-A3B is not known here",
     "GC1": "the card is not stated, and with it how large a pool in the trainer's process may be",
     "H2a": "lengths of the responses are not stated and far below the cap of 64,000 tokens a GPU",
-    "KV8": "the shape of gpt-oss-20b is not known here; its profile, 7.38 GiB, is 38.5 B x 1,024 x 201,088 to 0.1 GiB",
+    "KV8 cache": "weights in a 4-bit format of its own",
     "LC1": "lengths are not stated",
     "LG10": "what quantization takes while it loads is not among the formulas",
     "LG4": "below what AdamW takes for these parameters: the optimizer is another one, and not stated",
