@@ -168,6 +168,11 @@ def test_settings_do_not_begin_with_dashes() -> None:
     assert whats("python3 -m verl.trainer.main_ppo --data.train_batch_size=60") == [("dashes", 1)]
 
 
+def test_dashes_on_the_doctors_own_command_line_are_nobodys_mistake() -> None:
+    reading = read([], ["--data.train_batch_size=60"], "0.5")
+    assert (reading.config["data.train_batch_size"], reading.complaints) == (60, ())
+
+
 def test_of_several_commands_the_last_one_is_read() -> None:
     text = f"{VERL} data.train_batch_size=1\n{VERL} data.train_batch_size=2"
     reading = read([Source("train.sh", text)], (), "0.5")

@@ -12,7 +12,7 @@ from oomwatch.doctor.read.reading import UNTOLD, Value
 from oomwatch.doctor.read.tree import Tree
 
 _DEEPEST = 40
-_MOST_STEPS = 20_000  # references followed for one configuration
+_MOST_STEPS = 100_000  # settings looked at for one configuration
 _LONGEST = 10_000  # characters of a value
 
 
@@ -42,6 +42,9 @@ class References:
 
     def value(self, key: str) -> Value:
         """What a leaf comes to. Raises UnresolvedError, and KeyError where there is no such leaf."""
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise UnresolvedError("references_too_deep", str(self._tree[key].value)[:100])
         if key not in self._known:
             self._known[key] = self._followed(key)
         found = self._known[key]
@@ -63,9 +66,6 @@ class References:
         raw = self._tree[key].value
         if key in self._following:
             return UnresolvedError("circular_reference", str(raw))
-        self._steps += 1
-        if self._steps > _MOST_STEPS:
-            return UnresolvedError("references_too_deep", str(raw))
         self._following.append(key)
         try:
             return self._resolved(raw, key)

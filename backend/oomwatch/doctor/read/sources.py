@@ -6,7 +6,7 @@ from oomwatch.doctor.read.launch import read_launch
 from oomwatch.doctor.read.layers import Given, Layer, Placing
 from oomwatch.doctor.read.printed import read_printed
 from oomwatch.doctor.read.reading import COMMAND_LINE, Kind, Origin, ReadingError, Source
-from oomwatch.doctor.read.text import Content, content_of
+from oomwatch.doctor.read.text import MOST_BYTES, Content, content_of
 from oomwatch.doctor.read.yamlfile import MOST_CHARS, YamlFile, read_yaml
 
 
@@ -18,7 +18,10 @@ def layer_of(source: Source) -> Layer:
 
 
 def layer_of_overrides(overrides: Sequence[str]) -> Layer:
-    """Words of a command line that the shell has taken apart already."""
+    """Words of a command line that the shell has taken apart already. Raises ReadingError for too much of them."""
+    size = sum(map(len, overrides))
+    if size > MOST_BYTES:
+        raise ReadingError("too_large", COMMAND_LINE, kilobytes=size // 1000, most_kilobytes=MOST_BYTES // 1000)
     given = tuple(
         Given(text.removeprefix("--"), Origin(kind="override", name=COMMAND_LINE, line=number))
         for number, text in enumerate(overrides, 1)

@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 from oomwatch.doctor.read.reading import Complaint, Kind, ReadingError, Source
 
-MOST_BYTES = 1_000_000  # of a script or a file of settings
+MOST_BYTES = (
+    200_000  # of a script, or of overrides: read in about a second at the worst; verl's scripts have 8 thousand
+)
 _MOST_LOG_BYTES = 512 * 2**20  # of a log, of which the printed configuration alone is read
-_WINDOW_BYTES = 4 * 2**20  # of a log, from where the configuration begins
+_WINDOW_BYTES = 3 * 2**19  # of a log, from where the configuration begins
 BEGINS = b"{'actor_rollout_ref': {"  # as pprint prints verl's
 _ODD_RATIO = 0.05  # more control characters than this are in no text
 _SAMPLE = 65536
