@@ -49,6 +49,13 @@ def test_experts_are_divided_by_their_own_groups() -> None:
     )
 
 
+def test_each_expert_is_divided_as_the_rest_unless_told_otherwise() -> None:
+    alike = Model(shape=SPARSE, shards=Shards(data=4, tensor=2, expert=4, weights=False))
+    whole = msgspec.structs.replace(alike, shards=msgspec.structs.replace(alike.shards, expert_tensor=1))
+    more = parameters_held(whole, by_data=False) - parameters_held(alike, by_data=False)
+    assert more == pytest.approx(SPARSE.expert_parameters / 4 - SPARSE.expert_parameters / 8)
+
+
 def test_a_pipelines_fullest_stage_holds_an_embedding_or_a_head_but_not_both() -> None:
     staged = Model(shape=SEVEN, shards=Shards(pipeline=4, weights=False))
     layers = SEVEN.parameters - 2 * SEVEN.embedding_parameters

@@ -7,6 +7,7 @@ tokens. The peak of a run with one sample a batch is that of its longest sample,
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 from tests.plan.published.build import BF16_FOREACH, MEGATRON, MIXED, cross_entropy, liger, shape, trained
 from tests.plan.published.row import Peak
 
@@ -35,7 +36,8 @@ def megatron() -> Iterator[Peak]:
     )
 
     def group(tensor: int, data: int = 1, pipeline: int = 1, expert: int = 1) -> Shards:
-        return Shards(tensor=tensor, data=data, pipeline=pipeline, expert=expert, weights=False, gradients=False)
+        shards = Shards(tensor=tensor, data=data, pipeline=pipeline, expert=expert, expert_tensor=1)
+        return msgspec.structs.replace(shards, weights=False, gradients=False)
 
     def meg(found: ModelShape, tokens: float, shards: Shards, gpus: int, **more: Any) -> Setup:
         options: dict[str, Any] = {

@@ -141,6 +141,7 @@ def _megatron(tensor: int, pipeline: int, expert: int, gpus: int, on_host: float
         f"{own}.tensor_model_parallel_size": tensor,
         f"{own}.pipeline_model_parallel_size": pipeline,
         f"{own}.expert_model_parallel_size": expert,
+        f"{own}.expert_tensor_parallel_size": 1,
         f"{own}.param_offload": True,
         f"{own}.grad_offload": True,
         f"{own}.optimizer_offload": True,

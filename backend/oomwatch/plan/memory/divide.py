@@ -7,7 +7,7 @@ def parameters_held(model: Model, *, by_data: bool) -> float:
     """Parameters of the GPU that has most: divided by tensor, pipeline and expert parallelism, and among the processes
     of the data-parallel group where `by_data`.
 
-    Routed experts are divided by `expert` instead of by `tensor`, and only as far as the group goes beyond it.
+    Routed experts are dealt out and divided in groups of their own, and shared only as far as the whole goes beyond it.
     """
     shards = model.shards
     dense = _dense_of_stage(model) / shards.tensor
@@ -43,9 +43,9 @@ def _dense_of_stage(model: Model) -> float:
 
 
 def _expert_shards(shards: Shards) -> int:
-    return max(shards.expert, 1) if shards.expert > 1 else shards.tensor
+    return shards.expert * (shards.tensor if shards.expert_tensor is None else shards.expert_tensor)
 
 
 def _data_of_experts(shards: Shards) -> float:
-    """Processes that share one expert: the group of a tensor-parallel dense part, less what the experts take of it."""
+    """Processes that hold the same part of an expert: all of a pipeline's stage, less what the experts take of it."""
     return max(1.0, shards.data * shards.tensor / _expert_shards(shards))

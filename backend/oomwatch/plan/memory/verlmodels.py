@@ -120,6 +120,7 @@ def _megatron_shards(told: Told, batches: Batches, section: str) -> Shards:
         tensor=told.count(f"{own}.tensor_model_parallel_size", otherwise=1),
         pipeline=told.count(f"{own}.pipeline_model_parallel_size", otherwise=1),
         expert=told.count(f"{own}.expert_model_parallel_size", otherwise=1),
+        expert_tensor=told.count(f"{own}.expert_tensor_parallel_size", otherwise=0) or None,
         weights=False,
         gradients=False,
         optimizer=distributed,

@@ -18,7 +18,8 @@ class Shards(Struct, frozen=True, kw_only=True):
     data: int = 1  # processes among which weights, gradients or optimizer states are divided
     tensor: int = 1
     pipeline: int = 1
-    expert: int = 1
+    expert: int = 1  # processes among which experts are dealt out
+    expert_tensor: int | None = None  # into which each expert is divided; None: as `tensor`
     weights: bool = True  # divided by `data` too
     gradients: bool = True
     optimizer: bool = True
