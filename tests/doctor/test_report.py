@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 from tests.doctor.cases import ACTOR, ARTICLE, REF, ROLLOUT, given, reading, report
 
 import oomwatch.doctor
 from oomwatch.catalogue import entries
 from oomwatch.doctor.report import make_report
 from oomwatch.doctor.result import Report
+from oomwatch.figures import figure
 
 MICRO = f"{ACTOR}.ppo_micro_batch_size_per_gpu"
 
@@ -104,6 +106,23 @@ def test_what_does_not_fit_is_said_in_one_sentence_with_the_phase_and_the_figure
     assert made.headline.endswith(" % left")
 
 
+def test_a_host_that_is_too_small_is_told_too() -> None:
+    small = structs.replace(given("H200"), host_bytes=20 * 2**30)
+    made = make_report(reading(f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu=2"), small)
+    assert made.verdict == "will_not_fit"
+    assert made.host is not None
+    assert (made.host.verdict, made.host.capacity_bytes) == ("will_not_fit", 20 * 2**30)
+    needs = figure(made.host.expected_bytes, "bytes", "en")
+    assert made.headline.endswith(f" is left. The host will not hold it: {needs} of 20.0 GiB")
+
+
+def test_no_change_of_settings_is_said_to_mend_the_text() -> None:
+    made = report("data.unheard_of=1", f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu=32")
+    assert made.verdict == "refused"
+    assert "it fits" not in made.headline
+    assert "; what to set beside it: " in made.headline
+
+
 def test_the_parts_of_a_phase_add_up_to_what_is_expected_of_it() -> None:
     for phase in report().memory:
         assert sum(part.bytes for part in phase.parts) == phase.expected_bytes
@@ -144,6 +163,7 @@ def test_every_sentence_of_the_catalogue_is_used() -> None:
     own = {key for key in entries() if key.startswith(("doctor.report.", "doctor.text."))}
     verdicts = {"fits", "tight", "will_not_fit"}
     built = {f"doctor.report.headline.{verdict}" for verdict in verdicts | {"trouble"}}
+    built |= {f"doctor.report.headline.{cure}" for cure in ("cure", "eases", "starts", "helps")}
     built |= {f"doctor.text.verdict.{verdict}" for verdict in verdicts}
     built |= {f"doctor.text.version.{how}" for how in ("told", "keys", "assumed")}
     built |= {f"doctor.text.template.article.{number}" for number in (1, 2)}

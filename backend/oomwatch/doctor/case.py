@@ -10,6 +10,7 @@ from oomwatch.doctor.read.reading import Reading
 from oomwatch.plan.batches import Batches, batches_of
 from oomwatch.plan.cards import Card
 from oomwatch.plan.memory import Estimate, Largest, PhaseEstimate, estimate_of, largest_that_fits
+from oomwatch.plan.memory import Verdict as MemoryVerdict
 from oomwatch.plan.memory.estimate import TIGHT_RATIO
 from oomwatch.plan.models import shape_named
 from oomwatch.plan.problems import Problem, problems_of
@@ -106,6 +107,16 @@ class Case:
             critic_shape=self.critic_shape,
             mean_length_tokens=given.mean_length_tokens,
         )
+
+    @property
+    def host_verdict(self) -> MemoryVerdict | None:
+        """Whether a node's memory holds it; None where nobody told what a node has, or nothing is estimated."""
+        capacity, estimate = self.given.host_bytes, self.as_it_is.estimate
+        if capacity is None or estimate is None:
+            return None
+        if estimate.host.expected_bytes > capacity:
+            return "will_not_fit"
+        return "tight" if estimate.host.high_bytes > capacity else "fits"
 
     def value_of(self, key: str) -> Default:
         """What the configuration has for a key now; None where it has none."""

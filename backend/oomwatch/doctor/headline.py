@@ -1,9 +1,11 @@
 """The verdict in a sentence: what a person wants to know first."""
 
+import functools
+
 from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.doctor.case import Case
-from oomwatch.doctor.outcome import left_of, need_of, phase_name, verdict_of
+from oomwatch.doctor.outcome import left_of, need_of, phase_name, text_is_wrong, verdict_of
 from oomwatch.doctor.result import Missing, Plan, Problem
 from oomwatch.figures import figure
 from oomwatch.plan.cards import Card
@@ -17,18 +19,25 @@ def headline(
 ) -> str:
     """ "Will not fit: actor update needs 92.4 GiB ...; set ... and it fits with 12 % left." """
     look, card = case.as_it_is, case.given.card
-    refused = verdict_of(look, case.reading) == "refused"
+    refused = verdict_of(case) == "refused"
     said = [_refused(problems, language)] if refused else []
     if look.worst is not None and card is not None:
-        said.append(_memory(look.worst, card, language))
+        said.append(_memory(look.worst, card, language) + _cure(case, plan, language))
     elif not refused:
         said.append(say("doctor.report.headline.unknown", language, why=missing[0].message if missing else ""))
-    cure = _cure(plan, language)
-    return (
-        say("doctor.report.headline.sentences", language, first=said[0], second=said[1]) + cure
-        if said[1:]
-        else said[0] + cure
+    else:
+        said[0] += _cure(case, plan, language)
+    if case.host_verdict == "will_not_fit":
+        said.append(_host(case, language))
+    return functools.reduce(
+        lambda first, second: say("doctor.report.headline.sentences", language, first=first, second=second), said
     )
+
+
+def _host(case: Case, language: wire.Language) -> str:
+    host = case.as_it_is.estimate.host.expected_bytes if case.as_it_is.estimate else 0
+    need, has = (figure(size, "bytes", language) for size in (host, case.given.host_bytes or 0))
+    return say("doctor.report.headline.host", language, need=need, has=has)
 
 
 def _refused(problems: tuple[Problem, ...], language: wire.Language) -> str:
@@ -50,15 +59,17 @@ def _memory(worst: PhaseEstimate, card: Card, language: wire.Language) -> str:
     )
 
 
-def _cure(plan: Plan | None, language: wire.Language) -> str:
+def _cure(case: Case, plan: Plan | None, language: wire.Language) -> str:
     """What to set, where something helps; many changes stand below."""
-    if plan is None:
+    if plan is None or plan.outcome.verdict == "refused":
         return ""
     outcome, count = plan.outcome, len(plan.changes)
     what = plan.override if count <= NAMED_MAX else say("doctor.report.headline.changes", language, count=count)
-    if outcome.margin_ratio is None:
-        return say("doctor.report.headline.starts", language, what=what) if plan.enough else ""
-    key = "doctor.report.headline.cure" if plan.enough else "doctor.report.headline.eases"
-    left = figure(max(0.0, outcome.margin_ratio), "ratio", language)
+    left = figure(max(0.0, outcome.margin_ratio or 0.0), "ratio", language)
     expected = figure(outcome.expected_bytes or 0, "bytes", language)
-    return say(key, language, what=what, left=left, expected=expected)
+    key = "cure" if plan.enough else "eases"
+    if outcome.margin_ratio is None:
+        key = "starts"
+    if text_is_wrong(case):
+        key = "helps"  # no setting mends the text
+    return say(f"doctor.report.headline.{key}", language, what=what, left=left, expected=expected)

@@ -4,17 +4,26 @@ from oomwatch import wire
 from oomwatch.advice.choose import override
 from oomwatch.catalogue import say
 from oomwatch.doctor.case import Case, Look
-from oomwatch.doctor.read.reading import Reading
 from oomwatch.doctor.result import Outcome, Verdict
 from oomwatch.figures import figure
 from oomwatch.plan.memory import PhaseEstimate
 
+_ORDER: tuple[Verdict, ...] = ("will_not_fit", "tight", "fits")
 
-def verdict_of(look: Look, reading: Reading) -> Verdict:
-    """Refused where verl, Hydra or the shell would stop; then what the estimate says, if there is one."""
-    if look.errors or any(one.severity == "error" for one in reading.complaints):
+
+def verdict_of(case: Case) -> Verdict:
+    """Refused where verl, Hydra or the shell would stop; then the worse of what is estimated for card and host."""
+    look = case.as_it_is
+    if look.errors or text_is_wrong(case):
         return "refused"
-    return look.estimate.verdict if look.estimate else "unknown"
+    if look.estimate is None:
+        return "unknown"
+    return min(look.estimate.verdict, case.host_verdict or "fits", key=_ORDER.index)
+
+
+def text_is_wrong(case: Case) -> bool:
+    """Whether Hydra or the shell would stop, whatever the values are."""
+    return any(one.severity == "error" for one in case.reading.complaints)
 
 
 def outcome_of(look: Look) -> Outcome:

@@ -35,7 +35,7 @@ def make_report(
     problems, missing, base = problems_of(case, language), tuple(_missing(case, language)), fixes(case)
     plan = plan_of(case, base, language)
     return Report(
-        verdict=verdict_of(look, reading),
+        verdict=verdict_of(case),
         headline=headline(case, problems, plan, missing, language),
         derived=rows.derived_of(look.batches),
         problems=problems,
@@ -58,7 +58,7 @@ def make_report(
         settings=tuple(rows.settings_of(reading, with_defaults=with_defaults)),
         peak_phase=look.worst.phase if look.worst else None,
         largest=tuple(rows.largest_of(case)),
-        host=rows.host_of(look.estimate.host, given.host_bytes, language) if look.estimate else None,
+        host=rows.host_of(look.estimate.host, case, language) if look.estimate else None,
     )
 
 

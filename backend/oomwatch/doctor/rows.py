@@ -98,21 +98,15 @@ def memory_of(phase: PhaseEstimate, language: wire.Language) -> result.Memory:
     )
 
 
-def host_of(host: HostEstimate, capacity_bytes: int | None, language: wire.Language) -> result.Host:
+def host_of(host: HostEstimate, case: Case, language: wire.Language) -> result.Host:
     return result.Host(
         low_bytes=host.low_bytes,
         expected_bytes=host.expected_bytes,
         high_bytes=host.high_bytes,
-        capacity_bytes=capacity_bytes,
-        verdict=_host_verdict(host, capacity_bytes) if capacity_bytes else None,
+        capacity_bytes=case.given.host_bytes,
+        verdict=case.host_verdict,
         parts=parts_of(host.parts, language),
     )
-
-
-def _host_verdict(host: HostEstimate, capacity_bytes: int) -> result.PhaseVerdict:
-    if host.expected_bytes > capacity_bytes:
-        return "will_not_fit"
-    return "tight" if host.high_bytes > capacity_bytes else "fits"
 
 
 def parts_of(parts: Sequence[Part], language: wire.Language) -> tuple[result.Part, ...]:
