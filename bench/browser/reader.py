@@ -27,7 +27,7 @@ def spread(values: list[float]) -> Spread:
 
 
 class Reader:
-    """A page of its own, with an empty cache, that is measured while it is open."""
+    """A page of its own, with a cache of its own, that is measured while it is open."""
 
     def __init__(self, browser: Browser) -> None:
         self._context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en")
@@ -47,6 +47,14 @@ class Reader:
 
     def close(self) -> None:
         self._context.close()
+
+    def open(self, address: str, *, again: bool) -> None:
+        """Goes to an address; `again`: once it was seen already, and its files are in the browser's cache."""
+        if again:
+            self.page.goto(address)
+            self.page.wait_for_load_state("networkidle")
+            self.page.goto("about:blank")
+        self.page.goto(address)
 
     def mark_ms(self, name: str) -> float:
         """When something was painted, from the start of the navigation; the page notes it itself."""
@@ -73,9 +81,16 @@ class Reader:
         return [float(ms) for ms in self.page.evaluate("() => spy.updates.splice(0)")]
 
     def script_ms(self) -> float:
-        """CPU that the page's scripts have taken. Programs beside it on the machine take nothing from it."""
+        """CPU that the page's scripts have taken. Programs beside it on the machine take little from it."""
+        return 1000 * self._metric("ScriptDuration")
+
+    def elements(self) -> int:
+        """Elements and texts that the page holds, on screen or not."""
+        return int(self._metric("Nodes"))
+
+    def _metric(self, name: str) -> float:
         metrics = self._devtools.send("Performance.getMetrics")["metrics"]
-        return 1000 * next(float(one["value"]) for one in metrics if one["name"] == "ScriptDuration")
+        return next(float(one["value"]) for one in metrics if one["name"] == name)
 
     def take_plots(self) -> list[dict[str, float]]:
         """The redraws of charts since the last call: when, and how long each took."""

@@ -8,31 +8,37 @@ that a test (or a scene) hands to it.
 
 import asyncio
 import contextlib
-import importlib.resources
-import socket
 import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 import uvicorn
 from fastapi import FastAPI, HTTPException, Request, Response, WebSocket
-from fastapi.responses import FileResponse
-from fastapi.staticfiles import StaticFiles
-from starlette.middleware.base import RequestResponseEndpoint
+from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 from tests.browser import foresight, on_call, scenes
 from tests.browser.desk import Desk
 from tests.browser.past import Past
 
 from oomwatch import wire
-from oomwatch.web.guard import SECURITY_HEADERS
+from oomwatch.settings import Address
+from oomwatch.web.guard import with_headers
+from oomwatch.web.server import bind
+from oomwatch.web.static import PageFiles
 from oomwatch_frontend import STATIC
 
-PLOTLY = Path(str(importlib.resources.files("plotly"))) / "package_data" / "plotly.min.js"
+
+class WithPolicy:
+    """The headers of the real server, and nothing of the guard that asks who is there."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, with_headers(send) if scope["type"] == "http" else send)
 
 
 class Stage:
@@ -48,8 +54,9 @@ class Stage:
         self.connections_total = 0
         self._browsers: set[asyncio.Queue[bytes | None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._server = uvicorn.Server(uvicorn.Config(self._app(), log_level="warning", ws="websockets-sansio"))
+        self._listener = bind(Address("127.0.0.1", 0))  # as the server does: what is small leaves at once
+        config = uvicorn.Config(self._app(), log_level="warning", ws="websockets-sansio", ws_per_message_deflate=False)
+        self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._listener],), name="stage")
 
     @property
@@ -88,21 +95,16 @@ class Stage:
     def _app(self) -> FastAPI:
         app = FastAPI(lifespan=self._lifespan)
 
-        @app.middleware("http")
-        async def with_policy(request: Request, call_next: RequestResponseEndpoint) -> Response:
-            response = await call_next(request)
-            response.headers.update(SECURITY_HEADERS)
-            return response
-
-        app.add_api_route("/", lambda: FileResponse(STATIC / "index.html"))
-        app.add_api_route("/vendor/plotly.min.js", lambda: FileResponse(PLOTLY, media_type="text/javascript"))
+        files = PageFiles(STATIC)
+        app.add_middleware(WithPolicy)
+        app.add_route("/", files.page)
         app.add_api_route("/api/v1/history", self._history)
         app.add_api_route("/api/v1/phases", self._phases)
         app.add_api_route("/api/v1/nodes/{name}", self._node)
         self.past.install(app)  # before /api/v1/alerts/{key}
         self.desk.install(app)
         app.add_api_websocket_route("/ws/live", self._live)
-        app.mount("/static", StaticFiles(directory=STATIC))
+        app.mount("/static", files)
         return app
 
     @contextlib.asynccontextmanager

@@ -51,11 +51,27 @@ test("placeholders are filled once, and numbers in the reader's way", () => {
   assert.equal(english.t("name.gpu", { gpu: "{n}" }), "GPU {n}");
 });
 
-test("the page preloads each of its scripts, and nothing else", () => {
-  const named = [...pageFile("index.html").matchAll(/(?:modulepreload" href|module" src)="static\/([^"]+)"/g)].map(
-    (match) => match[1],
-  );
-  assert.deepEqual(named.sort(), [...sources.keys()].sort());
+/** The scripts that one needs before it runs. @param {string} path @param {Set<string>} [found] */
+function needs(path, found = new Set()) {
+  if (found.has(path)) return found;
+  found.add(path);
+  const wanted = (sources.get(path) ?? "").matchAll(/^(?:import|export)\s[^;]*?from\s+"(\.[^"]+)"/gm);
+  for (const [, name] of wanted) needs(new URL(name, `file:///${path}`).pathname.slice(1), found);
+  return found;
+}
+
+test("the page preloads each script that its first view needs, and nothing else", () => {
+  const named = [...pageFile("index.html").matchAll(/(?:modulepreload" href|module"(?: async)? src)="static\/([^"]+)"/g)];
+  assert.deepEqual(named.map((match) => match[1]).sort(), [...needs("js/main.js")].sort());
+});
+
+test("a view that is not the first one is fetched when it is wanted", () => {
+  const first = needs("js/main.js");
+  const fetched = [...(sources.get("js/views.js") ?? "").matchAll(/import\("\.\/(views\/[^"]+)"\)/g)].map((match) => `js/${match[1]}`);
+  assert.ok(fetched.length > 5);
+  for (const path of fetched) assert.ok(sources.has(path) && !first.has(path), path);
+  const reached = new Set([...first, ...fetched.flatMap((path) => [...needs(path)])]);
+  assert.deepEqual([...sources.keys()].filter((path) => !reached.has(path)), []); // nothing is left over
 });
 
 test("no script sets markup, styles from strings or evaluates text", () => {

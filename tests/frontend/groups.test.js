@@ -123,7 +123,7 @@ test("how much a group is true of is said by what it is about", () => {
 function storeWith(...alerts) {
   const { store } = goldenStore();
   store.receive(
-    JSON.stringify({ type: "tick", at: AT, nodes: [{ node: "gpu-07", at: AT, used_mib: [30_000, 10_000] }] }),
+    JSON.stringify({ type: "tick", at: AT, nodes: [["gpu-07", AT, [30_000, 10_000]]] }),
   );
   store.alerts = new Map(alerts.map((alert) => [alert.id, alert]));
   return store;

@@ -18,7 +18,7 @@ function scene(alert) {
 
 /** @param {Store} store @param {(number | null)[]} used @param {string[]} [status] */
 function tick(store, used, status) {
-  store.receive(JSON.stringify({ type: "tick", at: AT, nodes: [{ node: "gpu-07", at: AT, used_mib: used, status }] }));
+  store.receive(JSON.stringify({ type: "tick", at: AT, nodes: [["gpu-07", AT, used, [], status]] }));
 }
 
 test("a fleet in which all is well says so, with its size", () => {

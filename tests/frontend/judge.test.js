@@ -37,6 +37,7 @@ test("an alert marks the most exact thing it names, and its run", () => {
   assert.deepEqual([...index.gpus], [["a/1", "warning"]]);
   assert.deepEqual([...index.nodes], [["a", "critical"]]);
   assert.deepEqual([...index.runs], [["r", "critical"]]);
+  assert.deepEqual([...index.hosts], ["a"]);
 });
 
 test("what is closest to full comes first, hosts among GPUs, and what has no current data is left out", () => {

@@ -158,6 +158,7 @@ test("a band has one closed shape for each stretch without a gap", () => {
   const shape = bandShape([1, 2, 3, 4], [1, null, 3, 4], [2, null, 5, 6]);
   assert.deepEqual(shape.x, [1, 1, null, 3, 4, 4, 3, null]);
   assert.deepEqual(shape.y, [2, 1, null, 5, 6, 4, 3, null]);
+  assert.deepEqual(shape.at, [0, 0, null, 2, 3, 3, 2, null]);
 });
 
 test("a chart's times are written in the reader's zone", () => {

@@ -26,7 +26,7 @@ test("a tick is laid on the GPUs in the order of the facts, and what is missing 
 
 test("a GPU without a number in a tick has no data even where no status came", () => {
   const { store } = goldenStore();
-  store.receive('{"type":"tick","at":1764430002,"nodes":[{"node":"gpu-07","at":1764430002,"used_mib":[5,null]}]}');
+  store.receive('{"type":"tick","at":1764430002,"nodes":[["gpu-07",1764430002,[5,null]]]}');
   assert.deepEqual(
     store.nodes.get("gpu-07")?.gpus.map((gpu) => gpu.status),
     ["ok", "no_data"],
@@ -35,7 +35,7 @@ test("a GPU without a number in a tick has no data even where no status came", (
 
 test("a tick of an unknown node is passed over", () => {
   const { store } = goldenStore();
-  store.receive('{"type":"tick","at":1764430002,"nodes":[{"node":"stranger","at":1764430002,"used_mib":[5]}]}');
+  store.receive('{"type":"tick","at":1764430002,"nodes":[["stranger",1764430002,[5]]]}');
   assert.deepEqual(store.ticked, []);
 });
 
@@ -120,7 +120,7 @@ test("what probes say is the sum over a GPU's processes, and unknown where there
   assert.deepEqual(reserved(), [42 * 1024 * MIB, null]);
   store.receive(goldenText("tick"));
   assert.deepEqual(reserved(), [62464 * MIB, null]);
-  store.receive('{"type":"tick","at":1764430002,"nodes":[{"node":"gpu-07","at":1764430002,"used_mib":[5,6]}]}');
+  store.receive('{"type":"tick","at":1764430002,"nodes":[["gpu-07",1764430002,[5,6]]]}');
   assert.deepEqual(reserved(), [null, null]);
 });
 

@@ -233,21 +233,6 @@ def test_what_is_not_the_pages_is_not_served(server: RunningServer, path: str) -
     assert server.get(path).status_code == 404
 
 
-def test_plotly_is_served_compressed_and_kept_by_the_browser(server: RunningServer) -> None:
-    script = server.get("/vendor/plotly.min.js")
-    assert script.headers["content-encoding"] == "gzip"
-    assert "max-age=86400" in script.headers["cache-control"]
-    assert b"plotly.js" in script.content[:1000]
-    again = server.get("/vendor/plotly.min.js", headers={"If-None-Match": script.headers["etag"]})
-    assert (again.status_code, again.content) == (304, b"")
-
-
-def test_a_client_that_reads_no_gzip_gets_plotly_plain(server: RunningServer) -> None:
-    plain = server.get("/vendor/plotly.min.js", headers={"Accept-Encoding": "identity"})
-    assert "content-encoding" not in plain.headers
-    assert b"plotly.js" in plain.content[:1000]
-
-
 def test_a_name_that_a_stranger_pointed_here_is_not_answered(server: RunningServer) -> None:
     answer = server.get("/api/v1/state", headers={"Host": "rebound.example:8642"})
     assert answer.status_code == 403

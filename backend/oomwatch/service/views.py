@@ -106,7 +106,7 @@ def node_tick(node: NodeRecord) -> wire.NodeTick:
     host = node.host
     return wire.NodeTick(
         node=node.name,
-        at=at,
+        at=round(at, 3),
         used_mib=tuple([_mib(sample.used_bytes) if sample else None for sample in read]),
         utilization_percent=tuple([_percent(sample.utilization_ratio) if sample else None for sample in read]),
         status=tuple(gpu.status for gpu in gpus) if any(gpu.status != "ok" for gpu in gpus) else None,

@@ -45,7 +45,7 @@ from oomwatch.web.parts import Parts
 from oomwatch.web.restart import restore
 from oomwatch.web.ruledesk import RuleDesk
 from oomwatch.web.ruleparts import RuleParts
-from oomwatch.web.static import PageFiles, page, plotly
+from oomwatch.web.static import PageFiles
 from oomwatch.web.threads import Threads, WatchedPool
 from oomwatch.web.tryouts import Tryouts
 from oomwatch.web.upkeep import keep_pasts, keep_up
@@ -68,6 +68,7 @@ def create_app(parts: Parts) -> FastAPI:
         redoc_url=None,
     )
     app.state.parts = parts
+    files = PageFiles(STATIC)
     api.install(app)
     app.router.routes += [
         WebSocketRoute("/ws/agent", agent_endpoint),
@@ -75,9 +76,8 @@ def create_app(parts: Parts) -> FastAPI:
         Route("/metrics", health.metrics),
         Route("/healthz", health.healthz),
         Route("/readyz", health.readyz),
-        Route("/", page),
-        Route("/vendor/plotly.min.js", plotly),
-        Mount("/static", PageFiles(directory=STATIC)),
+        Route("/", files.page),
+        Mount("/static", files),
     ]
     app.add_middleware(Guard, settings=parts.settings)
     return app

@@ -55,9 +55,9 @@ class Guard:
         connection = HTTPConnection(scope)
         answer = self._objection(connection)
         if answer is None:
-            await self._app(scope, receive, _with_headers(send) if scope["type"] == "http" else send)
+            await self._app(scope, receive, with_headers(send) if scope["type"] == "http" else send)
         elif scope["type"] == "http":
-            await answer(scope, receive, _with_headers(send))
+            await answer(scope, receive, with_headers(send))
         else:
             await WebSocket(scope, receive, send).send_denial_response(answer)
 
@@ -145,7 +145,9 @@ def _same(given: str, expected: str) -> bool:
     return hmac.compare_digest(given.encode(), expected.encode())
 
 
-def _with_headers(send: Send) -> Send:
+def with_headers(send: Send) -> Send:
+    """Puts the headers that keep the page safe on every answer."""
+
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)

@@ -1,6 +1,6 @@
 // Stretches of time that have a name, in a chart: a lane below its rows, and a tint behind the first of them.
 
-import { escapeMarkup, fade, localStamp } from "./ink.js";
+import { escapeMarkup, fade, plotTime } from "./ink.js";
 import { colour } from "./theme.js";
 
 /**
@@ -20,44 +20,55 @@ export const LANE_AXIS = 90; // the number of its axis: behind those of all rows
 const LANE = { type: "scatter", xaxis: "x", yaxis: `y${LANE_AXIS}` };
 
 /**
- * The lane and the tint, a trace for each look; and unseen points that say on hovering which band is there.
+ * The lane and the tint, a trace for each look and each colour; and an unseen line that says on hovering which band is there.
  * @param {Band[]} bands @param {number[]} x where there are readings, and so where one can point @param {number} top of the first row
  */
 export function bandTraces(bands, x, top) {
-  /** @type {Map<string, Band[]>} */
-  const looks = new Map();
-  for (const band of bands) {
-    const look = `${band.colour} ${band.pattern}`;
-    looks.set(look, [...(looks.get(look) ?? []), band]);
-  }
-  return [...[...looks.values()].flatMap((alike) => fills(alike, top)), pointsOf(bands, x)];
+  const looks = alike(bands, (band) => `${band.colour} ${band.pattern}`);
+  const colours = alike(bands, (band) => band.colour);
+  return [...looks.map(lane), ...colours.map((same) => tint(same, top)), pointsOf(bands, x)];
 }
 
-/** @param {Band[]} alike of one look @param {number} top */
-function fills(alike, top) {
-  const [{ colour: name, pattern }] = alike;
-  const ink = colour(name);
-  const x = alike.flatMap(({ from, to }) => [...[from, from, to, to].map(localStamp), null]);
-  const heights = (/** @type {number} */ height) => alike.flatMap(() => [0, height, height, 0, null]);
-  const fill = { ...LANE, x, mode: "lines", line: { width: 0 }, fill: "toself", hoverinfo: "skip" };
-  const lines = { shape: pattern, bgcolor: fade(ink, 0.3), fgcolor: ink, fgopacity: 0.8, size: 6, solidity: 0.3 };
-  const look = pattern === "" ? { fillcolor: fade(ink, 0.45) } : { fillpattern: lines };
-  return [
-    { ...fill, ...look, y: heights(1) },
-    { ...fill, yaxis: "y", y: heights(top), fillcolor: fade(ink, 0.09) },
-  ];
+/** @param {Band[]} bands @param {(band: Band) => string} look @returns {Band[][]} those of one look together */
+function alike(bands, look) {
+  /** @type {Map<string, Band[]>} */
+  const found = new Map();
+  for (const band of bands) {
+    const same = found.get(look(band));
+    if (same === undefined) found.set(look(band), [band]);
+    else same.push(band);
+  }
+  return [...found.values()];
 }
+
+/** @param {Band[]} bands @param {number} height */
+function shapesOf(bands, height) {
+  const x = bands.flatMap(({ from, to }) => [...[from, from, to, to].map(plotTime), null]);
+  const y = bands.flatMap(() => [0, height, height, 0, null]);
+  return { ...LANE, x, y, mode: "lines", line: { width: 0 }, fill: "toself", hoverinfo: "skip" };
+}
+
+/** @param {Band[]} bands of one look */
+function lane(bands) {
+  const [{ colour: name, pattern }] = bands;
+  const ink = colour(name);
+  const lines = { shape: pattern, bgcolor: fade(ink, 0.3), fgcolor: ink, fgopacity: 0.8, size: 6, solidity: 0.3 };
+  return { ...shapesOf(bands, 1), ...(pattern === "" ? { fillcolor: fade(ink, 0.45) } : { fillpattern: lines }) };
+}
+
+/** @param {Band[]} bands of one colour @param {number} top */
+const tint = (bands, top) => ({ ...shapesOf(bands, top), yaxis: "y", fillcolor: fade(colour(bands[0].colour), 0.09) });
 
 /** @param {Band[]} bands @param {number[]} x */
 function pointsOf(bands, x) {
   const text = x.map((at) => bands.find(({ from, to }) => from <= at && at < to)?.about ?? null);
   return {
     ...LANE,
-    x: x.map(localStamp),
+    x: x.map(plotTime),
     y: text.map((about) => (about === null ? null : 0.5)),
     text,
-    mode: "markers",
-    marker: { size: 1, opacity: 0 },
+    mode: "lines", // one path; a mark would be an element for each point
+    line: { width: 0 },
     hovertemplate: "%{text}<extra></extra>",
   };
 }
@@ -70,7 +81,7 @@ export function bandLabels(bands, [from, to], width) {
   const pixels = width / (to - from);
   const wide = bands.filter((band) => (band.to - band.from) * pixels > textPixels(band.label) + 10);
   return wide.map((band) => ({
-    x: localStamp((band.from + band.to) / 2),
+    x: plotTime((band.from + band.to) / 2),
     y: 0.5,
     yref: `y${LANE_AXIS}`,
     showarrow: false,

@@ -3,7 +3,7 @@
 
 import { LANE_AXIS, LANE_GAP_PX, LANE_PX, bandLabels, bandTraces } from "./bands.js";
 import { h } from "./dom.js";
-import { escapeMarkup, fade, fromStamp, localStamp } from "./ink.js";
+import { escapeMarkup, fade, fromStamp, localStamp, plotTime } from "./ink.js";
 import { heights, stackTraces } from "./stacks.js";
 import { colour } from "./theme.js";
 
@@ -55,22 +55,29 @@ import { colour } from "./theme.js";
  * @property {{ x: number, text: string }[]} [ticks] what stands below, in place of plotly's own choice
  */
 
+const PLOTLY = new URL("../vendor/plotly.min.js", import.meta.url).href;
+
 /** @type {Promise<any> | null} */
 let loading = null;
 
 /** @returns {Promise<any>} plotly */
 function loadPlotly() {
   loading ??= new Promise((resolve, reject) => {
-    const script = h("script", { src: "vendor/plotly.min.js" });
+    const script = h("script", { src: PLOTLY });
     script.onload = () => resolve(/** @type {any} */ (window).Plotly);
     script.onerror = () => {
       loading = null; // the next chart tries again
       script.remove();
-      reject(new Error("vendor/plotly.min.js"));
+      reject(new Error(PLOTLY));
     };
     document.head.append(script);
   });
   return loading;
+}
+
+/** Has plotly fetched when there is time, and not run: the first chart then waits for no network. */
+export function prefetchPlotly() {
+  if (loading === null) document.head.append(h("link", { rel: "prefetch", as: "script", href: PLOTLY }));
 }
 
 const REDRAW_MS = 500;
@@ -81,6 +88,7 @@ export class ChartView {
   constructor(element, failed) {
     this.element = element;
     this.failed = failed;
+    void loadPlotly().catch(() => undefined); // while what is to be drawn is on its way; draw() says what went wrong
     /** @type {Chart | null} */
     this.next = null;
     /** @type {ReturnType<typeof setTimeout> | null} */
@@ -145,8 +153,8 @@ export class ChartView {
   }
 }
 
-/** @param {Chart} chart @param {number[]} x @returns {(string | number)[]} */
-const abscissa = (chart, x) => (chart.axis === "time" ? x.map(localStamp) : x);
+/** @param {Chart} chart @param {number[]} x */
+const abscissa = (chart, x) => (chart.axis === "time" ? x.map(plotTime) : x);
 
 /** @param {number} row from 0 @param {boolean} [right] */
 const yAxis = (row, right = false) => `y${right ? row + 101 : row === 0 ? "" : row + 1}`;
@@ -163,7 +171,7 @@ function traces(chart) {
 /** @param {Line} line */
 const isStacked = (line) => line.stack === true;
 
-/** @param {Chart} chart @param {Row} row @param {Line} line @param {number} index */
+/** @param {Chart} chart @param {Row} row @param {Line} line @param {number} index @returns {Record<string, any>[]} */
 function lineTraces(chart, row, line, index) {
   const x = abscissa(chart, line.x ?? chart.x);
   const ink = colour(line.colour);
@@ -187,17 +195,12 @@ function lineTraces(chart, row, line, index) {
     ...(line.told ? { customdata: line.told } : {}),
   };
   if (line.low === undefined || line.high === undefined) return [main];
-  const shape = bandShape(x, line.low, line.high);
-  const band = {
-    ...base,
-    ...shape,
-    mode: "lines",
-    line: { width: 0 },
-    fill: "toself",
-    ...inkOf(ink, line),
-    hoverinfo: "skip",
-  };
-  return [band, main];
+  const { at, x: around, y } = bandShape(x, line.low, line.high);
+  const band = { ...base, x: around, y, mode: "lines", fill: "toself", ...inkOf(ink, line) };
+  if (!line.thin) return [{ ...band, line: { width: 0 }, hoverinfo: "skip" }, main];
+  // Each trace costs as much as a thousand points: the outline of a layer tells what pointing at it says.
+  const told = at.map((index) => (index === null ? null : (line.told ?? line.y)[index]));
+  return [{ ...main, ...band, customdata: told, hoveron: "points", hovertemplate: `%{customdata:,.1f} ${unit}` }];
 }
 
 /** What a band is filled with. @param {string} ink @param {Line} line */
@@ -211,17 +214,20 @@ function inkOf(ink, { solid, pattern }) {
  * The outline of a band, one closed shape for each stretch without a gap.
  * @template T
  * @param {T[]} x @param {(number | null)[]} low @param {(number | null)[]} high
- * @returns {{ x: (T | null)[], y: (number | null)[] }}
+ * @returns {{ at: (number | null)[], x: (T | null)[], y: (number | null)[] }} at: which of the given points each one is
  */
 export function bandShape(x, low, high) {
-  /** @type {{ x: (T | null)[], y: (number | null)[] }} */
-  const shape = { x: [], y: [] };
+  /** @type {{ at: (number | null)[], x: (T | null)[], y: (number | null)[] }} */
+  const shape = { at: [], x: [], y: [] };
   let start = 0;
   for (let end = 0; end <= x.length; end += 1) {
     if (end < x.length && low[end] !== null && high[end] !== null) continue;
+    const there = Array.from({ length: end - start }, (_, index) => start + index);
+    const back = there.toReversed();
     if (end > start) {
-      shape.x.push(...x.slice(start, end), ...x.slice(start, end).reverse(), null);
-      shape.y.push(...high.slice(start, end), ...low.slice(start, end).reverse(), null);
+      shape.at.push(...there, ...back, null);
+      shape.x.push(...there.map((index) => x[index]), ...back.map((index) => x[index]), null);
+      shape.y.push(...there.map((index) => high[index]), ...back.map((index) => low[index]), null);
     }
     start = end + 1;
   }
@@ -279,7 +285,7 @@ function layout(chart, width) {
     out.annotations.push(...bandLabels(chart.bands, chart.range ?? [0, 0], pixels));
   }
   for (const flag of chart.flags ?? []) {
-    const x = chart.axis === "time" ? localStamp(flag.x) : flag.x;
+    const x = chart.axis === "time" ? plotTime(flag.x) : flag.x;
     const line = { color: colour(flag.colour), width: 1.2, dash: "dot" };
     out.shapes.push({ type: "line", layer: "below", xref: "x", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line });
     out.annotations.push({

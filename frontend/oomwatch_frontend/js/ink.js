@@ -2,10 +2,17 @@
 
 import { aheadMs, isUtc } from "./zone.js";
 
-/** plotly shows times as they are written, so they are written in the reader's zone. @param {number} at Unix seconds */
-export function localStamp(at) {
+/** A time as it is written in the reader's zone, as a stamp. @param {number} at Unix seconds */
+export const localStamp = (at) => new Date(plotTime(at)).toISOString().slice(0, 23).replace("T", " ");
+
+/**
+ * plotly writes times in UTC, so it is given those that read there as they do in the reader's zone: as numbers, for a
+ * text each point would cost it a search through that text.
+ * @param {number} at Unix seconds @returns {number} milliseconds
+ */
+export function plotTime(at) {
   const date = new Date(at * 1000);
-  return new Date(date.getTime() + aheadMs(date)).toISOString().slice(0, 23).replace("T", " ");
+  return date.getTime() + aheadMs(date);
 }
 
 /** The moment that a stamp of plotly means, in the reader's zone. @param {string} stamp "2026-11-29 23:10" @returns {number} Unix seconds */

@@ -47,7 +47,7 @@ export function openAlerts(alerts) {
 }
 
 /** @typedef {"none" | "acknowledged" | "muted"} Sign what people did about all the open alerts of a thing */
-/** @typedef {{ gpus: Map<string, Level>, nodes: Map<string, Level>, runs: Map<string, Level>, signs: Map<string, Sign> }} AlertIndex */
+/** @typedef {{ gpus: Map<string, Level>, nodes: Map<string, Level>, runs: Map<string, Level>, signs: Map<string, Sign>, hosts: Set<string> }} AlertIndex hosts: nodes of which, or of a GPU of which, there is an alert */
 
 /**
  * The worst level of each GPU, node and run, and what was done about the alerts of each GPU and node. An alert marks the most exact thing that it names. One that is muted is
@@ -56,7 +56,7 @@ export function openAlerts(alerts) {
  */
 export function indexAlerts(alerts) {
   /** @type {AlertIndex} */
-  const index = { gpus: new Map(), nodes: new Map(), runs: new Map(), signs: new Map() };
+  const index = { gpus: new Map(), nodes: new Map(), runs: new Map(), signs: new Map(), hosts: new Set() };
   /** @param {Map<string, Level>} into @param {string} key @param {Level} level */
   const raise = (into, key, level) => into.set(key, worse(level, into.get(key) ?? "ok"));
   for (const alert of alerts) {
@@ -66,6 +66,7 @@ export function indexAlerts(alerts) {
     const key = node === undefined || gpu === undefined ? node : gpuKey(node, gpu);
     if (key !== undefined) raise(gpu === undefined ? index.nodes : index.gpus, key, level);
     if (key !== undefined) index.signs.set(key, together(index.signs.get(key), signOf(alert)));
+    if (node !== undefined) index.hosts.add(node);
     if (run !== undefined) raise(index.runs, run, level);
   }
   return index;

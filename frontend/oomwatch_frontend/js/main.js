@@ -1,6 +1,8 @@
 // Wires the page: the connection feeds the store, the store's changes reach the frame and the view on screen.
 
 import { refreshAges } from "./ages.js";
+import { h } from "./dom.js";
+import { Problem } from "./elements/problem.js";
 import { SearchBox } from "./elements/search-box.js";
 import { Words, storeLanguage, storedLanguage } from "./i18n.js";
 import { listenForKeys } from "./keyboard.js";
@@ -8,23 +10,14 @@ import { openKeyHelp } from "./elements/key-help.js";
 import { openSettings } from "./elements/settings-dialog.js";
 import { toast } from "./elements/toast.js";
 import { Kiosk } from "./kiosk.js";
+import { listen, socket } from "./live.js";
 import { Notifier } from "./notifier.js";
 import { Preferences } from "./preferences.js";
 import { parseRoute } from "./router.js";
 import { Shell } from "./shell.js";
-import { LiveSocket } from "./socket.js";
 import { Store } from "./store.js";
 import { ThemeSwitch } from "./theme.js";
-import { alertsView } from "./views/alerts.js";
-import { channelsView } from "./views/channels.js";
-import { fleetView } from "./views/fleet.js";
-import { gpuView } from "./views/gpu.js";
-import { incidentsView } from "./views/incidents.js";
-import { nodeView } from "./views/node.js";
-import { runView } from "./views/run.js";
-import { rulesView } from "./views/rules.js";
-import { runsView } from "./views/runs.js";
-import { silencesView } from "./views/silences.js";
+import { fetchView, fetchViews, viewHere } from "./views.js";
 import { isUtc, setZone } from "./zone.js";
 
 /** @typedef {import("./store.js").Topic} Topic */
@@ -33,35 +26,13 @@ import { isUtc, setZone } from "./zone.js";
 /** @typedef {{ update: (topics: Set<Topic>) => void, close: () => void }} View */
 /** @typedef {(root: HTMLElement, app: App, route: Route) => View} MakeView */
 
-/** @type {Record<string, MakeView>} */
-const VIEWS = {
-  fleet: fleetView,
-  gpu: gpuView,
-  node: nodeView,
-  runs: runsView,
-  run: runView,
-  alerts: alertsView,
-  silences: silencesView,
-  channels: channelsView,
-  incidents: incidentsView,
-  rules: rulesView,
-};
-
 const store = new Store();
 const theme = new ThemeSwitch();
 const preferences = new Preferences();
 setZone(preferences.values.zone);
-const address = new URL("ws/live", document.baseURI);
-address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
-const socket = new LiveSocket(address.href, {
-  opened: () => store.connectionOpened(),
-  frame: (text) => store.receive(text),
-  lost: (retryAtMs) => store.connectionLost(retryAtMs),
-});
-socket.connect();
 
 /** @type {import("./i18n.js").Catalogue} */
-const catalogue = await (await fetch("static/catalogue.json")).json();
+const catalogue = await (await fetch(new URL("../catalogue.json", import.meta.url))).json();
 let words = new Words(catalogue, storedLanguage());
 const root = /** @type {HTMLElement} */ (document.getElementById("view"));
 const shell = new Shell({
@@ -90,24 +61,40 @@ const kiosk = new Kiosk(store);
 
 /** @type {View | null} */
 let view = null;
+/** @type {Set<Topic>} */
+let waiting = new Set();
 
 /** Builds the view of the address anew: on another address, language or theme. */
 function showView() {
   view?.close();
+  view = null;
+  waiting = new Set(); // it is drawn with all that is known
   root.replaceChildren();
   const route = parseRoute(location.hash);
   kiosk.follow(route);
   shell.draw(store, words, route, theme.theme);
-  view = (VIEWS[route.view] ?? fleetView)(root, { store, words }, route);
+  const make = viewHere(route.view);
+  if (make === null) return void fetchView(route.view).then(showFetched, showUnfetched);
+  view = make(root, { store, words }, route);
   refreshAges(document, words, store.now());
 }
 
-/** @type {Set<Topic>} */
-let waiting = new Set();
+/** Unless somebody has gone on to another one. */
+function showFetched() {
+  if (view === null) showView();
+}
+
+function showUnfetched() {
+  if (view !== null) return;
+  const problem = new Problem();
+  problem.say(words.t("page.unfetched"));
+  root.replaceChildren(problem.element, h("button", { type: "button", click: showView }, words.t("page.again")));
+}
 
 /** Everything that changed since the last frame, drawn once. A hidden tab gets no frames, and draws nothing. */
 function drawChanges() {
   const topics = waiting;
+  if (topics.size === 0) return;
   waiting = new Set();
   shell.draw(store, words, parseRoute(location.hash), theme.theme);
   view?.update(topics);
@@ -121,6 +108,7 @@ store.subscribe((topics) => {
   if (document.hidden && [...topics].some((topic) => topic !== "tick" && topic !== "torch")) shell.drawTab(store, words);
 });
 
+const FETCH_MS = 500; // after the first data: the first paint is over
 const QUIET_SECONDS = 30; // live nodes tick every second: this silence is a connection that died unnoticed
 
 setInterval(() => {
@@ -170,5 +158,18 @@ store.subscribe((topics) => {
   if (none && first !== undefined)
     toast(words, words.count("start.arrived", first.gpus.length, { node: first.info.node }));
   none = first === undefined;
+});
+// What else there is to see is fetched once the first of it is seen.
+const stopWaiting = store.subscribe((topics) => {
+  if (!topics.has("nodes")) return;
+  stopWaiting();
+  setTimeout(fetchViews, FETCH_MS);
+});
+
+// Last, for what was said meanwhile is told at once.
+listen({
+  opened: () => store.connectionOpened(),
+  frame: (text) => store.receive(text),
+  lost: (retryAtMs) => store.connectionLost(retryAtMs),
 });
 showView();

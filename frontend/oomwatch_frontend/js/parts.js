@@ -1,7 +1,6 @@
 // Small pieces that several views show.
 
 import { h, since } from "./dom.js";
-import { percent } from "./format.js";
 import { isAcknowledged, openGroups, titleOf } from "./groups.js";
 import { levelOf } from "./judge.js";
 import { markIcon, signIcon } from "./marks.js";
@@ -43,13 +42,6 @@ export function row(cells, numeric) {
 export function facts(facts) {
   const known = facts.filter(([, value]) => value !== null);
   return h("dl", {}, ...known.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
-}
-
-/** A bar as long as a share is large. @param {Words} words @param {number} ratio @param {string} tone a level or "band-N" */
-export function bar(words, ratio, tone) {
-  const inner = h("i", { class: `tone-${tone}` });
-  inner.style.width = `${Math.min(100, ratio * 100)}%`;
-  return h("span", { class: "meter", role: "img", "aria-label": percent(words, ratio) }, inner);
 }
 
 /** Where an alert is: its node, GPU and run, each leading there. @param {Words} words @param {Record<string, string>} labels */

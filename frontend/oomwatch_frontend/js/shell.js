@@ -135,7 +135,8 @@ export class Shell {
 
   /** @param {Store} store @param {Words} words */
   #drawHeadline(store, words) {
-    const { mark, sentence, alert } = headline(store, words);
+    const told = headline(store, words);
+    const { mark, sentence, alert } = told;
     this.#when("headline", [mark, sentence, alert, words.language], () => {
       const label = h("strong", {}, words.t(`mark.${mark}`));
       const text =
@@ -146,7 +147,7 @@ export class Shell {
     document.body.classList.toggle("offline", !isCurrent(store));
     const { phase, failed } = store.connection;
     document.body.classList.toggle("unfilled", phase === "connecting" && !failed);
-    this.drawTab(store, words);
+    this.drawTab(store, words, told);
   }
 
   /** @param {Store} store @param {Words} words @param {string | null} rulesError */
@@ -165,9 +166,9 @@ export class Shell {
     refill(byId("notices"), ...notices);
   }
 
-  /** @param {Store} store @param {Words} words */
-  drawTab(store, words) {
-    const { mark, sentence } = headline(store, words);
+  /** @param {Store} store @param {Words} words @param {import("./headline.js").Headline} [told] where it was worked out already */
+  drawTab(store, words, told = headline(store, words)) {
+    const { mark, sentence } = told;
     const demo = isDemo(store) ? `${words.t("demo.badge")} · ` : "";
     this.#when("title", [mark, sentence, demo], () => {
       document.title = `${GLYPHS[mark]}${demo}${sentence} · oomwatch`;

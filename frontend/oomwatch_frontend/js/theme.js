@@ -33,11 +33,19 @@ export class ThemeSwitch extends EventTarget {
   #apply() {
     const dark = this.theme === "system" ? this.system.matches : this.theme === "dark";
     document.documentElement.dataset.theme = dark ? "dark" : "light";
+    colours.clear();
     this.dispatchEvent(new Event("change"));
   }
 }
 
+/** Of the theme that is on: to ask the style sheet makes the browser work out all styles that have changed. @type {Map<string, string>} */
+const colours = new Map();
+
 /** A colour of the style sheet, for what is painted by hand (canvas, charts). @param {string} name without "--" */
 export function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const known = colours.get(name);
+  if (known !== undefined) return known;
+  const found = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  colours.set(name, found);
+  return found;
 }

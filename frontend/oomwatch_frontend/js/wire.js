@@ -100,6 +100,31 @@ const struct = (fields) => {
   };
 };
 
+/**
+ * A struct that comes as a list of its fields in this order; those at the end may be left out.
+ * @template {Record<string, Reader<any>>} S
+ * @param {S} fields
+ * @returns {Reader<{ [K in keyof S]: ReturnType<S[K]> }>}
+ */
+const tuple = (fields) => {
+  const names = Object.keys(fields);
+  return (value) => {
+    if (!Array.isArray(value)) return refuse("a list", value);
+    /** @type {Record<string, unknown>} */
+    const out = {};
+    for (let place = 0; place < names.length; place += 1) out[names[place]] = at(names[place], fields[names[place]], value[place]);
+    return /** @type {{ [K in keyof S]: ReturnType<S[K]> }} */ (out);
+  };
+};
+
+const amounts = list(maybe(number));
+
+/** A number for each GPU, null where it is not known: thousands a second, so the list that came is kept. @type {Reader<(number | null)[]>} */
+const column = (value) => (Array.isArray(value) && value.every(isAmount) ? value : amounts(value));
+
+/** @param {unknown} value */
+const isAmount = (value) => value === null || Number.isFinite(value);
+
 export { anything, flag, list, maybe, number, oneOf, or, record, struct, text };
 
 // ---------------------------------------------------------------- facts and samples
@@ -429,13 +454,13 @@ const serverInfo = struct({ version: text, started_at: number, rules_error: mayb
 
 // ---------------------------------------------------------------- the messages
 
-const nodeTick = struct({
+const nodeTick = tuple({
   node: text,
   at: number,
-  used_mib: list(maybe(number)),
-  utilization_percent: list(maybe(number)),
+  used_mib: column,
+  utilization_percent: column,
   status: maybe(list(gpuStatus)),
-  torch_reserved_mib: maybe(list(maybe(number))),
+  torch_reserved_mib: maybe(column),
   host_used_mib: maybe(number),
   cgroup_used_mib: maybe(number),
 });

@@ -1,18 +1,19 @@
 // The list of what runs out next: what is foreseen first, soonest first, then what has an alert, the worst first, then what is
 // closest to full. Ten rows at most.
 
-import { fill, h, keyed } from "../dom.js";
+import { h } from "../dom.js";
 import { isForeseen } from "../foreseen.js";
 import { duration, gibOf, percent, roughAge } from "../format.js";
 import { bandOf } from "../fleet-look.js";
 import { LEVELS, fullest, fullnessOf, gpuRatio, hostUse } from "../judge.js";
 import { markIcon, signIcon } from "../marks.js";
-import { bar } from "../parts.js";
 import { link } from "../router.js";
 import { gpuKey } from "../store.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../judge.js").AlertIndex} AlertIndex */
+/** @typedef {import("../judge.js").Level} Level */
+/** @typedef {import("../judge.js").Sign} Sign */
 /** @typedef {import("../foreseen.js").Forecasts} Forecasts */
 /** @typedef {import("../foreseen.js").Foreseen} Foreseen */
 /** @typedef {import("../store.js").Store} Store */
@@ -100,43 +101,56 @@ export class NextOut {
   constructor(app) {
     this.app = app;
     this.element = h("ol", { class: "full" });
+    this.nothing = h("li", { class: "nothing" }, app.words.t("fleet.nothing_current"));
+    /** By the row's key, in their order. @type {Map<string, Line>} */
+    this.lines = new Map();
   }
 
   /** @param {AlertIndex} alerts @param {Forecasts} forecasts @param {Map<string, string[]>} runs by node */
   draw(alerts, forecasts, runs) {
-    const { store, words } = this.app;
+    const { store } = this.app;
     const rows = nextOut(store, forecasts, ROWS, alerts);
     this.element.classList.toggle("untimed", rows.every((row) => this.#time(row) === ""));
-    keyed(
-      this.element,
-      rows,
-      (row) => row.key,
-      () => h("li", {}),
-      (element, row) => this.#row(element, row, alerts, runs),
-    );
-    if (rows.length === 0 && store.nodes.size > 0) fill(this.element, h("li", { class: "nothing" }, words.t("fleet.nothing_current")));
+    this.#arrange(rows.map((row) => row.key));
+    for (const row of rows) this.#write(/** @type {Line} */ (this.lines.get(row.key)), row, alerts, runs);
+    if (rows.length === 0 && store.nodes.size > 0) this.element.append(this.nothing);
+    else this.nothing.remove();
   }
 
-  /** @param {HTMLElement} element @param {Row} row @param {AlertIndex} alerts @param {Map<string, string[]>} runs */
-  #row(element, row, alerts, runs) {
+  /** A line for each key, in that order. In a fleet that works the list is another each second: lines are used again. @param {string[]} keys */
+  #arrange(keys) {
+    const wanted = new Set(keys);
+    const gone = [...this.lines].flatMap(([key, line]) => (wanted.has(key) ? [] : [line]));
+    const spare = gone.filter((line) => !line.element.contains(document.activeElement)); // else Enter would lead elsewhere
+    const lines = new Map(keys.map((key) => [key, this.lines.get(key) ?? spare.pop() ?? new Line(this.app.words)]));
+    const kept = new Set(lines.values());
+    for (const line of gone) if (!kept.has(line)) line.element.remove();
+    this.lines = lines;
+    let place = this.element.firstElementChild;
+    for (const { element } of lines.values()) {
+      if (element === place) place = place.nextElementSibling;
+      else this.element.insertBefore(element, place);
+    }
+  }
+
+  /** @param {Line} line @param {Row} row @param {AlertIndex} alerts @param {Map<string, string[]>} runs */
+  #write(line, row, alerts, runs) {
     const { words } = this.app;
-    const key = row.gpu === null ? row.node : gpuKey(row.node, row.gpu.facts.gpu);
-    const level = (row.gpu === null ? alerts.nodes : alerts.gpus).get(key) ?? "ok";
-    const ratio = row.gpu !== null ? gpuRatio(row.gpu) : row.used === null || !row.whole ? null : row.used / row.whole;
-    const run = row.gpu === null ? (runs.get(row.node) ?? []).join(", ") : (row.gpu.run ?? "");
-    const shown = {
-      level,
-      sign: alerts.signs.get(key) ?? "none",
+    const { node, gpu, foreseen, used, whole } = row;
+    const key = gpu === null ? node : gpuKey(node, gpu.facts.gpu);
+    const level = (gpu === null ? alerts.nodes : alerts.gpus).get(key) ?? "ok";
+    const ratio = gpu !== null ? gpuRatio(gpu) : used === null || !whole ? null : used / whole;
+    const amount = gibOf(words, used, whole);
+    line.shape(level, alerts.signs.get(key) ?? "none", foreseen !== null);
+    line.lead(hrefOf(row), foreseen === null ? amount : `${foreseenSentence(words, foreseen)} · ${amount}`);
+    line.fill(level === "warning" || level === "critical" ? level : `band-${bandOf(ratio ?? 0)}`, ratio ?? 0, percent(words, ratio));
+    line.say({
       time: this.#time(row),
-      why: row.foreseen === null ? "" : foreseenSentence(words, row.foreseen),
-      run,
-      amount: gibOf(words, row.used, row.whole),
-      share: percent(words, ratio),
-    };
-    const state = JSON.stringify(shown);
-    if (element.dataset.state === state) return;
-    element.dataset.state = state;
-    fill(element, this.#line(row, shown, ratio ?? 0));
+      node,
+      what: gpu !== null ? words.t("name.gpu", { gpu: gpu.facts.gpu }) : (row.path ?? words.t("host.short")),
+      run: gpu === null ? (runs.get(node) ?? []).join(", ") : (gpu.run ?? ""),
+      amount,
+    });
   }
 
   /** What is not foreseen is called steady only where a rule looks for growth. @param {Row} row */
@@ -145,33 +159,82 @@ export class NextOut {
     if (row.foreseen !== null) return timeLeft(words, row.foreseen);
     return isForeseen(store.rules, row.gpu === null ? "host" : "gpu") ? words.t("fleet.steady") : "";
   }
+}
 
-  /**
-   * @param {Row} row @param {{ level: import("../judge.js").Level, sign: import("../judge.js").Sign, time: string, why: string, run: string, amount: string, share: string }} shown
-   * @param {number} ratio
-   */
-  #line(row, { level, sign, time, why, run, amount, share }, ratio) {
-    const { words } = this.app;
-    const href =
-      row.foreseen !== null
-        ? link("alerts", [], { id: row.foreseen.alert.id })
-        : row.gpu === null
-          ? link("node", [row.node])
-          : link("gpu", [row.node, row.gpu.facts.gpu]);
-    const what =
-      row.gpu !== null ? words.t("name.gpu", { gpu: row.gpu.facts.gpu }) : (row.path ?? words.t("host.short"));
-    const tone = level === "warning" || level === "critical" ? level : `band-${bandOf(ratio)}`;
-    const mark = sign === "muted" ? signIcon("muted", words.t("mute.tag")) : level === "ok" ? h("span", { class: "mark" }) : markIcon(level, words.t(`mark.${level}`));
-    return h(
+/** One line of the list. Ten of them change each second, so each part is touched only where it is another. */
+class Line {
+  /** @param {import("../i18n.js").Words} words */
+  constructor(words) {
+    this.words = words;
+    this.shaped = "";
+    this.filled = "";
+    /** @type {Element} */
+    this.mark = h("span", { class: "mark" });
+    this.texts = { time: new Text(), node: new Text(), what: new Text(), run: new Text(), amount: new Text(), share: new Text() };
+    const { time, node, what, run, amount, share } = this.texts;
+    this.time = h("span", { class: "time" }, time);
+    this.tone = h("i");
+    this.meter = h("span", { class: "meter", role: "img" }, this.tone);
+    this.link = h(
       "a",
-      { href, title: [why, amount].filter((text) => text !== "").join(" · ") },
-      mark,
-      h("span", { class: row.foreseen === null ? "time steady" : "time" }, time),
-      h("span", { class: "where" }, row.node, h("b", {}, what)),
+      {},
+      this.mark,
+      this.time,
+      h("span", { class: "where" }, h("span", {}, node), h("b", {}, what)),
       h("span", { class: "run" }, run),
       h("span", { class: "amount" }, amount),
       h("span", { class: "percent" }, share),
-      bar(words, ratio, tone),
+      this.meter,
     );
+    this.element = h("li", {}, this.link);
   }
+
+  /** @param {Level} level @param {Sign} sign @param {boolean} foreseen */
+  shape(level, sign, foreseen) {
+    const state = `${level} ${sign} ${foreseen}`;
+    if (state === this.shaped) return;
+    this.shaped = state;
+    const mark = markOf(this.words, level, sign);
+    this.mark.replaceWith(mark);
+    this.mark = mark;
+    this.time.className = foreseen ? "time" : "time steady";
+  }
+
+  /** @param {string} href @param {string} title */
+  lead(href, title) {
+    if (this.link.getAttribute("href") !== href) this.link.setAttribute("href", href);
+    if (this.link.title !== title) this.link.title = title;
+  }
+
+  /** @param {string} tone @param {number} ratio @param {string} share as it is written */
+  fill(tone, ratio, share) {
+    const state = `${tone} ${Math.min(100, ratio * 100).toFixed(1)}`;
+    if (state === this.filled) return;
+    this.filled = state;
+    this.tone.className = `tone-${tone}`;
+    this.tone.style.width = `${state.split(" ")[1]}%`;
+    if (this.texts.share.data === share) return;
+    this.texts.share.data = share;
+    this.meter.setAttribute("aria-label", share);
+  }
+
+  /** @param {{ time: string, node: string, what: string, run: string, amount: string }} texts */
+  say(texts) {
+    for (const [name, text] of Object.entries(texts)) {
+      const shown = this.texts[/** @type {keyof typeof texts} */ (name)];
+      if (shown.data !== text) shown.data = text;
+    }
+  }
+}
+
+/** @param {import("../i18n.js").Words} words @param {Level} level @param {Sign} sign */
+function markOf(words, level, sign) {
+  if (sign === "muted") return signIcon("muted", words.t("mute.tag"));
+  return level === "ok" ? h("span", { class: "mark" }) : markIcon(level, words.t(`mark.${level}`));
+}
+
+/** Where more is told of it. @param {Row} row */
+function hrefOf({ foreseen, gpu, node }) {
+  if (foreseen !== null) return link("alerts", [], { id: foreseen.alert.id });
+  return gpu === null ? link("node", [node]) : link("gpu", [node, gpu.facts.gpu]);
 }

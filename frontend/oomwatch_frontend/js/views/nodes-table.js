@@ -7,7 +7,6 @@ import { hostUse, nodeData } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { runLinks, table } from "../parts.js";
 import { link, noteInAddress, parseRoute } from "../router.js";
-import { gpuKey } from "../store.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../store.js").NodeView} NodeView */
@@ -108,9 +107,9 @@ export class NodesTable {
 function needsSomebody(view, alerts, now) {
   const { node, state, facts } = view.info;
   if (state === "stopped") return false; // it said goodbye
-  if (nodeData(view, now) !== "ok" || alerts.nodes.has(node)) return true;
+  if (nodeData(view, now) !== "ok" || alerts.hosts.has(node)) return true;
   if (facts.sources.some((source) => !["ok", "waiting", "missing"].includes(source.state))) return true;
-  return view.gpus.some((gpu) => gpu.status !== "ok" || alerts.gpus.has(gpuKey(node, gpu.facts.gpu)));
+  return view.gpus.some((gpu) => gpu.status !== "ok");
 }
 
 /** How a node is: in words that say since when. @param {import("../i18n.js").Words} words @param {NodeView} view @param {number} now */

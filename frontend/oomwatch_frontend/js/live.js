@@ -1,0 +1,25 @@
+// Opens the connection before the rest of the page is here. What the server says meanwhile is kept for it.
+
+import { LiveSocket } from "./socket.js";
+
+/** @typedef {import("./socket.js").Handlers} Handlers */
+
+const address = new URL("ws/live", document.baseURI);
+address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
+
+/** @type {((handlers: Handlers) => void)[]} */
+let kept = [];
+
+export const socket = new LiveSocket(address.href, {
+  opened: () => kept.push((handlers) => handlers.opened()),
+  frame: (text) => kept.push((handlers) => handlers.frame(text)),
+  lost: (retryAtMs) => kept.push((handlers) => handlers.lost(retryAtMs)),
+});
+socket.connect();
+
+/** Tells these handlers all that was said, and from now on whatever is. @param {Handlers} handlers */
+export function listen(handlers) {
+  socket.handlers = handlers;
+  for (const tell of kept) tell(handlers);
+  kept = [];
+}

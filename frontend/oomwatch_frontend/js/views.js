@@ -1,0 +1,36 @@
+// The views. That of the fleet comes with the page; each other one is fetched when it is first wanted, or when there is time.
+
+import { fleetView } from "./views/fleet.js";
+
+/** @typedef {import("./main.js").MakeView} MakeView */
+
+/** @type {Record<string, () => Promise<MakeView>>} */
+const OTHERS = {
+  gpu: async () => (await import("./views/gpu.js")).gpuView,
+  node: async () => (await import("./views/node.js")).nodeView,
+  runs: async () => (await import("./views/runs.js")).runsView,
+  run: async () => (await import("./views/run.js")).runView,
+  alerts: async () => (await import("./views/alerts.js")).alertsView,
+  silences: async () => (await import("./views/silences.js")).silencesView,
+  channels: async () => (await import("./views/channels.js")).channelsView,
+  incidents: async () => (await import("./views/incidents.js")).incidentsView,
+  rules: async () => (await import("./views/rules.js")).rulesView,
+};
+
+/** @type {Map<string, MakeView>} */
+const here = new Map([["fleet", fleetView]]);
+
+/** What an address names, where it is here already; the fleet for a name that there is not. @param {string} name @returns {MakeView | null} */
+export const viewHere = (name) => here.get(name) ?? (Object.hasOwn(OTHERS, name) ? null : fleetView);
+
+/** @param {string} name of a view that is not here yet @throws {TypeError} it cannot be fetched */
+export async function fetchView(name) {
+  here.set(name, await OTHERS[name]());
+}
+
+/** All that is not here yet, one after the other, so that to open one costs no wait. What fails is fetched when it is wanted. */
+export async function fetchViews() {
+  for (const name of Object.keys(OTHERS)) if (!here.has(name)) await fetchView(name).catch(() => undefined);
+  const charts = await import("./charts.js").catch(() => null);
+  charts?.prefetchPlotly();
+}
