@@ -26,7 +26,7 @@ def again(made: Report, overrides: tuple[str, ...], *more: str) -> Report:
 @pytest.mark.parametrize(
     "overrides",
     [
-        (f"{LOG_PROB}=32",),
+        (f"{LOG_PROB}=40",),
         (f"{MICRO}=40",),
         (f"{ACTOR}.use_dynamic_bsz=True", f"{ACTOR}.ppo_max_token_len_per_gpu=65536"),
         ("actor_rollout_ref.model.path=Qwen/Qwen2.5-32B", f"{ROLLOUT}.gpu_memory_utilization=0.9"),
@@ -59,9 +59,9 @@ def test_the_changes_to_make_together_do_what_they_say_when_they_are_copied(card
 
 
 def test_none_of_the_changes_to_make_together_is_idle() -> None:
-    made = report(f"{LOG_PROB}=32", f"{MICRO}=40", card="A100 40GB")
+    made = report(f"{LOG_PROB}=40", f"{MICRO}=40", card="A100 40GB")
     assert made.plan is not None
-    case = Case(reading(f"{LOG_PROB}=32", f"{MICRO}=40"), given("A100 40GB"))
+    case = Case(reading(f"{LOG_PROB}=40", f"{MICRO}=40"), given("A100 40GB"))
     changes = {change.key: change.value_to for change in made.plan.changes}
     whole = case.look(changes).excess_bytes
     for key in changes:
