@@ -3,6 +3,9 @@
 
 PYTHON ?= $(shell scripts/find-python)
 ARGS ?=
+# Tests wait more than they compute, so one more than there are cores. The order is that of the folders: what takes long
+# (tests/acceptance) comes first.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
@@ -21,8 +24,8 @@ help: ## list the targets
 run: .venv/run.stamp ## start server, dashboard and an agent on this machine (ARGS="..." for oomwatch up)
 	$(BIN)/oomwatch up $(ARGS)
 
-test: check js-test system-packages verl-releases ## every check, then every test (ARGS="-k word" for pytest)
-	$(BIN)/python -m pytest $(ARGS)
+test: check js-test system-packages verl-releases ## every check, then every test (ARGS="-k word" for pytest, WORKERS=0 for one by one)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 check: lint types js-types ## format, lint and types of Python and JavaScript, without the tests
 

@@ -14,6 +14,17 @@ hypothesis.settings.register_profile("deterministic", derandomize=True, deadline
 hypothesis.settings.load_profile("deterministic")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What may run beside what, where several workers share the tests (`make test`).
+
+    A file stays with one worker, which then sets up its server or browser once. Tests that start the real programs stay
+    together with one: an agent looks around on its machine, and must not find what another test has started there.
+    """
+    for item in items:
+        alone = item.get_closest_marker("acceptance") is not None
+        item.add_marker(pytest.mark.xdist_group("programs" if alone else str(item.path)))
+
+
 @pytest.fixture(scope="session")
 def need() -> Callable[[str, str], str]:
     """`need("chromium", "apt-get install chromium")` gives the program's path.
