@@ -69,7 +69,7 @@ def test_none_of_the_changes_to_make_together_is_idle() -> None:
 
 
 def test_what_is_enough_comes_first_and_the_cheapest_of_it() -> None:
-    advice = report(f"{LOG_PROB}=16").advice
+    advice = report(f"{LOG_PROB}=15").advice
     enough = [one for one in advice if one.enough]
     assert list(advice[: len(enough)]) == enough
     assert [one.price_level for one in enough] == sorted(one.price_level for one in enough)
@@ -89,6 +89,13 @@ def test_a_refused_configuration_without_a_card_is_mended_too() -> None:
     made = report(f"{MICRO}=7", card=None)
     assert made.plan is not None
     assert made.headline.endswith(f"; with {MICRO}=6 it starts")
+
+
+def test_a_value_that_verl_would_refuse_gives_way_to_the_nearest_lower_one_that_it_takes() -> None:
+    for size in (24, 30, 40, 60):
+        smaller = next(one for one in report(f"{LOG_PROB}={size}").advice if one.key == LOG_PROB)
+        assert isinstance(smaller.value_to, int)
+        assert 120 % smaller.value_to == 0
 
 
 def test_what_changes_what_is_learned_is_advised_last() -> None:

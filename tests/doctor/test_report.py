@@ -117,7 +117,7 @@ def test_a_host_that_is_too_small_is_told_too() -> None:
 
 
 def test_no_change_of_settings_is_said_to_mend_the_text() -> None:
-    made = report("data.unheard_of=1", f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu=32")
+    made = report("data.unheard_of=1", f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu=40")
     assert made.verdict == "refused"
     assert "it fits" not in made.headline
     assert "; what to set beside it: " in made.headline

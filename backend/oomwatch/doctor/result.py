@@ -133,7 +133,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What the estimate says with a change."""
+    """What the estimate says of the card with a change, or that verl would refuse it."""
 
     verdict: Verdict
     peak_phase: str | None

@@ -68,7 +68,7 @@ def enough_together(case: Case, base: Changes) -> Together:
             break
         changes[step.proposal.key] = step.proposal.value
         remedies[step.proposal.key] = step.proposal.entry
-    return Together(_without_idle(case, changes, base), remedies)
+    return Together(_without_idle(case, changes), remedies)
 
 
 def in_order_of_use(found: Sequence[Trial]) -> list[Trial]:
@@ -91,10 +91,10 @@ def _next_step(look: Look, found: Sequence[Trial]) -> Trial | None:
     return next(iter(harmless or (best if fits_badly else [])), None)
 
 
-def _without_idle(case: Case, changes: Changes, base: Changes) -> Changes:
+def _without_idle(case: Case, changes: Changes) -> Changes:
     """The changes without those that later ones made needless."""
     needed = dict(changes)
-    for key in [one for one in changes if one not in base]:
+    for key in changes:
         rest = {one: value for one, value in needed.items() if one != key}
         if _as_good(case.look(rest), case.look(needed)):
             needed = rest

@@ -98,6 +98,7 @@ def _tried(case: Case, base: Changes, phase: PhaseEstimate, proposal: Proposal) 
     for _ in range(TIMES_MAX):
         if again is None or (found is not None and again.value == found.proposal.value):
             break
+        again = _admitted(case, base, again)
         after = case.look({**base, again.key: again.value})
         now = after.phase(phase.phase)
         if now is None or not _still_starts(before, after) or excess_of(now) >= excess_of(last):
@@ -108,6 +109,15 @@ def _tried(case: Case, base: Changes, phase: PhaseEstimate, proposal: Proposal) 
         last = now
         again = next((one for one in _proposals(case, after, now) if one.is_of(proposal)), None)
     return found
+
+
+def _admitted(case: Case, base: Changes, proposal: Proposal) -> Proposal:
+    """With the nearest lower value that verl would start with, where it would not with this one."""
+    known, after = case.look(base).errors, case.look({**base, proposal.key: proposal.value})
+    new = (one for one in after.problems if one.severity == "error" and (one.check, one.key) not in known)
+    number = proposal.value if isinstance(proposal.value, int | float) else 0
+    lower = [value for problem in new if problem.key == proposal.key for value in problem.valid if value < number]
+    return proposal._replace(value=max(lower)) if lower else proposal
 
 
 def _still_starts(before: Look, after: Look) -> bool:
