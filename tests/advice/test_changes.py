@@ -74,6 +74,14 @@ def test_an_update_batch_divides_the_mini_batch_of_a_gpu(mini: int, micro: int, 
     assert to("smaller_update_batch", "actor_update", device("update_actor", config), config=config) == expected
 
 
+@pytest.mark.parametrize(("prompts", "micro", "expected"), [(60, 18, 8), (33, 8, 3)])
+def test_a_log_prob_batch_divides_a_gpus_share_of_a_step(prompts: int, micro: int, expected: int) -> None:
+    """Of 120 sequences a GPU 9 is no divisor and 8 is one; of 66, neither 4 is, so 3."""
+    config = CONFIG | {"data.train_batch_size": prompts, f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu": micro}
+    facts = device("old_log_prob", needed_bytes=1.0 * GIB)
+    assert to("smaller_log_prob_batch", "log_prob_micro_batch", facts, config=config) == expected
+
+
 def test_with_sequence_parallelism_a_gpu_has_a_larger_mini_batch() -> None:
     """Two GPUs share each sequence: three ranks of 240, which 4 divides; of 66 * 2 = 132 too."""
     config = CONFIG | {f"{ACTOR}.ppo_mini_batch_size": 33, f"{ACTOR}.ulysses_sequence_parallel_size": 2}

@@ -127,7 +127,8 @@ def smaller_batch(it: Setting) -> Change | None:
     now = int(_number(it.value) or 0)
     if not 1 < now <= BATCH_MAX:
         return None
-    whole = _mini_batch(it.here, it.key) if it.args.get("divides") == "mini_batch" else None
+    divided = WHOLES.get(str(it.args.get("divides")))
+    whole = divided(it.here, it.key) if divided else None
     allowed = [size for size in range(now // 2, 0, -1) if whole is None or whole % size == 0]
     active = it.here.active_bytes
     if active is None:
@@ -152,6 +153,19 @@ def _mini_batch(here: Situation, key: str) -> int | None:
     ranks = max(1, here.gpus // (here.number_of(f"{section}.ulysses_sequence_parallel_size") or 1))
     each = mini * (here.number_of("actor_rollout_ref.rollout.n") or 1) // ranks
     return each if key.endswith("_per_gpu") else each * ranks
+
+
+def _step(here: Situation, key: str) -> int | None:
+    """A GPU's sequences of a step, which verl 0.8 and later want to cut into passes of one size."""
+    prompts = here.number_of("data.train_batch_size")
+    if prompts is None or here.gpus is None:
+        return None
+    ranks = max(1, here.gpus // (here.number_of("actor_rollout_ref.actor.ulysses_sequence_parallel_size") or 1))
+    each = prompts * (here.number_of("actor_rollout_ref.rollout.n") or 1) // ranks
+    return each if key.endswith("_per_gpu") else each * ranks
+
+
+WHOLES: dict[str, Callable[[Situation, str], int | None]] = {"mini_batch": _mini_batch, "step": _step}
 
 
 def fewer_tokens(it: Setting) -> Change | None:
