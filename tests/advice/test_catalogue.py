@@ -84,6 +84,7 @@ VARIANTS: tuple[dict[str, wire.ConfigValue], ...] = (
     {"actor_rollout_ref.actor.use_dynamic_bsz": True, "critic.use_dynamic_bsz": True},
     {"actor_rollout_ref.model.enable_gradient_checkpointing": False},
     {"critic.model.enable_gradient_checkpointing": False},
+    {"actor_rollout_ref.actor.strategy": "fsdp2"},
 )
 CALLS: tuple[tuple[Facts, dict[str, wire.ConfigValue], str | None], ...] = (
     *(

@@ -104,6 +104,15 @@ def test_what_changes_what_is_learned_is_advised_last() -> None:
     assert levels == sorted(levels)
 
 
+def test_with_fsdp2_a_model_that_is_too_large_may_work_from_the_host() -> None:
+    def remedies(strategy: str) -> set[str]:
+        made = report("actor_rollout_ref.model.path=Qwen/Qwen2.5-32B", f"{ACTOR}.strategy={strategy}")
+        return {one.remedy for one in made.advice}
+
+    assert "work_from_host" in remedies("fsdp2")
+    assert "work_from_host" not in remedies("fsdp")
+
+
 def test_a_setting_that_is_nowhere_is_added_with_a_plus() -> None:
     case = Case(reading(), given())
     assert line_of(case, MICRO, 4) == f"{MICRO}=4"

@@ -78,6 +78,11 @@ def grows(here: Situation) -> bool:
     return here.facts.steps_left is not None or here.facts.residue_rise_bytes > 0
 
 
+def sharded_by_fsdp2(here: Situation) -> bool:
+    """Told, and not only taken to be: with FSDP the setting has no effect."""
+    return here.config.get("actor_rollout_ref.actor.strategy") == "fsdp2"
+
+
 def neighbour_steady(here: Situation) -> bool:
     """Whether no program of others on the card grows: then no setting of this run's would be enough for long."""
     least = NEIGHBOUR_RATIO * (here.facts.capacity_bytes or 0.0)
@@ -113,7 +118,7 @@ CONDITIONS: dict[str, Callable[[Situation], bool]] = {
     for one in (
         captures_graphs, container_limit, critic_present, dynamic_batches, dynamic_critic_batches, engine_sleeps,
         engine_stays_awake, expandable_segments_safe, grows, machine_limit, neighbour_steady, padding_removed,
-        room_for_engine_pool, room_on_card, shared_memory_small, static_batches, static_critic_batches,
-        switches_often, token_cap_known,
+        room_for_engine_pool, room_on_card, sharded_by_fsdp2, shared_memory_small, static_batches,
+        static_critic_batches, switches_often, token_cap_known,
     )
 }  # fmt: skip
