@@ -17,7 +17,7 @@ from tests.plan.published.row import GIB, Fit, Peak
 from tests.plan.published.table import FITS, PEAKS, UNMATCHED, halves, peaks
 
 from oomwatch.plan.memory import activations, context, kv, logits
-from oomwatch.plan.memory.doctor import estimate_of_setup
+from oomwatch.plan.memory.whole import estimate_of_setup
 
 # Constants that were chosen by measurements: all others follow from a format or an algorithm.
 JUDGED: dict[str, ModuleType] = {

@@ -114,9 +114,7 @@ class Case:
         capacity, estimate = self.given.host_bytes, self.as_it_is.estimate
         if capacity is None or estimate is None:
             return None
-        if estimate.host.expected_bytes > capacity:
-            return "will_not_fit"
-        return "tight" if estimate.host.high_bytes > capacity else "fits"
+        return estimate.host.verdict_on(capacity)
 
     def value_of(self, key: str) -> Default:
         """What the configuration has for a key now; None where it has none."""

@@ -7,9 +7,8 @@ from oomwatch.core.facts import Facts, PhaseFacts
 from oomwatch.core.settings import settings_of
 from oomwatch.doctor.case import Look, excess_of
 from oomwatch.plan.memory import PhaseEstimate
+from oomwatch.plan.memory.part import staying
 
-# Parts that a pass takes for the tokens which it works on: what a smaller batch makes smaller.
-_WORK = ("activations", "boundaries", "layer", "logits")
 _CAUSES = {
     "rollout": "rollout_kv_budget",
     "old_log_prob": "log_prob_micro_batch",
@@ -52,5 +51,5 @@ def causes_of(phase: PhaseEstimate) -> Iterator[wire.Cause]:
 
 
 def work_of(phase: PhaseEstimate) -> int:
-    """What a phase takes for the tokens of one pass."""
-    return sum(part.bytes for part in phase.parts if part.name in _WORK)
+    """What a phase takes for the tokens of one pass: what a smaller batch makes smaller."""
+    return staying(phase.parts, "per_token")

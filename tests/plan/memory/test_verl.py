@@ -79,6 +79,13 @@ def test_the_engine_takes_its_share_of_the_card_whatever_the_model() -> None:
     assert taken == pytest.approx(0.6 * 79.18 * GIB, rel=0.001)
 
 
+def test_host_and_card_are_judged_by_one_rule() -> None:
+    host = estimate(GRPO).host
+    assert host.verdict_on(host.expected_bytes - 1) == "will_not_fit"
+    assert host.verdict_on(host.high_bytes) == "tight"
+    assert host.verdict_on(round(host.high_bytes / 0.96)) == "fits"
+
+
 def test_an_engine_that_does_not_sleep_stays_while_the_model_learns() -> None:
     awake = {**GRPO, f"{ROLLOUT}.free_cache_engine": False}
     assert phase(awake, "update_actor").expected_bytes - phase(GRPO, "update_actor").expected_bytes > 40 * GIB
@@ -164,6 +171,16 @@ def test_megatron_divides_by_tensor_and_pipeline_and_recomputes_only_where_told(
     assert part(megatron, "update_actor", "activations") > 0
     key = f"{ACTOR}.megatron.override_transformer_config.recompute_granularity"
     assert part({**megatron, key: "full"}, "update_actor", "activations") == 0
+
+
+@pytest.mark.parametrize("sizes", [(1024, 2048), (4096, 8192)])
+def test_all_that_follows_the_tokens_says_so_and_nothing_else(sizes: tuple[int, int]) -> None:
+    megatron = {**GRPO, f"{ACTOR}.strategy": "megatron", f"{ACTOR}.megatron.tensor_model_parallel_size": 4}
+    few, many = (phase({**megatron, f"{ACTOR}.ppo_max_token_len_per_gpu": size}, "update_actor") for size in sizes)
+    before = {part.name: part for part in few.parts}
+    grown = {part.name for part in many.parts if part.name in before and part.bytes > before[part.name].bytes}
+    assert {part.name for part in many.parts if part.stay == "per_token"} == grown - {"gaps", "left_behind"}
+    assert "sequences" in grown
 
 
 def test_adam_on_the_host_takes_its_states_along() -> None:

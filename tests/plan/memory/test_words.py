@@ -1,31 +1,17 @@
 """Every part, moment and trouble that an estimate may name has words, and no others are there."""
 
-import re
-from pathlib import Path
+from typing import Any, get_args
 
-import oomwatch.plan.memory
+import pytest
+
 from oomwatch import catalogue
-
-SOURCES = sorted(Path(oomwatch.plan.memory.__file__).parent.glob("*.py"))
-
-
-def _named(pattern: str) -> set[str]:
-    return {name for path in SOURCES for name in re.findall(pattern, path.read_text(encoding="utf-8"))}
+from oomwatch.plan.memory.names import Assumed, MomentName, PartName, Trouble
 
 
-def _words(family: str) -> set[str]:
-    return {key.removeprefix(family) for key in catalogue.entries() if key.startswith(family)}
-
-
-def test_parts_have_words() -> None:
-    assert _named(r'Part\(\s*name="([a-z_]+)"') == _words("plan.part.")
-
-
-def test_moments_have_words() -> None:
-    moments = _named(r'Moment\(name="([a-z_]+)"') | _named(r'estimated\(\s*"[a-z_]+", "([a-z_]+)"')
-    assert moments == _words("plan.moment.")
-
-
-def test_troubles_and_assumptions_have_words() -> None:
-    assert _named(r'"(no_cache|cache_too_small)"') == _words("plan.trouble.")
-    assert _named(r'"(longest_batch|known_lengths|no_reward_model|no_images)"') == _words("plan.assumed.")
+@pytest.mark.parametrize(
+    ("family", "names"),
+    [("plan.part.", PartName), ("plan.moment.", MomentName), ("plan.trouble.", Trouble), ("plan.assumed.", Assumed)],
+)
+def test_what_an_estimate_may_name_has_words(family: str, names: Any) -> None:
+    worded = {key.removeprefix(family) for key in catalogue.entries() if key.startswith(family)}
+    assert worded == set(get_args(names))

@@ -4,11 +4,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from oomwatch.plan.memory.doctor import estimate_of_setup
 from oomwatch.plan.memory.estimate import PhaseEstimate
 from oomwatch.plan.memory.interval import Reach, reach
 from oomwatch.plan.memory.part import Holder, Part, held
 from oomwatch.plan.memory.setup import Setup
+from oomwatch.plan.memory.whole import estimate_of_setup
 
 GIB = 2**30
 # What a figure was a reading of, and which parts of an estimate that is.

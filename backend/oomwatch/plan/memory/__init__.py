@@ -2,10 +2,10 @@
 
 from oomwatch.plan.memory.against import Compared, compared, outside
 from oomwatch.plan.memory.correction import Correction, corrected, correction_of
-from oomwatch.plan.memory.doctor import estimate_of
 from oomwatch.plan.memory.estimate import Estimate, HostEstimate, PhaseEstimate, Verdict
 from oomwatch.plan.memory.largest import Largest, largest_that_fits
 from oomwatch.plan.memory.part import Part
+from oomwatch.plan.memory.whole import estimate_of
 
 __all__ = [
     "Compared",

@@ -46,7 +46,12 @@ def boundaries(model: Model, work: Pass) -> Part | None:
     each = 2 * model.shape.hidden / _between_shards(model)
     formula = f"2 B x {amount(work.tokens)} tokens x {model.shape.hidden} x {layers:g} layers"
     return Part(
-        name="boundaries", bytes=round(each * layers * work.tokens), formula=formula, source=KORTHIKANTI, spread=0.1
+        name="boundaries",
+        stay="per_token",
+        bytes=round(each * layers * work.tokens),
+        formula=formula,
+        source=KORTHIKANTI,
+        spread=0.1,
     )
 
 
@@ -58,7 +63,9 @@ def kept(model: Model, work: Pass) -> Part | None:
     layers = _layers_kept(model, work)
     size = ratio * layer_bytes_per_token(model) * layers * work.tokens
     formula = f"{amount(ratio * layer_bytes_per_token(model))} B x {amount(work.tokens)} tokens x {layers:g} layers"
-    return Part(name="activations", bytes=round(size), formula=formula, source=KORTHIKANTI, spread=0.25)
+    return Part(
+        name="activations", stay="per_token", bytes=round(size), formula=formula, source=KORTHIKANTI, spread=0.25
+    )
 
 
 def sequences_together(model: Model, work: Pass) -> Part | None:
@@ -68,7 +75,7 @@ def sequences_together(model: Model, work: Pass) -> Part | None:
         return None
     size = _WHOLE_AT_ONCE * 2 * work.tokens * model.shape.hidden
     formula = f"{_WHOLE_AT_ONCE} x 2 B x {amount(work.tokens)} tokens x {model.shape.hidden}"
-    return Part(name="sequences", bytes=round(size), formula=formula, source=KORTHIKANTI, spread=0.5)
+    return Part(name="sequences", stay="per_token", bytes=round(size), formula=formula, source=KORTHIKANTI, spread=0.5)
 
 
 def layer_at_work(model: Model, work: Pass) -> Part:
@@ -76,7 +83,9 @@ def layer_at_work(model: Model, work: Pass) -> Part:
     ratio = work.kept_ratio if work.learns else 0.5  # without a backward pass each result is dropped when it was used
     each = ratio * layer_bytes_per_token(model)
     formula = f"{amount(each)} B x {amount(work.tokens)} tokens"
-    return Part(name="layer", bytes=round(each * work.tokens), formula=formula, source=KORTHIKANTI, spread=0.3)
+    return Part(
+        name="layer", stay="per_token", bytes=round(each * work.tokens), formula=formula, source=KORTHIKANTI, spread=0.3
+    )
 
 
 def _layers_kept(model: Model, work: Pass) -> float:

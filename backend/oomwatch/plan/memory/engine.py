@@ -1,7 +1,7 @@
 """A rollout engine on a GPU: awake, and asleep while the model trains."""
 
-from oomwatch.plan.memory.kv import engine_weights, outside, pool, profile
-from oomwatch.plan.memory.part import GIB, Part, told
+from oomwatch.plan.memory.kv import engine_weights, outside_torch, pool, profile
+from oomwatch.plan.memory.part import GIB, Part, present
 from oomwatch.plan.memory.workload import Engine
 
 GRAPHS = "vLLM's own report of CUDA graphs: -0.45 to +2.4 GiB (KV4, KV5, KV8, KV11 of the table)"
@@ -15,7 +15,7 @@ _ASLEEP_ALONE_BYTES, _ASLEEP_WITH_OTHERS_BYTES = 1.2 * GIB, 3.0 * GIB
 def awake(engine: Engine, usable_bytes: int, free_bytes: int | None = None) -> tuple[Part, ...]:
     """All that the engine holds while it generates."""
     cache = pool(engine, usable_bytes, free_bytes)
-    return told((engine_weights(engine), cache, profile(engine), outside(), graphs(engine)))
+    return present((engine_weights(engine), cache, profile(engine), outside_torch(), graphs(engine)))
 
 
 def graphs(engine: Engine) -> Part | None:

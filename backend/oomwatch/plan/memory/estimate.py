@@ -5,10 +5,11 @@ from typing import Literal
 from msgspec import Struct
 
 from oomwatch.plan.memory.interval import reach
+from oomwatch.plan.memory.names import Assumed, MomentName, Trouble
 from oomwatch.plan.memory.part import Holder, Part, held, total
 
 Verdict = Literal["fits", "tight", "will_not_fit"]
-# Above this share of a card its allocator begins to give back and ask again.
+# Above this share of a card its allocator begins to give back and ask again; of a host, Ray has begun to end workers.
 TIGHT_RATIO = 0.97
 
 
@@ -16,14 +17,14 @@ class PhaseEstimate(Struct, frozen=True, kw_only=True):
     """The device memory of the fullest GPU at the worst moment of a phase, of all processes on it."""
 
     phase: str  # one of wire.PHASES
-    moment: str  # at which it peaks; the catalogue has it as plan.moment.NAME
+    moment: MomentName  # at which it peaks
     low_bytes: int
     expected_bytes: int
     high_bytes: int
     capacity_bytes: int
     verdict: Verdict
     parts: tuple[Part, ...]
-    trouble: str | None = None  # what keeps it from running at all; the catalogue has it as plan.trouble.NAME
+    trouble: Trouble | None = None
 
     @property
     def margin_bytes(self) -> int:
@@ -43,11 +44,15 @@ class HostEstimate(Struct, frozen=True, kw_only=True):
     high_bytes: int
     parts: tuple[Part, ...]
 
+    def verdict_on(self, capacity_bytes: int) -> Verdict:
+        """Whether a node holds it that lets the run take so much."""
+        return verdict_on(self.expected_bytes, self.high_bytes, capacity_bytes)
+
 
 class Estimate(Struct, frozen=True, kw_only=True):
     phases: tuple[PhaseEstimate, ...]  # in the order of a step
     host: HostEstimate
-    assumed: tuple[str, ...] = ()  # what was not told and taken for granted; the catalogue has it as plan.assumed.NAME
+    assumed: tuple[Assumed, ...] = ()
 
     @property
     def peak(self) -> PhaseEstimate:
@@ -66,7 +71,7 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
 
 def estimated(
-    phase: str, moment: str, parts: tuple[Part, ...], capacity_bytes: int, trouble: str | None = None
+    phase: str, moment: MomentName, parts: tuple[Part, ...], capacity_bytes: int, trouble: Trouble | None = None
 ) -> PhaseEstimate:
     """The peak of a phase, from the parts of its worst moment."""
     expected, off = total(parts), reach(parts)
@@ -78,7 +83,7 @@ def estimated(
         expected_bytes=expected,
         high_bytes=high,
         capacity_bytes=capacity_bytes,
-        verdict="will_not_fit" if trouble else _verdict(expected, high, capacity_bytes),
+        verdict="will_not_fit" if trouble else verdict_on(expected, high, capacity_bytes),
         parts=parts,
         trouble=trouble,
     )
@@ -90,8 +95,8 @@ def estimated_host(parts: tuple[Part, ...]) -> HostEstimate:
     return HostEstimate(low_bytes=low, expected_bytes=expected, high_bytes=high, parts=parts)
 
 
-def _verdict(expected: int, high: int, capacity: int) -> Verdict:
-    """Beyond the card at what is expected: it does not fit. Beyond it at what is possible: tight."""
+def verdict_on(expected: int, high: int, capacity: int) -> Verdict:
+    """Beyond the card, or the host, at what is expected: it does not fit. Beyond it at what is possible: tight."""
     if expected > capacity:
         return "will_not_fit"
     return "tight" if high > capacity * TIGHT_RATIO else "fits"

@@ -1,7 +1,7 @@
 """Memory of a node's host: what is offloaded to it, what a sleeping engine leaves there, and the processes."""
 
 from oomwatch.plan.memory.divide import learning_held, parameters_held
-from oomwatch.plan.memory.part import GIB, Part, amount, told
+from oomwatch.plan.memory.part import GIB, Part, amount, present
 from oomwatch.plan.memory.setup import Setup
 from oomwatch.plan.memory.workload import Model
 
@@ -19,7 +19,7 @@ def host_parts(setup: Setup) -> tuple[Part, ...]:
     gpus = setup.gpus / setup.nodes
     models = (setup.actor, setup.critic, setup.reference)
     moved = [_offloaded(model, gpus) for model in models if model is not None]
-    return told((*moved, _sleeping(setup, gpus), _processes(gpus), _driver(setup)))
+    return present((*moved, _sleeping(setup, gpus), _processes(gpus), _driver(setup)))
 
 
 def _offloaded(model: Model, gpus: float) -> Part | None:

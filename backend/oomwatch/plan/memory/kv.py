@@ -43,7 +43,7 @@ def profile(engine: Engine) -> Part:
     return Part(name="profile", bytes=size, formula=formula, source=PROFILE, holder="engine", spread=0.2)
 
 
-def outside() -> Part:
+def outside_torch() -> Part:
     formula = f"{OUTSIDE_BYTES / GIB:g} GiB"
     size = round(OUTSIDE_BYTES)
     return Part(name="engine_outside", bytes=size, formula=formula, source=PROFILE, holder="engine", spread=1.0)
@@ -59,7 +59,7 @@ def pool(engine: Engine, usable_bytes: int, free_bytes: int | None = None) -> Pa
         size = engine.share * of - engine_weights(engine).bytes
         formula = f"{engine.share:g} x {of / GIB:.4g} GiB free - weights"
     else:
-        taken = engine_weights(engine).bytes + profile(engine).bytes + outside().bytes
+        taken = engine_weights(engine).bytes + profile(engine).bytes + outside_torch().bytes
         size = engine.share * usable_bytes - taken
         formula = f"{engine.share:g} x {usable_bytes / GIB:.4g} GiB - {taken / GIB:.3g} GiB"
     return Part(name="kv_pool", bytes=round(size), formula=formula, source=SHARE, holder="engine", spread=0.05)

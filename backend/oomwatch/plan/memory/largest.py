@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from oomwatch.plan.batches import Batches, batches_of
 from oomwatch.plan.cards import Card
-from oomwatch.plan.memory.doctor import estimate_of
 from oomwatch.plan.memory.estimate import Estimate
 from oomwatch.plan.memory.told import Told, told_by
+from oomwatch.plan.memory.whole import estimate_of
 from oomwatch.plan.phasekeys import PHASES
 from oomwatch.plan.settings import ROLLOUT, Config
 from oomwatch.plan.shape import ModelShape

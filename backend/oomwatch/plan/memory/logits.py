@@ -33,7 +33,14 @@ def logits(work: Pass, vocab: int) -> Part | None:
     size = (whole + some) * vocab / scores.shards
     if not size:
         return None
-    return Part(name="logits", bytes=round(size), formula=_formula(scores, vocab), source=scores.reason, spread=0.25)
+    return Part(
+        name="logits",
+        stay="per_token",
+        bytes=round(size),
+        formula=_formula(scores, vocab),
+        source=scores.reason,
+        spread=0.25,
+    )
 
 
 def _formula(scores: Logits, vocab: int) -> str:

@@ -11,14 +11,15 @@ from msgspec import Struct
 
 from oomwatch.plan.memory.activations import boundaries, kept, layer_at_work, sequences_together
 from oomwatch.plan.memory.logits import logits
+from oomwatch.plan.memory.names import MomentName
 from oomwatch.plan.memory.optimizer import gradients, head_gradient, outer_gradients, states, step_copy, whole_gradients
-from oomwatch.plan.memory.part import Part, told, total
+from oomwatch.plan.memory.part import Part, present, total
 from oomwatch.plan.memory.weights import gathered, weights
 from oomwatch.plan.memory.workload import Model, Pass
 
 
 class Moment(Struct, frozen=True, kw_only=True):
-    name: str  # "scores", "layer", "gradients", "step"
+    name: MomentName
     parts: tuple[Part, ...]
 
     @property
@@ -39,12 +40,12 @@ def moments(model: Model, work: Pass) -> Iterator[Moment]:
     earlier = _earlier_gradients(model, work)
     resident = (weights(model), states(model), *earlier, gathered(model), sequences_together(model, work))
     begun = (*resident, boundaries(model, work), kept(model, work))
-    yield Moment(name="scores", parts=told((*resident, *_at_the_scores(model, work))))
+    yield Moment(name="scores", parts=present((*resident, *_at_the_scores(model, work))))
     again = layer_at_work(model, work) if work.recompute == "full" else None
-    yield Moment(name="layer", parts=told((*begun, again, head_gradient(model))))
+    yield Moment(name="layer", parts=present((*begun, again, head_gradient(model))))
     ended = (weights(model), states(model), gradients(model))
-    yield Moment(name="gradients", parts=told((*ended, gathered(model), outer_gradients(model))))
-    yield Moment(name="step", parts=told((*ended, step_copy(model))))
+    yield Moment(name="gradients", parts=present((*ended, gathered(model), outer_gradients(model))))
+    yield Moment(name="step", parts=present((*ended, step_copy(model))))
 
 
 def _at_the_scores(model: Model, work: Pass) -> tuple[Part | None, ...]:
@@ -58,16 +59,16 @@ def at_rest(model: Model) -> tuple[Part, ...]:
     """What a model keeps on the GPU while another one works."""
     here = None if model.weights_on_host else weights(model)
     optimizer = None if model.optimizer_on_host else states(model)
-    return told((here, optimizer))
+    return present((here, optimizer))
 
 
 def _asked(model: Model, work: Pass) -> Iterator[Moment]:
     """Without gradients: a layer's results are dropped as the next one has used them."""
     # The states of a model that learns stay where they are.
     resident = (weights(model), None if model.optimizer_on_host else states(model), gathered(model))
-    yield Moment(name="layer", parts=told((*resident, layer_at_work(model, work))))
+    yield Moment(name="layer", parts=present((*resident, layer_at_work(model, work))))
     scores = None if model.scalar_head else logits(work, model.shape.vocab)
-    yield Moment(name="scores", parts=told((*resident, scores)))
+    yield Moment(name="scores", parts=present((*resident, scores)))
 
 
 def _earlier_gradients(model: Model, work: Pass) -> tuple[Part | None, ...]:

@@ -19,7 +19,9 @@ def gradients(model: Model) -> Part | None:
         return None
     held = learning_held(model, by_data=model.shards.gradients)
     formula = f"{model.widths.gradients:g} B x {amount(held)} that learn on this GPU"
-    return Part(name="gradients", bytes=round(model.widths.gradients * held), formula=formula, source=ZERO)
+    return Part(
+        name="gradients", stay="lasting", bytes=round(model.widths.gradients * held), formula=formula, source=ZERO
+    )
 
 
 def whole_gradients(model: Model, work: Pass) -> Part | None:
@@ -64,7 +66,9 @@ def states(model: Model) -> Part | None:
         return None
     held = learning_held(model, by_data=model.shards.optimizer)
     formula = f"{model.widths.optimizer:g} B x {amount(held)} that learn on this GPU"
-    return Part(name="optimizer", bytes=round(model.widths.optimizer * held), formula=formula, source=ZERO)
+    return Part(
+        name="optimizer", stay="lasting", bytes=round(model.widths.optimizer * held), formula=formula, source=ZERO
+    )
 
 
 def step_copy(model: Model) -> Part | None:

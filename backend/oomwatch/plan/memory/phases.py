@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from oomwatch.plan.memory.context import context, gaps, left_behind
 from oomwatch.plan.memory.engine import awake, while_training
 from oomwatch.plan.memory.estimate import PhaseEstimate, estimated
-from oomwatch.plan.memory.kv import bytes_a_token, engine_weights, outside, pool, profile
+from oomwatch.plan.memory.kv import bytes_a_token, engine_weights, outside_torch, pool, profile
 from oomwatch.plan.memory.moments import at_rest, moments
-from oomwatch.plan.memory.part import Part, told, total
+from oomwatch.plan.memory.names import Trouble
+from oomwatch.plan.memory.part import Part, present, total
 from oomwatch.plan.memory.setup import Setup
 from oomwatch.plan.memory.sync import buckets
 from oomwatch.plan.memory.weights import weights
@@ -35,12 +36,12 @@ def _training(setup: Setup, phase: str, capacity: int) -> PhaseEstimate:
     engine = () if setup.engine is None else while_training(setup.engine, capacity, _free_for_engine(setup, capacity))
     needed = (*_process(setup, (*worst.parts, *_waiting(setup, phase))), *engine)
     extra = left_behind(worst.parts, (moment.parts for moment in known), capacity - total(needed))
-    return estimated(phase, worst.name, told((*needed, extra)), capacity)
+    return estimated(phase, worst.name, present((*needed, extra)), capacity)
 
 
 def _process(setup: Setup, allocated: tuple[Part, ...]) -> tuple[Part, ...]:
     """A training process on the device: what torch gave out, what it cannot give back, and what is outside of it."""
-    return told((*allocated, gaps(allocated), context(setup.gpus)))
+    return present((*allocated, gaps(allocated), context(setup.gpus)))
 
 
 def _rollout(setup: Setup, engine: Engine, capacity: int) -> PhaseEstimate:
@@ -53,7 +54,7 @@ def _rollout(setup: Setup, engine: Engine, capacity: int) -> PhaseEstimate:
 def _switch(setup: Setup, engine: Engine, capacity: int) -> PhaseEstimate:
     """Weights go from the actor to the engine: both copies are there, and the buffers between them."""
     actor = weights(setup.actor) if setup.actor.weights_on_host else None
-    parts = told((*_waiting(setup, "update_weights"), actor))
+    parts = present((*_waiting(setup, "update_weights"), actor))
     travelling = (buckets(engine.shape, setup.bucket_bytes),)
     if setup.wakes_in_stages and engine.sleeps:
         receiver: tuple[Part, ...] = (*while_training(engine, capacity), engine_weights(engine))
@@ -69,7 +70,9 @@ def _waiting(setup: Setup, phase: str) -> tuple[Part, ...]:
     if not resting:
         return ()
     formula = " + ".join(part.formula for part in resting)
-    return told((Part(name="waiting", bytes=total(resting), formula=formula, source=resting[0].source),))
+    return present(
+        (Part(name="waiting", stay="lasting", bytes=total(resting), formula=formula, source=resting[0].source),)
+    )
 
 
 def _free_for_engine(setup: Setup, capacity: int) -> int:
@@ -77,14 +80,14 @@ def _free_for_engine(setup: Setup, capacity: int) -> int:
     return capacity - total((*_waiting(setup, "rollout"), context(setup.gpus)))
 
 
-def _trouble(setup: Setup, capacity: int) -> str | None:
+def _trouble(setup: Setup, capacity: int) -> Trouble | None:
     """Why the engine would not start, if it would not."""
     engine = setup.engine
     if engine is None:
         return None
     cache = pool(engine, capacity, _free_for_engine(setup, capacity)).bytes
     # What the engine measures differs from release to release: only what no release would start with is trouble.
-    if cache + 0.3 * profile(engine).bytes + outside().bytes <= 0:
+    if cache + 0.3 * profile(engine).bytes + outside_torch().bytes <= 0:
         return "no_cache"
     needed = bytes_a_token(engine) * setup.longest_tokens
-    return "cache_too_small" if cache + 0.3 * profile(engine).bytes + outside().bytes < needed else None
+    return "cache_too_small" if cache + 0.3 * profile(engine).bytes + outside_torch().bytes < needed else None

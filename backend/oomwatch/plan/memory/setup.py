@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from oomwatch.plan.memory.names import Assumed
 from oomwatch.plan.memory.workload import Engine, Model, Pass
 
 
@@ -21,7 +22,7 @@ class Setup(Struct, frozen=True, kw_only=True):
     bucket_bytes: int = 0  # of weights on their way to the engine
     wakes_in_stages: bool = True  # the cache comes back only when the weights have come
     dataset_sequences: int = 0  # of a step, all GPUs together; what the driver holds
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[Assumed, ...] = ()
 
     def model_of(self, phase: str) -> Model | None:
         """The model that works in a phase; where there is no reference of its own, the actor without its adapters."""

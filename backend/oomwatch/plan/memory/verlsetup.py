@@ -7,6 +7,7 @@ workers/engine/fsdp/transformer_impl.py and workers/megatron_workers.py.
 from collections.abc import Iterator
 
 from oomwatch.plan.batches import Batches, batches_of
+from oomwatch.plan.memory.names import Assumed
 from oomwatch.plan.memory.setup import Setup
 from oomwatch.plan.memory.told import Told, told_by
 from oomwatch.plan.memory.verlengine import engine_of
@@ -58,7 +59,7 @@ def setup_of(
     )
 
 
-def _assumed(told: Told, shape: ModelShape, mean_length_tokens: float | None) -> Iterator[str]:
+def _assumed(told: Told, shape: ModelShape, mean_length_tokens: float | None) -> Iterator[Assumed]:
     """What the estimate takes for granted or leaves out."""
     if mean_length_tokens is None:
         yield "longest_batch" if _known_length(told) is None else "known_lengths"

@@ -16,7 +16,13 @@ def weights(model: Model) -> Part | None:
     if model.streamed:
         return None
     held = parameters_held(model, by_data=model.shards.weights)
-    return Part(name="weights", bytes=round(model.widths.weights * held), formula=_formula(model, held), source=ZERO)
+    return Part(
+        name="weights",
+        stay="lasting",
+        bytes=round(model.widths.weights * held),
+        formula=_formula(model, held),
+        source=ZERO,
+    )
 
 
 def gathered(model: Model) -> Part | None:
