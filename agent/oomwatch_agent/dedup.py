@@ -61,7 +61,8 @@ def _key(found: Found) -> _Key | None:
     if isinstance(body, wire.HostOom | wire.DiskFull | wire.GpuLost):
         return (body,)  # told by daemons: one and the same line comes with and without a pid
     if isinstance(body, wire.Config):
-        return (wire.Config, *sorted(body.values.items()))
+        told = (*body.model.items(), *body.critic_model.items())  # who knows more of the models is heard, too
+        return (wire.Config, *sorted(body.values.items()), *told)
     return (body, pid)
 
 

@@ -13,6 +13,7 @@ from oomwatch_agent.archive import Archive
 from oomwatch_agent.event_files import EventFile
 from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logs.reader import LineReader, Recognised
+from oomwatch_agent.model_files import with_models
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.source import Found
 from oomwatch_agent.tail import Begin, Stage, Tail
@@ -90,7 +91,8 @@ _BEGIN: dict[LogFrom, Begin] = {"auto": "backlog", "start": "live", "now": "end"
 
 def found_of(one: Recognised, source: str, *, backlog: bool) -> Found:
     """A recognised line as the agent's sources give it. `source` is a base name."""
-    return Found(body=one.body, origin=one.origin(source), run=one.run, backlog=backlog)
+    body = with_models(one.body, one.models) if isinstance(one.body, wire.Config) else one.body
+    return Found(body=body, origin=one.origin(source), run=one.run, backlog=backlog)
 
 
 def share_bytes(followers: int) -> int:

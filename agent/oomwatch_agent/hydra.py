@@ -5,6 +5,8 @@ from pathlib import Path
 
 from oomwatch import wire
 from oomwatch_agent.logs.config_text import config_of
+from oomwatch_agent.logs.model_keys import model_paths
+from oomwatch_agent.model_files import Here, with_models
 
 FOLDER = ".hydra"
 _MOST_BYTES = 1024 * 1024  # verl's has 30 thousand
@@ -22,13 +24,14 @@ def config_beside(path: Path) -> wire.Config | None:
     return config_in(folder)
 
 
-def config_in(folder: Path) -> wire.Config | None:
+def config_in(folder: Path, here: Here | None = None) -> wire.Config | None:
     """The memory-relevant settings in a `.hydra` folder; None where there are none that can be read."""
-    config = _read(folder / "config.yaml")
-    if isinstance(config, dict):
-        return config_of(config)
-    overrides = _read(folder / "overrides.yaml")
-    return config_of(_nested(overrides)) if isinstance(overrides, list) else None
+    content = _read(folder / "config.yaml")
+    if not isinstance(content, dict):
+        overrides = _read(folder / "overrides.yaml")
+        content = _nested(overrides) if isinstance(overrides, list) else {}
+    config = config_of(content)
+    return config and with_models(config, model_paths(content), here)
 
 
 def folders_of(working: Path) -> Iterator[Path]:

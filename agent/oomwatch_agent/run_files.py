@@ -6,6 +6,7 @@ from pathlib import Path
 from oomwatch import wire
 from oomwatch_agent.hang_guard import HangGuard
 from oomwatch_agent.hydra import config_in, folders_of
+from oomwatch_agent.model_files import Here
 from oomwatch_agent.who.environ import Environments
 from oomwatch_agent.who.identify import Environment
 
@@ -30,7 +31,8 @@ class RunFiles:
         working = self._guard.ask([pid], self._working_folder).get(pid)
         if working is None:
             return None
-        return next((config for folder in folders_of(working) if (config := config_in(folder))), None)
+        here = Here((Path("/"), self._proc / str(pid) / "root"), self._environment(pid))
+        return next((config for folder in folders_of(working) if (config := config_in(folder, here))), None)
 
     def _working_folder(self, pid: int) -> Path | None:
         try:

@@ -399,6 +399,10 @@ class Config(_Body, frozen=True, kw_only=True, tag="config"):
     values: Annotated[dict[str, ConfigValue], Meta(max_length=1000)]
     framework: Text | None = None  # "verl"
     version: Text | None = None
+    # Sizes of the models by the keys of their config.json, and "name" where that is a public one. Empty: not known; a
+    # critic of which nothing is told has the actor's.
+    model: Annotated[dict[str, ConfigValue], Meta(max_length=100)] = {}
+    critic_model: Annotated[dict[str, ConfigValue], Meta(max_length=100)] = {}
 
 
 class Probe(_Body, frozen=True, kw_only=True, tag="probe"):

@@ -19,7 +19,7 @@ LABELS = ("node", "gpu", "run")
 # What every text may mention; conditions add their own facts.
 COMMON_NAMES = (*LABELS, "value", "limit", "for")
 # Facts whose values are of a closed list: where the catalogue has the words of each.
-_WORDED = {"limited_by": "fact", "phase": "phase", "because": "because"}
+_WORDED = {"limited_by": "fact", "phase": "phase", "because": "because", "part": "plan.part"}
 
 
 def put_into_words(transition: wire.Transition, rules: RuleSet, *, simulated: bool) -> wire.Transition:

@@ -19,14 +19,20 @@ NOW = 1_790_000_000.0
 # Scenario -> alert -> when it fires first, in seconds since the start; what is not listed does not fire in ten minutes.
 FIRED: dict[str, dict[str, int]] = {
     "healthy": {},
-    "leak": {"memory_forecast": 183, "gpu_memory_high": 212, "out_of_memory": 304},
-    "sleep-residue": {"sleep_residue_grows": 97, "out_of_memory": 135, "gpu_memory_high": 405},
+    "leak": {"plan_exceeded": 135, "memory_forecast": 183, "gpu_memory_high": 212, "out_of_memory": 304},
+    "sleep-residue": {"sleep_residue_grows": 97, "plan_exceeded": 134, "out_of_memory": 135, "gpu_memory_high": 405},
     "slow-rollout": {"rollout_time_jump": 183},
     "length-growth": {"memory_forecast": 366},
     "oom": {"out_of_memory": 104},
     "host-leak": {"host_memory_high": 405, "host_memory_forecast": 423, "out_of_memory": 448},
     "reshard-storm": {"reshard_storm": 120},
-    "demo": {"memory_forecast": 84, "sleep_residue_grows": 100, "gpu_memory_high": 133, "out_of_memory": 162},
+    "demo": {
+        "plan_exceeded": 62,
+        "memory_forecast": 84,
+        "sleep_residue_grows": 100,
+        "gpu_memory_high": 133,
+        "out_of_memory": 162,
+    },
 }
 
 

@@ -46,6 +46,8 @@ def test_the_shipped_file_has_the_four_rules_and_what_they_cannot_see() -> None:
         "rank_imbalance/warning",
         "response_length_drift/info",
         "memory_regression/warning",
+        "plan_exceeded/info",
+        "plan_exceeded/warning",
     } <= set(keys)
 
 

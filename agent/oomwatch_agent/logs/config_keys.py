@@ -1,5 +1,7 @@
 """Which settings of a run may leave the node, and why. Everything else stays: paths, names, addresses, tokens.
 
+Of the models, sizes leave and names of public families: logs/model_keys.py.
+
 The keys are verl's (0.2 to 0.9). A key is here because memory depends on it, or because advice on memory names it.
 """
 
@@ -31,33 +33,35 @@ _TABLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
         ("train_batch_size", "gen_batch_size", "val_batch_size", "max_prompt_length", "max_response_length",
          "truncation", "filter_overlong_prompts"),
     ),
-    ("how many cards there are", ("trainer",), ("nnodes", "n_gpus_per_node", "device")),
+    ("how many cards there are", ("trainer", _ROLLOUT), ("nnodes", "n_gpus_per_node", "device")),
+    ("whether trainer and engine share the cards", ("actor_rollout_ref",), ("hybrid_engine",)),
     (
         "which steps are longer than others, and what the run logs",
         ("trainer",),
         ("logger", "save_freq", "test_freq", "val_before_train", "critic_warmup", "balance_batch"),
     ),
     ("whether there is a critic and a reference model", ("algorithm",), ("adv_estimator", "use_kl_in_reward")),
+    ("whether there is a critic", (_CRITIC,), ("enable",)),
     ("whether there is a reference model", (_ACTOR,), ("use_kl_loss", "ppo_epochs")),
     (
         "size of the batches that set the peak",
         (*_ROLES, _ROLLOUT),
         ("ppo_mini_batch_size", "ppo_micro_batch_size", "ppo_micro_batch_size_per_gpu", "ppo_max_token_len_per_gpu",
          "log_prob_micro_batch_size", "log_prob_micro_batch_size_per_gpu", "log_prob_max_token_len_per_gpu",
-         "log_prob_use_dynamic_bsz", "forward_micro_batch_size_per_gpu", "forward_max_token_len_per_gpu",
-         "use_dynamic_bsz", "rollout_n"),
+         "log_prob_use_dynamic_bsz", "forward_micro_batch_size", "forward_micro_batch_size_per_gpu",
+         "forward_max_token_len_per_gpu", "ppo_infer_max_token_len_per_gpu", "use_dynamic_bsz", "rollout_n"),
     ),
     (
         "how activations, logits and entropy are kept",
         _ROLES,
         ("strategy", "ulysses_sequence_parallel_size", "use_remove_padding", "use_torch_compile", "use_fused_kernels",
-         "entropy_from_logits_with_chunking", "entropy_checkpointing", "entropy_coeff"),
+         "entropy_from_logits_with_chunking", "entropy_checkpointing", "entropy_coeff", "calculate_entropy"),
     ),
     (
         "what is sharded, what is offloaded, and in which precision it is kept",
         _FSDP,
         ("param_offload", "optimizer_offload", "offload_policy", "reshard_after_forward", "fsdp_size", "model_dtype",
-         "dtype", "forward_prefetch", "ulysses_sequence_parallel_size"),
+         "dtype", "forward_prefetch", "ulysses_sequence_parallel_size", "use_no_sync_for_gradient_accumulation"),
     ),
     (
         "the same for Megatron",
@@ -65,18 +69,25 @@ _TABLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
         ("param_offload", "grad_offload", "optimizer_offload", "tensor_model_parallel_size",
          "pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size", "context_parallel_size",
          "expert_model_parallel_size", "expert_tensor_parallel_size", "sequence_parallel",
-         "use_distributed_optimizer", "dtype"),
+         "use_distributed_optimizer", "dtype", "override_transformer_config.recompute_granularity"),
     ),
     (
         "which activations are stored, and how much of the model is trained",
         _MODELS,
         ("enable_gradient_checkpointing", "enable_activation_offload", "use_remove_padding", "use_fused_kernels",
-         "use_liger", "lora_rank", "lora_alpha", "target_modules", "lora.rank", "lora.alpha"),
+         "use_liger", "lora_rank", "lora_alpha", "target_modules", "lora.rank", "lora.alpha",
+         "gradient_checkpointing_kwargs.activations_checkpoint_granularity"),
+    ),
+    (
+        "how much of the optimizer works on the host",
+        (_ACTOR, _CRITIC),
+        ("optim.override_optimizer_config.optimizer_offload_fraction",),
     ),
     (
         "what the rollout engine takes, and whether it gives it back",
         (_ROLLOUT,),
         ("name", "mode", "n", "tensor_model_parallel_size", "data_parallel_size", "pipeline_model_parallel_size",
+         "expert_parallel_size",
          "gpu_memory_utilization", "free_cache_engine", "enforce_eager", "cudagraph_capture_sizes",
          "multi_stage_wake_up", "max_num_batched_tokens", "max_num_seqs", "max_model_len", "prompt_length",
          "response_length", "dtype", "load_format", "layered_summon", "enable_chunked_prefill",

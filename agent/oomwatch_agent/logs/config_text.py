@@ -10,6 +10,7 @@ from typing import NamedTuple
 from oomwatch import wire
 from oomwatch_agent.logs.config_keys import allowed_values
 from oomwatch_agent.logs.envelope import Record
+from oomwatch_agent.logs.model_keys import ModelPaths, model_paths
 
 BEGINS = "{'actor_rollout_ref': {"
 _MOST_LINES = 6000  # of the log, until the end of the dict must have come
@@ -34,6 +35,7 @@ class PrintedConfig:
         self._depth = 0
         self._writer: tuple[str | None, int | None] | None = None
         self._until = 0
+        self.models = ModelPaths()  # of the configuration that was complete last; they stay on the node
 
     @property
     def open(self) -> bool:
@@ -43,7 +45,11 @@ class PrintedConfig:
     def note(self, record: Record, now: int) -> wire.Config | None:
         """Take in a line; the configuration that it completes. `now` counts the log's lines."""
         printed = self.collect(record, now)
-        return None if printed is None else config_of(parse(printed.text))
+        if printed is None:
+            return None
+        content = parse(printed.text)
+        self.models = model_paths(content) if isinstance(content, dict) else ModelPaths()
+        return config_of(content)
 
     def collect(self, record: Record, now: int) -> Printed | None:
         """Take in a line; the text that it completes. `now` counts the log's lines."""

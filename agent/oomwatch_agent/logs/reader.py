@@ -31,6 +31,7 @@ from oomwatch_agent.logs.context import (
 )
 from oomwatch_agent.logs.doubts import Doubts
 from oomwatch_agent.logs.envelope import Record, unwrap
+from oomwatch_agent.logs.model_keys import ModelPaths
 from oomwatch_agent.logs.pattern import Bodies, first_match
 from oomwatch_agent.logs.scan import Chunk, Row, wanted
 from oomwatch_agent.logs.table import CONTEXT_GATES, GATES, PATTERNS, any_gate, bodies_of, patterns_of
@@ -67,6 +68,7 @@ class Recognised(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None = None
     repeated: int = 1  # how many lines Ray says that this one stands for
     run: str | None = None  # as the printed configuration named it
+    models: ModelPaths = ModelPaths()  # of a configuration: where its models lie, which stays on the node
 
     def origin(self, source: str) -> wire.Origin:
         """Where it was read: `source` is a base name, never a path."""
@@ -224,6 +226,7 @@ class LineReader:
             rank=record.rank,
             repeated=record.repeated,
             run=self.run,
+            models=self._config.models if isinstance(body, wire.Config) else ModelPaths(),
         )
 
     def _follow_phase(self, body: wire.EventBody, record: Record, pid: int | None) -> None:

@@ -132,7 +132,7 @@ class Intake:
         body, pid = event.body, event.origin.pid if event.origin else None
         run.sights.observe(event)
         if isinstance(body, wire.Config):
-            run.config, run.framework, run.framework_version = body.values, body.framework, body.version
+            run.configure(body)
         if isinstance(body, wire.Step):
             record = run.steps.add(event.at, body, pid=pid, backlog=event.backlog)
             if record is None or event.backlog:

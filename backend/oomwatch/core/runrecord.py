@@ -39,6 +39,8 @@ class RunRecord:
         self.timeline = Timeline()
         self.sights = Sights()
         self.config: dict[str, wire.ConfigValue] = {}
+        self.model: dict[str, wire.ConfigValue] = {}  # sizes, by the keys of its config.json
+        self.critic_model: dict[str, wire.ConfigValue] = {}
         self.framework: str | None = None
         self.framework_version: str | None = None
         self.torch_reserved = Window(WINDOW_SECONDS_MAX)  # of processes that could not be mapped to a GPU
@@ -60,6 +62,12 @@ class RunRecord:
             marks.clear()
             marks.extend(moved)
 
+    def configure(self, told: wire.Config) -> None:
+        """Its configuration was told. Who tells the same again, and knows less of the models, unsays nothing."""
+        if told.model or told.values != self.config:
+            self.model, self.critic_model = told.model, told.critic_model
+        self.config, self.framework, self.framework_version = told.values, told.framework, told.version
+
     def mark_cycle(self, marker: str, at: float, printer: Printer) -> None:
         self.cycle_marks.setdefault(marker, deque(maxlen=CYCLE_MARKS_KEPT)).append(CycleMark(at, printer))
         totals = self.cycle_totals.setdefault(marker, {})
@@ -71,6 +79,7 @@ class RunRecord:
         self.last_seen_at = max(self.last_seen_at, other.last_seen_at)
         self.nodes |= other.nodes
         self.config = self.config or other.config
+        self.model, self.critic_model = self.model or other.model, self.critic_model or other.critic_model
         self.framework = self.framework or other.framework
         self.framework_version = self.framework_version or other.framework_version
         if not self.steps:

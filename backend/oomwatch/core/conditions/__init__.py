@@ -18,6 +18,7 @@ from oomwatch.core.conditions.imbalance import Imbalance
 from oomwatch.core.conditions.jump import Jump
 from oomwatch.core.conditions.kv_pressure import KvPressure
 from oomwatch.core.conditions.lengths import Lengths
+from oomwatch.core.conditions.plan import PlanExceeded
 from oomwatch.core.conditions.rate import Rate
 from oomwatch.core.conditions.regression import Regression
 from oomwatch.core.conditions.residue import Residue
@@ -43,4 +44,5 @@ Condition: TypeAlias = (
     | Imbalance
     | Lengths
     | Regression
+    | PlanExceeded
 )

@@ -10,7 +10,7 @@ from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on
-from oomwatch.core.peers import role_of
+from oomwatch.core.peers import role_of, strangers_bytes
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.trend import scatter
@@ -130,9 +130,7 @@ def _peaks_by_role(fleet: Fleet, run: RunRecord, moments: Sequence[float]) -> di
 
 def _own_peaks(gpu: GpuRecord, run: RunRecord, steps: int) -> dict[float, float]:
     """The peaks of the last steps, by their times, less what programs of others have on the card."""
-    processes = gpu.processes or ()
-    known = any(one.run == run.name for one in processes)
-    others = sum(one.used_bytes or 0 for one in processes if one.run != run.name) if known else 0
+    others = strangers_bytes(gpu, run)
     return {step.at: step.peak_bytes - others for step in list(gpu.steps)[-steps:] if step.peak_bytes is not None}
 
 
