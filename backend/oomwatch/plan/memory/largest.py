@@ -7,9 +7,9 @@ from msgspec import Struct
 from oomwatch.plan.batches import Batches, batches_of
 from oomwatch.plan.cards import Card
 from oomwatch.plan.memory.estimate import Estimate
-from oomwatch.plan.memory.told import Told, told_by
 from oomwatch.plan.memory.whole import estimate_of
 from oomwatch.plan.phasekeys import PHASES
+from oomwatch.plan.reader import Reader, reader_of
 from oomwatch.plan.settings import ROLLOUT, Config
 from oomwatch.plan.shape import ModelShape
 
@@ -58,12 +58,12 @@ def largest_that_fits(
             mean_length_tokens=mean_length_tokens,
         )
 
-    told = told_by(config, version)
+    told = reader_of(config, version)
     questions = _questions(told, batches_of(config, version), estimate(config))
     return tuple(_answer(config, told, question, estimate) for question in questions)
 
 
-def _questions(told: Told, batches: Batches, now: Estimate) -> Iterator[_Question]:
+def _questions(told: Reader, batches: Batches, now: Estimate) -> Iterator[_Question]:
     if now.phase("rollout") is not None:
         sleeps = told.value(f"{ROLLOUT}.free_cache_engine") is not False
         phases = ("rollout", "update_weights") if sleeps else tuple(phase.phase for phase in now.phases)
@@ -79,14 +79,14 @@ def _questions(told: Told, batches: Batches, now: Estimate) -> Iterator[_Questio
     yield _Question(_LENGTH_KEY, tuple(phase.phase for phase in now.phases), lengths)
 
 
-def _longest(told: Told, batches: Batches) -> int:
+def _longest(told: Reader, batches: Batches) -> int:
     """The longest response that is worth asking for: verl stops where a sequence is longer than a dynamic batch."""
     caps = [phase.tokens_per_micro_batch for phase in batches.phases if phase.is_dynamic]
     known = [cap * (batches.sequence_parallel_size or 1) for cap in caps if cap is not None]
-    return min(known, default=_TOKENS_MOST) - told.count("data.max_prompt_length", otherwise=0)
+    return min(known, default=_TOKENS_MOST) - told.positive("data.max_prompt_length", otherwise=0)
 
 
-def _answer(config: Config, told: Told, question: _Question, estimate: Callable[[Config], Estimate]) -> Largest:
+def _answer(config: Config, told: Reader, question: _Question, estimate: Callable[[Config], Estimate]) -> Largest:
     def is_at_least(verdicts: tuple[str, ...]) -> Callable[[float], bool]:
         def is_so(value: float) -> bool:
             found = estimate({**config, question.key: value})

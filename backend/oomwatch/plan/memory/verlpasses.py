@@ -5,8 +5,8 @@ from typing import NamedTuple
 from oomwatch.plan.batches import Batches, PhaseBatches
 from oomwatch.plan.memory import logits as copies
 from oomwatch.plan.memory.activations import MEGATRON_RATIO
-from oomwatch.plan.memory.told import Told
 from oomwatch.plan.memory.workload import Logits, Pass, Recompute
+from oomwatch.plan.reader import Reader
 
 _ACTOR, _MODEL, _CRITIC = "actor_rollout_ref.actor", "actor_rollout_ref.model", "critic"
 _CRITIC_PHASES = ("values", "update_critic")
@@ -25,7 +25,7 @@ class Lengths(NamedTuple):
     mean: float  # of prompt and response, as they are expected
 
 
-def pass_of(told: Told, batches: Batches, phase: PhaseBatches, lengths: Lengths) -> Pass | None:
+def pass_of(told: Reader, batches: Batches, phase: PhaseBatches, lengths: Lengths) -> Pass | None:
     """The largest micro batch of a phase; None where its size is not known."""
     tokens = _tokens(told, batches, phase, lengths)
     if tokens is None:
@@ -44,7 +44,7 @@ def pass_of(told: Told, batches: Batches, phase: PhaseBatches, lengths: Lengths)
     )
 
 
-def _tokens(told: Told, batches: Batches, phase: PhaseBatches, lengths: Lengths) -> float | None:
+def _tokens(told: Reader, batches: Batches, phase: PhaseBatches, lengths: Lengths) -> float | None:
     """Of one micro batch on one GPU: the cap of a dynamic batch, but no more than there are; else sequences x length.
 
     Where padding stays, every sequence is as long as the longest that is allowed.
@@ -61,10 +61,10 @@ def _tokens(told: Told, batches: Batches, phase: PhaseBatches, lengths: Lengths)
     return phase.micro_batch_size_per_gpu * length / ways
 
 
-def _ways(told: Told, batches: Batches) -> int:
+def _ways(told: Reader, batches: Batches) -> int:
     """GPUs that share the tokens of one sequence: Ulysses', or those of Megatron's context parallelism."""
     if told.strategy == "megatron":
-        return told.count(f"{_ACTOR}.megatron.context_parallel_size", otherwise=1)
+        return told.positive(f"{_ACTOR}.megatron.context_parallel_size", otherwise=1)
     return batches.sequence_parallel_size or 1
 
 
@@ -72,8 +72,8 @@ def _section(phase: str) -> str:
     return f"{_CRITIC}.model" if phase in _CRITIC_PHASES else _MODEL
 
 
-def _logits(told: Told, phase: str, tokens: float, lengths: Lengths) -> Logits:
-    if told.is_on(f"{_MODEL}.use_fused_kernels", f"{_ACTOR}.use_fused_kernels"):
+def _logits(told: Reader, phase: str, tokens: float, lengths: Lengths) -> Logits:
+    if told.first(f"{_MODEL}.use_fused_kernels", f"{_ACTOR}.use_fused_kernels") is True:
         return _chunked(told, tokens, 0.0)
     if told.strategy == "megatron":
         return _whole(told, tokens, copies.DIVIDED_VOCABULARY)
@@ -88,18 +88,18 @@ def _logits(told: Told, phase: str, tokens: float, lengths: Lengths) -> Logits:
     return _whole(told, tokens, copies.LOG_PROBS_AND_ENTROPY if is_compiled else eager)
 
 
-def _with_entropy(told: Told, phase: str) -> bool:
+def _with_entropy(told: Reader, phase: str) -> bool:
     """The log-probabilities of the rollout always come with it; an update where it is part of the loss."""
     if phase == "update_actor":
-        return told.number(f"{_ACTOR}.entropy_coeff", otherwise=0) != 0 or told.is_on(f"{_ACTOR}.calculate_entropy")
+        return told.ratio(f"{_ACTOR}.entropy_coeff", otherwise=0) != 0 or told.is_on(f"{_ACTOR}.calculate_entropy")
     return phase == "old_log_prob"
 
 
-def _whole(told: Told, tokens: float, bytes_each: float) -> Logits:
+def _whole(told: Reader, tokens: float, bytes_each: float) -> Logits:
     return Logits(tokens=tokens, bytes_each=bytes_each, shards=_vocabulary_shards(told), reason=_SCORES)
 
 
-def _chunked(told: Told, tokens: float, bytes_each: float) -> Logits:
+def _chunked(told: Reader, tokens: float, bytes_each: float) -> Logits:
     """Of a chunk everything, of the rest what is kept."""
     return Logits(
         tokens=tokens,
@@ -119,13 +119,13 @@ def _padded(tokens: float, lengths: Lengths, bytes_each: float) -> Logits:
     )
 
 
-def _vocabulary_shards(told: Told) -> int:
+def _vocabulary_shards(told: Reader) -> int:
     if told.strategy != "megatron":
         return 1
-    return told.count(f"{_ACTOR}.megatron.tensor_model_parallel_size", otherwise=1)
+    return told.positive(f"{_ACTOR}.megatron.tensor_model_parallel_size", otherwise=1)
 
 
-def _recompute(told: Told, phase: str) -> Recompute:
+def _recompute(told: Reader, phase: str) -> Recompute:
     if told.strategy == "megatron":
         section = _CRITIC if phase in _CRITIC_PHASES else _ACTOR
         granularity = told.text(*(key.format(section) for key in _GRANULARITIES))
@@ -133,9 +133,9 @@ def _recompute(told: Told, phase: str) -> Recompute:
     return "full" if told.is_on(f"{_section(phase)}.enable_gradient_checkpointing") else "none"
 
 
-def _in_flight(told: Told, phase: PhaseBatches) -> int:
+def _in_flight(told: Reader, phase: PhaseBatches) -> int:
     """Micro batches of which a pipeline's first stage keeps the activations: as many as it has stages (1F1B)."""
     if told.strategy != "megatron":
         return 1
-    stages = told.count(f"{_ACTOR}.megatron.pipeline_model_parallel_size", otherwise=1)
+    stages = told.positive(f"{_ACTOR}.megatron.pipeline_model_parallel_size", otherwise=1)
     return min(stages, phase.micro_batches or stages)
