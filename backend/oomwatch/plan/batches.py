@@ -37,6 +37,7 @@ class PhaseBatches(Struct, frozen=True, kw_only=True):
     tokens_per_micro_batch: int | None = (
         None  # at most, on one GPU (of those that share a sequence each holds its part)
     )
+    shares: int = 1  # GPUs that share a sequence: Ulysses' or context parallel ones, of the model that works
 
 
 class Batches(Struct, frozen=True, kw_only=True):
@@ -109,7 +110,7 @@ class _Sheet:
         phases = tuple(self.phase(name, groups) for name in phases_of(self.here))
         numbers = {line.name: line.value for line in self.lines if line.phase is None}
         found = {
-            "strategy": self.here.value(f"{ACTOR}.strategy") or self.here.strategy,
+            "strategy": self.here.text(f"{ACTOR}.strategy") or self.here.strategy,
             "phases": phases,
             "working": tuple(self.lines),
             **numbers,
@@ -155,7 +156,11 @@ class _Sheet:
         if is_dynamic(self.here, name):
             tokens = self.note("tokens_per_micro_batch", self.here.figure(tokens_key(self.here, name)), name)
             return PhaseBatches(
-                phase=name, is_dynamic=True, sequences_per_gpu=share.value, tokens_per_micro_batch=tokens.value
+                phase=name,
+                is_dynamic=True,
+                sequences_per_gpu=share.value,
+                tokens_per_micro_batch=tokens.value,
+                shares=own.shares.value or 1,
             )
         micro = self.note("micro_batch_size_per_gpu", micro_batch(self.here, keys, own), name)
         passes = self.note("micro_batches", share.up(micro), name)
@@ -169,6 +174,7 @@ class _Sheet:
             micro_batch_size_per_gpu=micro.value,
             micro_batches=passes.value,
             tokens_per_micro_batch=tokens.value,
+            shares=own.shares.value or 1,
         )
 
     def share(self, keys: PhaseKeys, critic: bool, groups: Groups) -> Figure:
