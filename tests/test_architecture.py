@@ -81,9 +81,9 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # Pure modules of the standard library: they give the same for the same, whatever the machine or the moment.
 PURE = {
-    "abc", "array", "bisect", "collections", "dataclasses", "enum", "fnmatch", "fractions", "functools", "hashlib",
-    "heapq", "itertools", "json", "math", "operator", "re", "statistics", "string", "struct", "textwrap", "types",
-    "typing",
+    "abc", "array", "bisect", "collections", "contextlib", "dataclasses", "enum", "fnmatch", "fractions", "functools",
+    "hashlib", "heapq", "itertools", "json", "math", "operator", "re", "statistics", "string", "struct", "textwrap",
+    "types", "typing",
 }  # fmt: skip
 PURE_PACKAGES = {"msgspec", "re2"}
 PURE_IN = {"oomwatch.core.mute.times": {"datetime"}}  # calendars; that it asks no clock the test below sees to
@@ -203,6 +203,15 @@ def test_the_core_touches_no_file_and_no_terminal(module: Module) -> None:
     tree = ast.parse(module.path.read_text(encoding="utf-8"))
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     assert not called & {"open", "print", "input", "eval", "exec", "__import__", "id", "hash"}
+
+
+@EACH
+def test_only_the_judge_has_what_it_works_out_kept(module: Module) -> None:
+    """What conditions find is kept for the next judgement, which must not depend on who else asked (core/memo.py)."""
+    tree = ast.parse(module.path.read_text(encoding="utf-8"))
+    entered = [item.context_expr for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items]
+    keeps = any(isinstance(one, ast.Attribute) and one.attr == "keeping" for one in entered)
+    assert keeps is (module.name == "oomwatch.core.judge")
 
 
 def test_the_agent_loads_without_the_server(tmp_path: Path) -> None:

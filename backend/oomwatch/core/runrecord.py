@@ -6,7 +6,7 @@ from typing import NamedTuple
 from oomwatch import wire
 from oomwatch.core import notable
 from oomwatch.core.coverage import Sights
-from oomwatch.core.memo import Memo
+from oomwatch.core.memo import Keeping, Memo
 from oomwatch.core.notable import Notable
 from oomwatch.core.phases import Timeline
 from oomwatch.core.steps import StepHistory
@@ -29,7 +29,7 @@ class CycleMark(NamedTuple):
 class RunRecord:
     """One training run, over all nodes that told of it."""
 
-    def __init__(self, run: str, now: float) -> None:
+    def __init__(self, run: str, now: float, keeping: Keeping) -> None:
         self.subject = Subject("run", run)
         self.name = run
         self.first_seen_at = now
@@ -49,7 +49,7 @@ class RunRecord:
         self.torch_subject: Subject | None = None  # where the trainer's rank 0 was last seen
         self.cycle_marks: dict[str, deque[CycleMark]] = {}
         self.cycle_totals: dict[str, dict[Printer, int]] = {}
-        self.memo = Memo()
+        self.memo = Memo(keeping)
         self.notable: deque[Notable] = notable.kept()  # of processes whose node is not known
 
     @property
