@@ -111,13 +111,15 @@ def _megatron(told: Reader, shape: ModelShape, batches: Batches, section: str, *
 
 
 def _megatron_shards(told: Reader, batches: Batches, section: str) -> Shards:
+    """The optimizer is divided among all that hold the same part, those of a context parallel group too."""
     own = f"{section}.megatron"
-    context = told.positive(f"{own}.context_parallel_size", otherwise=1)
+    tensor = told.positive(f"{own}.tensor_model_parallel_size", otherwise=1)
+    pipeline = told.positive(f"{own}.pipeline_model_parallel_size", otherwise=1)
     distributed = told.value(f"{own}.use_distributed_optimizer") is not False
     return Shards(
-        data=(batches.data_parallel_size or 1) * context,  # the optimizer is divided among these alone
-        tensor=told.positive(f"{own}.tensor_model_parallel_size", otherwise=1),
-        pipeline=told.positive(f"{own}.pipeline_model_parallel_size", otherwise=1),
+        data=max(1, (batches.gpus or 1) // (tensor * pipeline)),
+        tensor=tensor,
+        pipeline=pipeline,
         expert=told.positive(f"{own}.expert_model_parallel_size", otherwise=1),
         expert_tensor=told.positive(f"{own}.expert_tensor_parallel_size", otherwise=0) or None,
         weights=False,

@@ -79,7 +79,7 @@ def lengths_of(told: Reader, mean_tokens: float | None) -> Lengths:
 def _passes(told: Reader, batches: Batches, lengths: Lengths) -> Iterator[tuple[str, Pass]]:
     """The pass of every phase whose size is known."""
     for phase in batches.phases:
-        work = pass_of(told, batches, phase, lengths)
+        work = pass_of(told, phase, lengths)
         if work is not None:
             yield phase.phase, work
 
