@@ -44,6 +44,8 @@ def views(node: str, gpu: str, run: str, alert: str) -> dict[str, str]:
         "incidents": "#/incidents",
         "rules": "#/rules",
         "rule-file": "#/rules/file",
+        "doctor": "#/doctor",
+        "doctor-template": "#/doctor?template=M2&gpu=A100-40GB&verl=0.9",
     }
 
 

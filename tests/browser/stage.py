@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import msgspec
 import uvicorn
@@ -25,7 +25,10 @@ from tests.browser.past import Past
 
 from oomwatch import wire
 from oomwatch.settings import Address
+from oomwatch.web import doctor
+from oomwatch.web.answers import RefusedError, refused
 from oomwatch.web.guard import with_headers
+from oomwatch.web.practice import Practice
 from oomwatch.web.server import bind
 from oomwatch.web.static import PageFiles
 from oomwatch_frontend import STATIC
@@ -41,6 +44,12 @@ class WithPolicy:
         await self._app(scope, receive, with_headers(send) if scope["type"] == "http" else send)
 
 
+class Parts(NamedTuple):
+    """Those of a server's that its own routes need which are served here."""
+
+    doctor: Practice
+
+
 class Stage:
     """Serves the page on loopback from a thread. What it plays may be changed at any time from the test's thread."""
 
@@ -49,6 +58,7 @@ class Stage:
         self.ended: tuple[wire.Alert, ...] = ()  # alerts that the database has and the snapshot has not
         self.desk = Desk(self)
         self.past = Past(self)
+        self.practice = Practice()
         self.has_history = True
         self.takes_browsers = True
         self.connections_total = 0
@@ -70,6 +80,7 @@ class Stage:
         self.drop()
         self._server.should_exit = True
         self._thread.join()
+        self.practice.shutdown()
         self._listener.close()
 
     def send(self, *messages: wire.LiveMessage) -> None:
@@ -101,6 +112,9 @@ class Stage:
         app.add_api_route("/api/v1/history", self._history)
         app.add_api_route("/api/v1/phases", self._phases)
         app.add_api_route("/api/v1/nodes/{name}", self._node)
+        app.state.parts = Parts(self.practice)
+        app.include_router(doctor.router)  # it needs no server: what is sent is all that it looks at
+        app.add_exception_handler(RefusedError, refused)
         self.past.install(app)  # before /api/v1/alerts/{key}
         self.desk.install(app)
         app.add_api_websocket_route("/ws/live", self._live)

@@ -133,7 +133,7 @@ def test_a_model_is_known_by_its_config_json(script: str, tmp_path: Path, capsys
     ("words", "said"),
     [
         (["--gpu", "G80"], 'flag --gpu: "G80" is no known card; known are '),
-        (["--gpu", "79"], "is too small for a card; write the unit"),
+        (["--gpu", "79"], "with its unit, for example 79GiB"),
         (["--model", "nobodys-model"], "is no known model and no config.json"),
         (["--verl", "17.x.y"], "17.x.y"),
         (["--host-memory", "lots"], "flag --host-memory"),

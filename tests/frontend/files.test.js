@@ -7,7 +7,7 @@ import { catalogue, chinese, english, pageFile, scripts } from "./reading.js";
 
 const sources = scripts();
 const everything = [...sources.values()].join("\n");
-const OTHERS = ["notify.", "figure.", "fact.", "coverage.problem.", "because.", "cause.", "evidence.", "remedy.", "incident.", "hides.", "plan.", "doctor.read.", "doctor.report.", "doctor.text."]; // the server's own
+const OTHERS = ["notify.", "figure.", "fact.", "coverage.problem.", "because.", "cause.", "evidence.", "remedy.", "incident.", "hides.", "plan.", "doctor.ask.", "doctor.read.", "doctor.report.", "doctor.text."]; // the server's own
 const ours = Object.keys(catalogue).filter((key) => !OTHERS.some((space) => key.startsWith(space)));
 
 /** Keys as scripts write them; "x.${y}" stands for every key that begins with "x.". */

@@ -9,7 +9,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from oomwatch.units import parse_quantity
+
 _MIB, _GIB = 2**20, 2**30
+_SMALLEST_BYTES, _LARGEST_BYTES = _GIB, 2**50  # of what a card may be told to have: others are slips of the unit
 # Where no program's own figure was found for a card: NVML's total less what the driver keeps on the cards of which both
 # are known (0.40 to 0.86 GiB, the median of nine).
 _KEPT_BY_DRIVER_BYTES = 0.6 * _GIB
@@ -98,6 +101,17 @@ def card_named(text: str) -> Card | None:
         if re.search(rf"(?<![a-z0-9]){pattern}(?![a-z0-9])", plain):
             return _of_size(sizes, int(told[1])) if told else sizes[usual]
     return None
+
+
+def card_of_size(text: str) -> Card | None:
+    """A card of which only the memory is told that a program can use: "79GiB". None for what is no card's size."""
+    try:
+        size = parse_quantity(text)
+    except ValueError:
+        return None
+    if not _SMALLEST_BYTES <= size <= _LARGEST_BYTES:
+        return None
+    return Card(name=text.strip(), total_bytes=None, usable_bytes=int(size), source="told", verified=False)
 
 
 def known_cards() -> tuple[Card, ...]:

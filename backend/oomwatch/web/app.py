@@ -42,6 +42,7 @@ from oomwatch.web.herald import Herald
 from oomwatch.web.ingest import agent_endpoint
 from oomwatch.web.live import live_endpoint
 from oomwatch.web.parts import Parts
+from oomwatch.web.practice import Practice
 from oomwatch.web.restart import restore
 from oomwatch.web.ruledesk import RuleDesk
 from oomwatch.web.ruleparts import RuleParts
@@ -163,6 +164,7 @@ async def _start(
         desk=desk,
         crew=Crew(service.defects.count),
         rules=_rule_parts(settings, file, service, apply),
+        doctor=stack.enter_context(Practice()),
     )
     return parts
 

@@ -11,9 +11,9 @@ T = TypeVar("T")
 BODY_BYTES_MAX = 65_536
 
 
-async def body_of(request: Request, kind: type[T]) -> T:
+async def body_of(request: Request, kind: type[T], bytes_max: int = BODY_BYTES_MAX) -> T:
     """The request's body as a value of this type. Raises RefusedError."""
-    content = await content_of(request, BODY_BYTES_MAX)
+    content = await content_of(request, bytes_max)
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -7,10 +7,12 @@ from fastapi import FastAPI, Query
 from fastapi.openapi.utils import get_openapi
 
 from oomwatch import wire
+from oomwatch.doctor.report import Report
 from oomwatch.incident.report import Entry, Incident
 from oomwatch.ruleedit.rows import RuleRow
 from oomwatch.scorecard import Scorecard
 from oomwatch.tryout.result import Tryout
+from oomwatch.web.doctorrows import CardRow, ModelRow, TemplateRow, TemplateText
 from oomwatch.web.rows import Acknowledged, Agent, AlertRow, AlertStory, History, PeaksOfRun, Preview, SilenceRow
 from oomwatch.web.ruledesk import RuleFileShown, RulesTaken
 from oomwatch.web.rulenow import RuleNow
@@ -26,6 +28,7 @@ KINDS = (
     *(Acknowledged, SilenceRow, Preview),
     *(RuleRow, RuleFileShown, RulesTaken, RuleNow, Tryout),
     *(AlertSpans, MutingWindows),
+    *(Report, ModelRow, CardRow, TemplateRow, TemplateText),
 )
 
 

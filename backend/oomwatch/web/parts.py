@@ -16,6 +16,7 @@ from oomwatch.settings import Settings
 from oomwatch.store.store import Store
 from oomwatch.tasks import Crew
 from oomwatch.web.herald import Herald
+from oomwatch.web.practice import Practice
 from oomwatch.web.ruleparts import RuleParts
 from oomwatch.web.threads import Threads
 
@@ -38,6 +39,7 @@ class Parts(NamedTuple):
     desk: Desk
     crew: Crew  # the tasks that work all that time
     rules: RuleParts
+    doctor: Practice
 
     @property
     def dead_tasks(self) -> list[str]:

@@ -10,6 +10,7 @@ export const KEYS = /** @type {const} */ ([
   { keys: "g s", does: "silences", view: "silences" },
   { keys: "g c", does: "channels", view: "channels" },
   { keys: "g u", does: "rules", view: "rules" },
+  { keys: "g d", does: "doctor", view: "doctor" },
   { keys: "/", does: "search", view: null },
   { keys: "j", does: "next", view: null },
   { keys: "k", does: "previous", view: null },

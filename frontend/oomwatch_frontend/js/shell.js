@@ -23,7 +23,7 @@ import { isUtc } from "./zone.js";
  */
 
 /** Which tab of the bar a view belongs to. @type {Record<string, string>} */
-const SECTION = { gpu: "fleet", node: "fleet", fleet: "fleet", run: "runs", runs: "runs", alerts: "alerts", silences: "alerts", channels: "alerts", incidents: "alerts", rules: "rules" };
+const SECTION = { gpu: "fleet", node: "fleet", fleet: "fleet", run: "runs", runs: "runs", alerts: "alerts", silences: "alerts", channels: "alerts", incidents: "alerts", rules: "rules", doctor: "doctor" };
 
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -77,7 +77,7 @@ export class Shell {
   /** @param {Words} words @param {Route} route @param {number} open */
   #drawNav(words, route, open) {
     const current = SECTION[route.view] ?? "fleet";
-    const tabs = ["fleet", "runs", "alerts", "rules"].map((name) => {
+    const tabs = ["fleet", "runs", "alerts", "rules", "doctor"].map((name) => {
       const badge = name === "alerts" && open > 0 ? h("span", { class: "badge" }, String(open)) : null;
       const attributes = { href: link(name), "aria-current": current === name ? "page" : null };
       return h("a", attributes, words.t(`nav.${name}`), badge);

@@ -15,6 +15,7 @@ const OTHERS = {
   channels: async () => (await import("./views/channels.js")).channelsView,
   incidents: async () => (await import("./views/incidents.js")).incidentsView,
   rules: async () => (await import("./views/rules.js")).rulesView,
+  doctor: async () => (await import("./views/doctor.js")).doctorView,
 };
 
 /** @type {Map<string, MakeView>} */

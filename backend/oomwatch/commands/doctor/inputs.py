@@ -8,17 +8,15 @@ import msgspec
 
 from oomwatch.doctor.read import Source
 from oomwatch.options import SettingError
-from oomwatch.plan.cards import Card, card_named, known_cards
+from oomwatch.plan.cards import Card, card_named, card_of_size, known_cards
 from oomwatch.plan.models import known_shapes, shape_named, shape_of_hf_config
 from oomwatch.plan.shape import ModelShape
-from oomwatch.units import parse_quantity
 
 _HYDRA = ".hydra"
 _HYDRA_FILES = ("config.yaml", "overrides.yaml")
 _MODEL_FILE = "config.json"
 _MODEL_BYTES_MAX = 4_000_000
 _READ_BYTES_MAX = 512 * 2**20  # of a log, of which only the printed configuration counts
-_SMALLEST_CARD_BYTES = 2**30
 
 
 def divided(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -104,21 +102,11 @@ def card_of(text: str | None) -> Card | None:
     """The card that --gpu names: by its name, by its memory, or this machine's. Raises SettingError."""
     if text is None:
         return None
-    found = card_named(text) or _of_size(text)
+    found = card_named(text) or card_of_size(text)
     if found is None:
         known = ", ".join(card.name for card in known_cards())
         raise SettingError(
             f'flag --gpu: "{text}" is no known card; known are {known}; or give the memory that a program can use of '
-            "it, for example 79GiB"
+            "it with its unit, for example 79GiB"
         )
     return found
-
-
-def _of_size(text: str) -> Card | None:
-    try:
-        size = int(parse_quantity(text))
-    except ValueError:
-        return None
-    if size < _SMALLEST_CARD_BYTES:
-        raise SettingError(f'flag --gpu: "{text}" is too small for a card; write the unit, for example 79GiB')
-    return Card(name=text, total_bytes=None, usable_bytes=size, source="told")

@@ -52,6 +52,7 @@ class RunPage {
     };
     /** @type {Map<string, AlertCard>} */
     this.cards = new Map();
+    this.check = h("p", { hidden: true }, h("a", { class: "check-configuration", href: link("doctor", [], { run: name }) }, app.words.t("doctor.check_run")));
     this.columns = h("div", { class: "columns" });
     root.append(this.#layout());
     this.update(new Set(["runs", "alerts", "nodes"]));
@@ -66,7 +67,7 @@ class RunPage {
       this.other === null ? null : section(words.t("run.differ"), differences.element),
       section(words.t("run.batches"), batches.element),
       section(words.t("coverage.title"), coverage),
-      section(words.t("config.title"), config.element),
+      section(words.t("config.title"), this.check, config.element),
     ];
     const right = [
       section(words.t("nav.alerts"), quiet, alerts),
@@ -188,6 +189,7 @@ class RunPage {
     this.parts.reshard.draw([marker, total, timed], () => this.#reshard(run, timed));
     fill(this.parts.coverage, coverageTable(words, run.coverage));
     this.parts.batches.draw(run.config, () => [batchTable(words, run.config) ?? nothing(words.t("config.none"))]);
+    this.check.hidden = Object.keys(run.config).length === 0;
     this.parts.config.draw(run.config, () => [configTable(words, run.config)]);
     const other = store.runs.get(this.otherName);
     if (other !== undefined) {
