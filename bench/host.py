@@ -231,8 +231,9 @@ def judging_seconds(watch: Watch, at: float) -> float:
     conditions = [condition for rule in watch.engine.rules.rules for condition in rule.when]
     subject, fleet = watch.engine.fleet.nodes["n"].subject, watch.engine.fleet
     began = time.thread_time()
-    for condition in conditions:
-        condition.judge(fleet, subject, at)
+    with fleet.keeping:  # as the judge does
+        for condition in conditions:
+            condition.judge(fleet, subject, at)
     return time.thread_time() - began
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from tests.core.story import GIB, Story
 
 from oomwatch import wire
+from oomwatch.core.engine import Engine
 from oomwatch.core.rule import RuleSet
 
 TOTAL_GIB, SHM_GIB, DISK_GIB = 1000, 100, 2000
@@ -26,8 +27,15 @@ def gib(value: float | None) -> int | None:
 class HostStory(Story):
     """Readings every ten seconds, judged on the grid in between."""
 
-    def __init__(self, rules: RuleSet, *, container_gib: float | None = None, run: str | None = "r") -> None:
-        super().__init__(rules, gpus=0, run=run)
+    def __init__(
+        self,
+        rules: RuleSet,
+        *,
+        container_gib: float | None = None,
+        run: str | None = "r",
+        engine: type[Engine] = Engine,
+    ) -> None:
+        super().__init__(rules, gpus=0, run=run, engine=engine)
         facts = wire.HostFacts(
             memory_total_bytes=TOTAL_GIB * GIB,
             memory_limit_bytes=gib(container_gib),

@@ -38,8 +38,9 @@ class Story:
         gpus: int = 1,
         run: str | None = None,
         addresses: tuple[str, ...] = (),
+        engine: type[Engine] = Engine,
     ) -> None:
-        self.engine = Engine(rules if isinstance(rules, RuleSet) else RuleSet(rules=rules))
+        self.engine = engine(rules if isinstance(rules, RuleSet) else RuleSet(rules=rules))
         self.now = 0.0
         self.heard: list[wire.Transition] = []
         self.run = run

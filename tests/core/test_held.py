@@ -25,7 +25,8 @@ def states(story: Story, asked: Asked, steps: int, first: int = 1) -> list[str]:
     found: list[str] = []
     for number in range(first, first + steps):
         tell(story, number, Told())
-        found.append(held_on(gpu_of(story), "k", story.now, asked).state)
+        with story.engine.fleet.keeping:
+            found.append(held_on(gpu_of(story), "k", story.now, asked).state)
     return found
 
 
@@ -37,8 +38,9 @@ def test_it_is_given_up_at_the_tenth_quiet_step() -> None:
 
 def test_it_is_worked_out_once_a_step() -> None:
     story, asked = tell_all(Story((), run="r"), 1, lambda _: Told()), Asked(ACTIVE)
-    for second in range(5):
-        assert held_on(gpu_of(story), "k", story.now + second, asked) == ACTIVE
+    with story.engine.fleet.keeping:
+        for second in range(5):
+            assert held_on(gpu_of(story), "k", story.now + second, asked) == ACTIVE
     assert asked.count == 1
     assert last_active(gpu_of(story).memo, "k") == ACTIVE
 

@@ -1,25 +1,31 @@
 """Peaks of what a host uses, and whose memory grew."""
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from oomwatch import wire
 from oomwatch.core.growth import growth, line
-from oomwatch.core.hosthistory import FINE_KEPT_SECONDS, PROCESSES_KEPT, HostHistory, PeakRing, Peaks
+from oomwatch.core.hosthistory import FINE_KEPT_SECONDS, PROCESSES_KEPT, HostHistory, PeakRing, Peaks, Span
 
 GIB = 2**30
+
+
+def each(peaks: Peaks, spans: Sequence[Span], known: Mapping[Span, float] | None = None) -> list[float]:
+    return list(peaks.each(spans, known or {}).values())
 
 
 def test_the_highest_reading_of_a_span_is_its_peak() -> None:
     peaks = Peaks()
     for second in range(100):
         peaks.add(1000.0 + second, 50.0 if second == 37 else 10.0)
-    assert peaks.each([(1000.0, 1030.0), (1030.0, 1060.0), (1060.0, 1100.0)]) == [10.0, 50.0, 10.0]
+    assert each(peaks, [(1000.0, 1030.0), (1030.0, 1060.0), (1060.0, 1100.0)]) == [10.0, 50.0, 10.0]
 
 
 def test_a_span_without_readings_has_no_peak() -> None:
     peaks = Peaks()
     peaks.add(1000.0, 5.0)
-    assert peaks.each([(0.0, 500.0), (980.0, 1020.0), (1020.0, 1060.0)]) == [5.0]
+    assert each(peaks, [(0.0, 500.0), (980.0, 1020.0), (1020.0, 1060.0)]) == [5.0]
 
 
 def test_a_late_reading_goes_where_it_belongs_and_one_that_is_too_late_nowhere() -> None:
@@ -43,8 +49,8 @@ def test_long_spans_are_known_for_a_day_and_short_ones_for_hours() -> None:
     for minute in range(24 * 60):
         peaks.add(60.0 * minute, float(minute))
     long_ago = 60.0 * 60
-    assert peaks.each([(long_ago, long_ago + 300)]) == [64.0]
-    assert peaks.each([(long_ago, long_ago + 60)]) == []
+    assert each(peaks, [(long_ago, long_ago + 300)]) == [64.0]
+    assert each(peaks, [(long_ago, long_ago + 60)]) == []
     assert FINE_KEPT_SECONDS > 3600
 
 
@@ -52,9 +58,16 @@ def test_what_had_no_reading_at_first_is_looked_up_again() -> None:
     peaks = Peaks()
     spans = [(1000.0, 1100.0), (1100.0, 1200.0)]
     peaks.add(1150.0, 3.0)
-    assert peaks.each(spans) == [3.0]
+    known = peaks.each(spans, {})
+    assert known == {spans[1]: 3.0}
     peaks.add(1040.0, 8.0)
-    assert peaks.each(spans) == [8.0, 3.0]
+    assert each(peaks, spans, known) == [8.0, 3.0]
+
+
+def test_what_is_known_of_a_span_is_not_looked_up_again() -> None:
+    peaks = Peaks()
+    peaks.add(1040.0, 8.0)
+    assert each(peaks, [(1000.0, 1100.0)], {(1000.0, 1100.0): 7.0}) == [7.0]
 
 
 def test_the_times_move_with_the_clock() -> None:
@@ -63,7 +76,7 @@ def test_the_times_move_with_the_clock() -> None:
     history.shift(-500.0)
     peaks = history.of("machine")
     assert peaks is not None
-    assert peaks.each([(495.0, 515.0)]) == [GIB]
+    assert each(peaks, [(495.0, 515.0)]) == [GIB]
     assert history.of("shm") is None
 
 

@@ -6,10 +6,15 @@ from statistics import fmean
 import pytest
 
 from oomwatch import wire
-from oomwatch.core.microbatch import full_ratio, largest_ratio, longer_prompts, response_cap
+from oomwatch.core import microbatch
+from oomwatch.core.microbatch import response_cap
 from oomwatch.core.peaks import GpuStep
+from oomwatch.core.runrecord import RunRecord
+from oomwatch.plan.batches import batches_of
+from oomwatch.plan.settings import Config
 
 MICRO = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"
+STRATEGY = "actor_rollout_ref.actor.strategy"
 CONFIG: dict[str, wire.ConfigValue] = {
     "data.train_batch_size": 64,
     "actor_rollout_ref.rollout.n": 8,
@@ -33,6 +38,18 @@ def step(mean: float | None = 1000.0, longest: float | None = 4000.0, tokens: fl
         length_max_tokens=longest,
         tokens_total=tokens,
     )
+
+
+def largest_ratio(phase: str, steps: list[GpuStep], config: Config, version: str = "0.7.1") -> float:
+    return microbatch.largest_ratio(phase, steps, config, batches_of(config, version))
+
+
+def full_ratio(phase: str, told: GpuStep, config: Config) -> float:
+    return microbatch.full_ratio(phase, told, batches_of(config))
+
+
+def longer_prompts(steps: list[GpuStep], config: Config) -> float:
+    return microbatch.longer_prompts(steps, config, batches_of(config))
 
 
 @pytest.mark.parametrize("size", [2, 4, 8, 32, 256])
@@ -92,3 +109,49 @@ def test_prompts_may_be_longer_too_by_half_of_what_is_left() -> None:
     assert longer_prompts([told], CONFIG | {"data.max_prompt_length": 100}) == 0.0
     assert longer_prompts([told], {"data.max_prompt_length": 1000}) == 0.0
     assert longer_prompts([step()], CONFIG | {"data.max_prompt_length": 1000}) == 0.0
+
+
+def test_cards_that_hold_one_model_together_cut_the_same_sequences() -> None:
+    """Eight cards that are one rank of Megatron's have all of a step: as many micro batches as one card alone."""
+    tensor = "actor_rollout_ref.actor.megatron.tensor_model_parallel_size"
+    eight = CONFIG | {"trainer.n_gpus_per_node": 8, MICRO: 8, STRATEGY: "megatron"}
+    together, alone = eight | {tensor: 8}, CONFIG | {"trainer.n_gpus_per_node": 1, MICRO: 8}
+    assert largest_ratio("update_actor", [step()], together) == largest_ratio("update_actor", [step()], alone)
+    assert largest_ratio("update_actor", [step()], together) > largest_ratio("update_actor", [step()], eight)
+
+
+def test_cards_that_share_a_sequence_share_its_tokens() -> None:
+    """Of 64 K tokens each of 8 cards has 8 K, whoever shares; two ranks of four have 32 K each, and fill sooner."""
+    ulysses = {"actor_rollout_ref.actor.ulysses_sequence_parallel_size": 4}
+    eight = CONFIG | DYNAMIC | {"trainer.n_gpus_per_node": 8}
+    megatron = eight | {STRATEGY: "megatron"}
+    context = megatron | {"actor_rollout_ref.actor.megatron.context_parallel_size": 4}
+    tensor = megatron | {"actor_rollout_ref.actor.megatron.tensor_model_parallel_size": 4}
+    told = step(tokens=65_536)
+    assert [full_ratio("update_actor", told, one) for one in (eight, eight | ulysses, context)] == [2.0, 2.0, 2.0]
+    assert full_ratio("update_actor", told, tensor) == 0.0
+
+
+def test_a_newer_critic_s_passes_are_cut_by_tokens_whatever_its_micro_batch() -> None:
+    critic = CONFIG | {"critic.ppo_micro_batch_size_per_gpu": 4, "critic.forward_micro_batch_size_per_gpu": 4}
+    assert largest_ratio("values", [step()], critic, "0.9.1") == 1.0
+    assert largest_ratio("values", [step()], critic, "0.7.1") > 1.0
+
+
+def test_a_run_s_batches_are_worked_out_once_for_each_configuration() -> None:
+    run = RunRecord("a", 0.0)
+    before = run.batches
+    assert run.batches is before
+    run.config = {**CONFIG}
+    assert run.batches.sequences_per_step == 512
+    known = run.batches
+    run.framework_version = "0.5.0"
+    assert run.batches is not known
+
+
+def test_settings_that_make_no_sense_stop_nothing() -> None:
+    for value in (0, -3, "many", True, 2.5):
+        odd: dict[str, wire.ConfigValue] = dict.fromkeys((*CONFIG, *DYNAMIC, MICRO, STRATEGY), value)
+        assert largest_ratio("update_actor", [step()], odd) >= 1.0
+        assert full_ratio("update_actor", step(tokens=100.0), odd) >= 0.0
+        assert longer_prompts([step(tokens=100.0)], odd) >= 0.0

@@ -63,15 +63,6 @@ def test_where_an_override_switches_it_off_it_says_so() -> None:
     assert (now_of(Story(rules).used(79)).off, now_of(Story(rules).used(79)).active) == (1, 0)
 
 
-def test_to_ask_changes_nothing() -> None:
-    asked, unasked = Story(HIGH), Story(HIGH)
-    for gib in (20, 79, 79, 20, 79):
-        for story in (asked, unasked):
-            story.used(gib).wait(1)
-        now_of(asked)
-    assert asked.heard == unasked.heard
-
-
 def test_a_limit_cuts_the_list_and_not_the_counts() -> None:
     seen = now_of(Story(HIGH, gpus=3).used(20).used(20, gpu="1"), limit=1)
     assert (len(seen.subjects), seen.inactive, seen.unknown) == (1, 2, 1)

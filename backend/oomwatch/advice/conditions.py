@@ -5,8 +5,9 @@ Where a run's configuration was not told, questions about it are answered as ver
 
 from collections.abc import Callable
 
-from oomwatch.advice.keys import releases_of, strategy_of
+from oomwatch.advice.keys import releases_of
 from oomwatch.advice.situation import Situation
+from oomwatch.plan.reader import strategy_of
 
 FULL_RATIO = 0.95
 ROOM_RATIO = 0.85

@@ -3,18 +3,11 @@
 from collections.abc import Iterable
 
 from oomwatch.plan import verlkeys
+from oomwatch.plan.reader import strategy_of
 from oomwatch.plan.settings import Config
 from oomwatch.plan.verlkeys import Strategy
 
 RELEASES = verlkeys.minors()
-
-
-def strategy_of(config: Config) -> Strategy:
-    """How the run is sharded: verl's Megatron workers have other keys."""
-    told = config.get("actor_rollout_ref.actor.strategy")
-    if told is None:
-        return "megatron" if any(key.startswith("actor_rollout_ref.actor.megatron.") for key in config) else "fsdp"
-    return "megatron" if told == "megatron" else "fsdp"
 
 
 def releases_of(config: Config, version: str | None) -> tuple[str, ...]:

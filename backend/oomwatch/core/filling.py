@@ -118,7 +118,11 @@ def filling(node: NodeRecord, run: RunRecord | None, place: Place, full_bytes: f
     key = _key(place, full_bytes)
     ended = stamp(run, now)
     cut = node.memo.once("units", ended, lambda: units(run, now))
-    return node.memo.once(key, ended, lambda: _anew(peaks, cut, full_bytes, node.memo.last(key)))
+
+    def work_out() -> Filling | None:
+        return _anew(_of_spans(node, place, peaks, cut), cut, full_bytes, node.memo.last(key))
+
+    return node.memo.once(key, ended, work_out)
 
 
 def last_filling(node: NodeRecord, place: Place, full_bytes: float) -> Filling | None:
@@ -131,9 +135,30 @@ def _key(place: Place, full_bytes: float) -> tuple[str, Place, float]:
     return ("filling", place, full_bytes)
 
 
-def _anew(peaks: Peaks, cut: Units, full_bytes: float, last: object) -> Filling | None:
+class _Known(NamedTuple):
+    """The peaks of the spans that were judged last, by a clock that was set by so much."""
+
+    of_span: dict[Span, float]
+    shifted_seconds: float
+
+
+def _of_spans(node: NodeRecord, place: Place, peaks: Peaks, cut: Units) -> list[float]:
+    """The peaks of a place. Spans that are over are looked up once: there are many, and one is new."""
+    key = ("peaks", place)
+
+    def look_up() -> _Known:
+        before = node.memo.last(key)
+        shifted_seconds, known = peaks.shifted_seconds, dict[Span, float]()
+        if isinstance(before, _Known) and before.shifted_seconds == shifted_seconds:
+            known = before.of_span
+        return _Known(peaks.each(list(pairwise(cut.bounds)), known), shifted_seconds)
+
+    found = node.memo.once(key, (cut.bounds, peaks.shifted_seconds), look_up)
+    return list(found.of_span.values())
+
+
+def _anew(values: Sequence[float], cut: Units, full_bytes: float, last: object) -> Filling | None:
     spans = list(pairwise(cut.bounds))
-    values = peaks.each(spans)
     found = growth(values, full_bytes)
     if found is None:
         return _held(last, spans, values) if isinstance(last, Filling) else None

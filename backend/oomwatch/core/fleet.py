@@ -6,7 +6,7 @@ The fleet is fed by the engine through the intake, one wire message at a time, a
 from collections.abc import Collection, Iterator
 
 from oomwatch.core.gpurecord import GpuRecord
-from oomwatch.core.memo import Memo
+from oomwatch.core.memo import Keeping, Memo
 from oomwatch.core.names import RunNames
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.past import Pasts
@@ -26,6 +26,7 @@ class Fleet:
         self.runs: dict[str, RunRecord] = {}
         self.names = RunNames()
         self.pasts = Pasts()
+        self.keeping = Keeping()  # the judge's
 
     def gpu(self, subject: Subject) -> GpuRecord | None:
         node = self.nodes.get(subject.name)

@@ -12,7 +12,7 @@ from oomwatch.core import notable
 from oomwatch.core.allocator import Allocator, believed_ratio
 from oomwatch.core.blocks import BlockWindow
 from oomwatch.core.gpusteps import GpuSteps
-from oomwatch.core.memo import Memo
+from oomwatch.core.memo import Keeping, Memo
 from oomwatch.core.notable import Notable
 from oomwatch.core.parts import Parts, kinds_on_gpu, of_gpu, sums
 from oomwatch.core.peaks import GpuStep
@@ -30,7 +30,7 @@ PROBE_FRESH_SECONDS = 60.0  # while a probe tells, log lines of the same GPU are
 class GpuRecord:
     """One GPU. `sample` is the last reading that came with an answer, `at` its time; `status` is the last one told."""
 
-    def __init__(self, node: str, facts: wire.GpuFacts) -> None:
+    def __init__(self, node: str, facts: wire.GpuFacts, keeping: Keeping) -> None:
         self.subject = Subject("gpu", node, facts.gpu)
         self.facts = facts
         self.sample: wire.GpuSample | None = None
@@ -44,7 +44,7 @@ class GpuRecord:
         self.torch_reserved = Window(WINDOW_SECONDS_MAX)
         self.probed_at = float("-inf")
         self.blocks = BlockWindow()
-        self.memo = Memo()
+        self.memo = Memo(keeping)
         self._steps = GpuSteps()
         self._steps_of: str | None = None  # the run whose steps they are
         self.notable: deque[Notable] = notable.kept()

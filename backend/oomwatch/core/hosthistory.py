@@ -4,7 +4,7 @@ Kept as small arrays of single precision (good to 128 KiB at 2 TiB), so that a n
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from oomwatch import wire
@@ -80,12 +80,12 @@ class PeakRing:
 class Peaks:
     """What was used of one place: finely for the last hours, coarsely for a day."""
 
-    __slots__ = ("_coarse", "_fine", "_known")
+    __slots__ = ("_coarse", "_fine", "shifted_seconds")
 
     def __init__(self) -> None:
         self._fine = PeakRing(FINE_SECONDS, FINE_KEPT_SECONDS)
         self._coarse = PeakRing(COARSE_SECONDS, KEPT_SECONDS)
-        self._known: dict[Span, float] = {}  # of the spans that were asked for last
+        self.shifted_seconds = 0.0  # by so much the clock was set, in all
 
     def add(self, at: float, value: float) -> None:
         """Take a reading in, at its Unix seconds."""
@@ -96,14 +96,12 @@ class Peaks:
         """The clock that the times are told by was set by so much."""
         self._fine.shift(seconds)
         self._coarse.shift(seconds)
-        self._known = {}
+        self.shifted_seconds += seconds
 
-    def each(self, spans: Sequence[Span]) -> list[float]:
-        """The peak of each span of time that has any, in their order. Spans that are over are looked up once."""
-        known = self._known
+    def each(self, spans: Sequence[Span], known: Mapping[Span, float]) -> dict[Span, float]:
+        """The peak of each span of time that has any, in their order; those that are known are not looked up again."""
         peaks = {span: known.get(span) or self._peak(span) for span in spans}
-        self._known = {span: peak for span, peak in peaks.items() if peak is not None}
-        return list(self._known.values())
+        return {span: peak for span, peak in peaks.items() if peak is not None}
 
     def _peak(self, span: Span) -> float | None:
         start, end = span

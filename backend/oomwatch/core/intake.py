@@ -29,7 +29,7 @@ class Intake:
     def greet(self, hello: wire.Hello, now: float) -> NodeRecord:
         node = self._fleet.nodes.get(hello.node)
         if node is None:
-            node = self._fleet.nodes[hello.node] = NodeRecord(hello, now)
+            node = self._fleet.nodes[hello.node] = NodeRecord(hello, now, self._fleet.keeping)
         else:
             node.greet(hello, now)
         self._nodes_at = None
@@ -105,7 +105,7 @@ class Intake:
         self._fleet.pasts.rename(provisional, name)
         old = self._fleet.runs.pop(provisional, None) if provisional in self._fleet.names else None
         if old is not None:
-            run = self._fleet.runs.setdefault(name, RunRecord(name, old.first_seen_at))
+            run = self._fleet.runs.setdefault(name, RunRecord(name, old.first_seen_at, self._fleet.keeping))
             run.simulated = old.simulated
             run.absorb(old)
 
@@ -122,7 +122,7 @@ class Intake:
         node.hear_of(name, at)
         run = self._fleet.runs.get(name)
         if run is None:
-            run = self._fleet.runs[name] = RunRecord(name, at)
+            run = self._fleet.runs[name] = RunRecord(name, at, self._fleet.keeping)
         run.nodes.setdefault(node.name)
         run.last_seen_at = max(run.last_seen_at, at)
         run.simulated = node.hello.simulated

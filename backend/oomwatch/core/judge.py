@@ -74,9 +74,10 @@ class Judge:
         if open_here:
             heard = {rule.key for rule in rules}
             rules = [rule for rule in self._by_scope[subject.scope] if rule.key in heard or rule.key in open_here]
-        judged = [self._judge_one(rule, subject, open_here.get(rule.key), now) for rule in rules]
-        if "steps" in news:
-            self._look_again(subject, now)
+        with self._fleet.keeping:
+            judged = [self._judge_one(rule, subject, open_here.get(rule.key), now) for rule in rules]
+            if "steps" in news:
+                self._look_again(subject, now)
         return [transition for transition in judged if transition is not None]
 
     def _judge_safely(

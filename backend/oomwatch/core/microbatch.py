@@ -2,7 +2,7 @@
 
 What a phase allocates follows the tokens of its largest micro batch. The step line tells no more than the mean and the
 longest response of the step: the rest follows from how lengths are spread (log-normal, as lengths of text are) and from
-how many micro batches a card has. The keys are verl's (0.2 to 0.9).
+how many micro batches a card has. How many sequences or tokens one holds is verl's arithmetic (plan/batches.py).
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,14 @@ from statistics import NormalDist, median
 from oomwatch import wire
 from oomwatch.core.peaks import GpuStep
 from oomwatch.core.settings import response_cap_of
-from oomwatch.plan.phasekeys import PHASES, keys_of
-from oomwatch.plan.settings import ACTOR, ROLLOUT, Config
+from oomwatch.plan.batches import CRITICS, Batches, PhaseBatches
+from oomwatch.plan.phasekeys import keys_of
+from oomwatch.plan.settings import ROLLOUT, Config
 
 NORMAL = NormalDist()
+# Without these nobody knows how large a step is: verl's own defaults for them are hardly any run's.
+STEP_KEYS = ("data.train_batch_size", f"{ROLLOUT}.n")
+CARDS_KEY = "trainer.n_gpus_per_node"
 
 
 def response_cap(steps: Sequence[GpuStep], config: Config) -> float | None:
@@ -26,10 +30,10 @@ def response_cap(steps: Sequence[GpuStep], config: Config) -> float | None:
     return max((step.length_max_tokens for step in steps if step.clip_ratio and step.length_max_tokens), default=None)
 
 
-def longer_prompts(steps: Sequence[GpuStep], config: Config) -> float:
+def longer_prompts(steps: Sequence[GpuStep], config: Config, batches: Batches) -> float:
     """By how many tokens prompts may be longer than usual: by half of what is allowed, for not all of a batch are."""
     allowed = number(config.get("data.max_prompt_length"))
-    count = _sequences_of_step(config)
+    count = _told(batches, "sequences_per_step", STEP_KEYS)
     usual = [
         step.tokens_total / count - step.length_mean_tokens
         for step in steps
@@ -38,11 +42,7 @@ def longer_prompts(steps: Sequence[GpuStep], config: Config) -> float:
     return max(0.0, allowed - median(usual)) / 2 if usual else 0.0
 
 
-def is_dynamic(phase: str, config: Config) -> bool:
-    return bool(config.get(keys_of(phase).dynamic, config.get(PHASES["update_actor"].dynamic, False)))
-
-
-def largest_ratio(phase: str, steps: Sequence[GpuStep], config: Config) -> float:
+def largest_ratio(phase: str, steps: Sequence[GpuStep], config: Config, batches: Batches) -> float:
     """How many times the step's mean response the mean response of a card's largest micro batch is; 1 or more.
 
     Where the configuration does not tell, and where sequences are padded to the longest, it is as the longest response.
@@ -52,10 +52,10 @@ def largest_ratio(phase: str, steps: Sequence[GpuStep], config: Config) -> float
         for step in steps
         if step.length_max_tokens and step.length_mean_tokens
     ]
-    if not told or is_dynamic(phase, config):
+    if not told or _passes(batches, phase).is_dynamic:
         return 1.0  # a dynamic batch that is not full holds all that a card has
     alone = max(1.0, median(longest / mean for longest, mean in told))
-    sequences, of_step, of_card = _counts(phase, config)
+    sequences, of_step, of_card = _counts(phase, batches)
     if not sequences or of_step < 2 or config.get(keys_of(phase).padding) is False:  # noqa: PLR2004 - one is the longest
         return alone
     in_one = min(sequences, of_card)
@@ -63,17 +63,20 @@ def largest_ratio(phase: str, steps: Sequence[GpuStep], config: Config) -> float
     return min(alone, exp(spread * _highest_of(ceil(of_card / in_one)) - spread * spread / 2))
 
 
-def full_ratio(phase: str, step: GpuStep, config: Config) -> float:
+def full_ratio(phase: str, step: GpuStep, batches: Batches) -> float:
     """How many times longer responses may get before dynamic batches are full and grow no more; 0 if they may be full.
 
     A card's share of the step's tokens is cut into micro batches of so many tokens. While the share is less, the batch
     grows with it. Infinite where batches are cut by number.
     """
-    if not is_dynamic(phase, config):
+    passes = _passes(batches, phase)
+    if not passes.is_dynamic:
         return float("inf")
-    bound = number(config.get(keys_of(phase).tokens_max, config.get(PHASES["update_actor"].tokens_max)))
-    cards = number(config.get("trainer.nnodes")) * number(config.get("trainer.n_gpus_per_node"))
-    share = (step.tokens_total or 0.0) / cards if cards else 0.0
+    bound, cards = passes.tokens_per_micro_batch or 0, _told(batches, "gpus", (CARDS_KEY,))
+    if not bound or not cards:
+        return 0.0
+    ranks = cards / (batches.model_parallel_size or batches.sequence_parallel_size or 1)
+    share = (step.tokens_total or 0.0) / (ranks * passes.shares)
     return bound / share if 0 < share < bound else 0.0
 
 
@@ -81,17 +84,28 @@ def number(value: wire.ConfigValue | None) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _counts(phase: str, config: Config) -> tuple[float, float, float]:
-    """Sequences of a micro batch, of a step, and of a card's share of it; 0 where not told."""
-    of_one = next((value for key in keys_of(phase).sequences if (value := number(config.get(key)))), 0.0)
-    of_step = _sequences_of_step(config)
-    cards = number(config.get("trainer.nnodes")) * number(config.get("trainer.n_gpus_per_node"))
-    ranks = cards / (number(config.get(f"{ACTOR}.ulysses_sequence_parallel_size")) or 1.0)
-    return of_one, of_step, of_step / ranks if ranks >= 1 else of_step
+def _passes(batches: Batches, phase: str) -> PhaseBatches:
+    """Of a phase that is not known, the update's: it is the one that runs out of memory most often."""
+    return batches.phase(phase) or batches.phases[-1]  # which is the actor's
 
 
-def _sequences_of_step(config: Config) -> float:
-    return number(config.get("data.train_batch_size")) * number(config.get(f"{ROLLOUT}.n"))
+def _counts(phase: str, batches: Batches) -> tuple[float, float, float]:
+    """Sequences of a micro batch, of a step, and of a rank's share of it; 0 where not told."""
+    of_one = max(0.0, float(_passes(batches, phase).micro_batch_size_per_gpu or 0))
+    of_step = _told(batches, "sequences_per_step", STEP_KEYS)
+    critic = batches.phase("values") if phase in CRITICS else None
+    of_card = _told(batches, "sequences_per_gpu", (CARDS_KEY,))
+    if critic is not None and of_card:
+        of_card = max(0.0, float(critic.sequences_per_gpu or 0))
+    return of_one, of_step, of_card or of_step
+
+
+def _told(batches: Batches, name: str, by: tuple[str, ...]) -> float:
+    """A number that rests on what these settings were told to be; 0 where it rests on verl's defaults for them."""
+    line = next((one for one in batches.working if one.name == name and one.phase is None), None)
+    if line is None or line.value is None or any(key in line.assumed for key in by):
+        return 0.0
+    return max(0.0, float(line.value))
 
 
 def _spread(longest_ratio: float, count: float) -> float:

@@ -6,7 +6,7 @@ from oomwatch import wire
 from oomwatch.core import notable
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.hosthistory import HostHistory
-from oomwatch.core.memo import Memo
+from oomwatch.core.memo import Keeping, Memo
 from oomwatch.core.notable import Notable
 from oomwatch.core.parts import Parts, of_host
 from oomwatch.core.preemptions import Preemptions
@@ -26,7 +26,7 @@ def stale_after_seconds(interval_seconds: float) -> float:
 class NodeRecord:
     """One node, as its agent describes it. `heard_at` is by the server's clock, all else by the agent's."""
 
-    def __init__(self, hello: wire.Hello, now: float) -> None:
+    def __init__(self, hello: wire.Hello, now: float, keeping: Keeping) -> None:
         self.subject = Subject("node", hello.node)
         self.hello = hello
         self.heard_at = now
@@ -39,7 +39,7 @@ class NodeRecord:
         self.host_processes: tuple[wire.HostProcess, ...] | None = None
         self.parts = Parts()  # of the host
         self.history = HostHistory()
-        self.memo = Memo()
+        self.memo = Memo(keeping)
         self.together: wire.Sample | None = None  # the last one that listed processes, of one moment
         self.torch: tuple[wire.TorchSample, ...] = ()
         self.torch_at = 0.0
@@ -48,6 +48,7 @@ class NodeRecord:
         self.preemptions = Preemptions()
         self.runs: dict[str, float] = {}  # run -> time of its last event here
         self.notable: deque[Notable] = notable.kept()
+        self._keeping = keeping
         self.greet(hello, now)
 
     @property
@@ -71,7 +72,7 @@ class NodeRecord:
         for facts in hello.facts.gpus:
             record = known.get(facts.gpu)
             if record is None or record.facts.uuid != facts.uuid:
-                record = GpuRecord(hello.node, facts)
+                record = GpuRecord(hello.node, facts, self._keeping)
             record.facts = facts
             self.gpus[facts.gpu] = record
         self.lost -= set(self.gpus)

@@ -16,7 +16,7 @@ from oomwatch.core.microbatch import largest_ratio
 from oomwatch.core.past import highest, levels_of
 from oomwatch.core.peaks import GpuStep, usual_of
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.plan.batches import batches_of
+from oomwatch.plan.batches import Batches
 from oomwatch.plan.memory import Correction, Estimate, corrected, correction_of, estimate_of
 from oomwatch.plan.models import ModelShape, shape_named, shape_of_hf_config
 from oomwatch.plan.settings import ROLLOUT, Config, count, flag
@@ -68,15 +68,15 @@ def learned(fleet: Fleet, run: RunRecord, capacity_bytes: int) -> Correction | N
 
 def at_lengths(run: RunRecord, capacity_bytes: int, steps: Sequence[GpuStep]) -> Estimate | None:
     """The estimate for sequences as long as those of these steps; None where that cannot be told."""
-    shapes, tokens = _shapes(run), mean_tokens(steps, run.config)
+    shapes, tokens = _shapes(run), mean_tokens(steps, run.config, run.batches)
     if shapes is None or tokens is None:
         return None
     return _estimated(run, shapes, capacity_bytes, tokens)
 
 
-def mean_tokens(steps: Sequence[GpuStep], config: Config) -> float | None:
+def mean_tokens(steps: Sequence[GpuStep], config: Config, batches: Batches) -> float | None:
     """The mean of prompt and response in a step's largest micro batch."""
-    sequences = batches_of(config).sequences_per_step
+    sequences = batches.sequences_per_step
     told = [
         (step.tokens_total / sequences, step.length_mean_tokens)
         for step in steps
@@ -86,7 +86,7 @@ def mean_tokens(steps: Sequence[GpuStep], config: Config) -> float | None:
         return None
     prompt = max(0.0, median(whole - response for whole, response in told))
     response = median(response for _, response in told)
-    return max(1.0, prompt + response * largest_ratio("update_actor", steps, config))
+    return max(1.0, prompt + response * largest_ratio("update_actor", steps, config, batches))
 
 
 def highest_peaks(of_gpus: Iterable[Sequence[GpuStep]]) -> Mapping[str, float]:

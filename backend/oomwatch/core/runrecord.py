@@ -6,12 +6,13 @@ from typing import NamedTuple
 from oomwatch import wire
 from oomwatch.core import notable
 from oomwatch.core.coverage import Sights
-from oomwatch.core.memo import Memo
+from oomwatch.core.memo import Keeping, Memo
 from oomwatch.core.notable import Notable
 from oomwatch.core.phases import Timeline
 from oomwatch.core.steps import StepHistory
 from oomwatch.core.subject import Subject
 from oomwatch.core.window import WINDOW_SECONDS_MAX, Window
+from oomwatch.plan.batches import Batches, batches_of
 
 CYCLE_MARKS_KEPT = 2000
 MARKER_CURRENT_SECONDS = 600.0  # a marker that was not printed for so long, and for so many steps, is one of the past
@@ -28,7 +29,7 @@ class CycleMark(NamedTuple):
 class RunRecord:
     """One training run, over all nodes that told of it."""
 
-    def __init__(self, run: str, now: float) -> None:
+    def __init__(self, run: str, now: float, keeping: Keeping) -> None:
         self.subject = Subject("run", run)
         self.name = run
         self.first_seen_at = now
@@ -43,12 +44,22 @@ class RunRecord:
         self.critic_model: dict[str, wire.ConfigValue] = {}
         self.framework: str | None = None
         self.framework_version: str | None = None
+        self._batches: tuple[dict[str, wire.ConfigValue], str | None, Batches] | None = None
         self.torch_reserved = Window(WINDOW_SECONDS_MAX)  # of processes that could not be mapped to a GPU
         self.torch_subject: Subject | None = None  # where the trainer's rank 0 was last seen
         self.cycle_marks: dict[str, deque[CycleMark]] = {}
         self.cycle_totals: dict[str, dict[Printer, int]] = {}
-        self.memo = Memo()
+        self.memo = Memo(keeping)
         self.notable: deque[Notable] = notable.kept()  # of processes whose node is not known
+
+    @property
+    def batches(self) -> Batches:
+        """How verl cuts its steps: worked out once for each configuration that is told."""
+        known = self._batches
+        if known is None or known[0] is not self.config or known[1] != self.framework_version:
+            worked_out = batches_of(self.config, self.framework_version)
+            known = self._batches = (self.config, self.framework_version, worked_out)
+        return known[2]
 
     def shift(self, seconds: float) -> None:
         self.first_seen_at += seconds

@@ -1,6 +1,7 @@
 """What a rule watches now: what its conditions say of every subject, and how near to firing each is.
 
-The judge (judge.py) asks the same conditions when something arrives that they hear; here somebody has asked.
+The judge (judge.py) asks the same conditions when something arrives that they hear; here somebody has asked, and what
+is worked out for them is not kept (memo.py): what they are told is what the judge found last, or would find now.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,8 +21,13 @@ class Watched(NamedTuple):
     condition: int = 0
 
 
-def watched(fleet: Fleet, rules: RuleSet, rule: Rule, now: float) -> Iterator[Watched]:
+def watched(fleet: Fleet, rules: RuleSet, rule: Rule, now: float) -> list[Watched]:
     """Every subject that the rule can judge, in the order of first sight."""
+    with fleet.keeping.looking():
+        return list(_each(fleet, rules, rule, now))
+
+
+def _each(fleet: Fleet, rules: RuleSet, rule: Rule, now: float) -> Iterator[Watched]:
     for scope in rule.scopes:
         for subject in fleet.subjects(scope):
             labels = fleet.labels(subject)

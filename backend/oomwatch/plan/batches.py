@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
+from oomwatch.plan import verlkeys
 from oomwatch.plan.figure import Figure
 from oomwatch.plan.groups import Groups, engine_ways, gpus_of, groups_of
 from oomwatch.plan.phasekeys import PHASES, PhaseKeys
@@ -37,6 +38,8 @@ class PhaseBatches(Struct, frozen=True, kw_only=True):
     tokens_per_micro_batch: int | None = (
         None  # at most, on one GPU (of those that share a sequence each holds its part)
     )
+    shares: int = 1  # GPUs that share a sequence: Ulysses' or context parallel ones, of the model that works
+    limit_key: str  # the setting that bounds a pass: of tokens where it is dynamic, else of sequences
 
 
 class Batches(Struct, frozen=True, kw_only=True):
@@ -109,7 +112,7 @@ class _Sheet:
         phases = tuple(self.phase(name, groups) for name in phases_of(self.here))
         numbers = {line.name: line.value for line in self.lines if line.phase is None}
         found = {
-            "strategy": self.here.value(f"{ACTOR}.strategy") or self.here.strategy,
+            "strategy": self.here.text(f"{ACTOR}.strategy") or self.here.strategy,
             "phases": phases,
             "working": tuple(self.lines),
             **numbers,
@@ -153,9 +156,15 @@ class _Sheet:
         own = groups_of(self.here, CRITIC) if critic else groups
         share = self.share(keys, critic, own)
         if is_dynamic(self.here, name):
-            tokens = self.note("tokens_per_micro_batch", self.here.figure(tokens_key(self.here, name)), name)
+            key = tokens_key(self.here, name)
+            tokens = self.note("tokens_per_micro_batch", self.here.figure(key), name)
             return PhaseBatches(
-                phase=name, is_dynamic=True, sequences_per_gpu=share.value, tokens_per_micro_batch=tokens.value
+                phase=name,
+                is_dynamic=True,
+                sequences_per_gpu=share.value,
+                tokens_per_micro_batch=tokens.value,
+                shares=own.shares.value or 1,
+                limit_key=key,
             )
         micro = self.note("micro_batch_size_per_gpu", micro_batch(self.here, keys, own), name)
         passes = self.note("micro_batches", share.up(micro), name)
@@ -169,6 +178,8 @@ class _Sheet:
             micro_batch_size_per_gpu=micro.value,
             micro_batches=passes.value,
             tokens_per_micro_batch=tokens.value,
+            shares=own.shares.value or 1,
+            limit_key=sequences_keys(self.here, keys)[0],
         )
 
     def share(self, keys: PhaseKeys, critic: bool, groups: Groups) -> Figure:
@@ -199,12 +210,18 @@ def length_of(here: Reader) -> Figure:
     return (here.figure("data.max_prompt_length") + here.figure("data.max_response_length")).known_as()
 
 
+def sequences_keys(here: Reader, keys: PhaseKeys) -> tuple[str, ...]:
+    """The settings of a pass' sequences that the release has: Megatron's critic has none for its passes alone."""
+    known = tuple(key for key in keys.sequences if verlkeys.takes(key, here.release, here.strategy))
+    return known or keys.sequences
+
+
 def micro_batch(here: Reader, keys: PhaseKeys, groups: Groups) -> Figure:
     """Sequences of one pass, a GPU. The deprecated setting is of all GPUs: verl divides it among the ranks."""
-    told = [figure for key in keys.sequences if (figure := here.figure(key)).value is not None]
+    told = [figure for key in sequences_keys(here, keys) if (figure := here.figure(key)).value is not None]
     if told:
         return told[0]
     whole = here.figure(keys.sequences_of_all)
     if whole.value is not None and not here.has_engines:
         return whole // groups.ranks.known_as()
-    return here.figure(keys.sequences[0])
+    return here.figure(sequences_keys(here, keys)[0])

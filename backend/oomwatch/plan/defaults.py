@@ -14,7 +14,7 @@ from oomwatch.plan import verlkeys
 from oomwatch.plan.settings import Config
 from oomwatch.plan.verlkeys import Strategy
 
-_FOLLOWS = re.compile(r"\$\{(?:oc\.select:)?(?P<key>[\w.]+)(?:,(?P<otherwise>[^}]*))?\}")
+_FOLLOWS = re.compile(r"\$\{(?:oc\.select:)?\s*(?P<key>[\w.]+)\s*(?:,\s*(?P<otherwise>.*))?\}")
 # Of verl's classes, not of its files: a critic's passes without gradients, since its engine is of all strategies.
 _OF_CLASSES: dict[str, wire.ConfigValue] = {"critic.ppo_infer_max_token_len_per_gpu": 32768}
 
@@ -30,16 +30,22 @@ class Told(NamedTuple):
 def told(config: Config, key: str, release: str, strategy: Strategy) -> Told:
     """What is told counts, else what a chain of followed settings comes to, else verl's default."""
     defaults = verlkeys.keys_of(release, strategy)
-    while key not in config:
-        default = defaults.get(key, _OF_CLASSES.get(key))
+
+    def of(key: str) -> Told:
+        if key in config:
+            return Told(config[key], key, is_assumed=False)
+        return assumed(key, defaults.get(key, _OF_CLASSES.get(key)))
+
+    def assumed(key: str, default: verlkeys.Default) -> Told:
         followed = _FOLLOWS.fullmatch(default) if isinstance(default, str) else None
         if followed is None:
             return Told(_plain(default), key, is_assumed=True)
         other = _beside(key, followed["key"])
-        if other not in config and other not in defaults:  # it follows what this strategy does not have
-            return Told(_plain(_written(followed["otherwise"])), key, is_assumed=True)
-        key = other
-    return Told(config[key], key, is_assumed=False)
+        if other in config or other in defaults:
+            return of(other)
+        return assumed(key, _written(followed["otherwise"]))  # it follows what this strategy does not have
+
+    return of(key)
 
 
 def _beside(key: str, followed: str) -> str:
@@ -47,12 +53,17 @@ def _beside(key: str, followed: str) -> str:
 
 
 def _written(otherwise: str | None) -> verlkeys.Default:
-    """The value that stands in an interpolation, after its comma."""
+    """The value that stands in an interpolation, after its comma: a YAML scalar, or an empty list or mapping."""
+    text = otherwise or "null"
     try:
-        return msgspec.json.decode(otherwise or "null", type=bool | int | float | None)
+        found: verlkeys.Default = msgspec.json.decode(text.lower() if text in ("True", "False") else text)
     except msgspec.DecodeError:
-        return otherwise
+        return text
+    return found
 
 
 def _plain(default: verlkeys.Default) -> wire.ConfigValue | None:
-    return default if isinstance(default, bool | int | float | str) and default != "???" else None
+    """A single value; None for lists, sections, what must be told ("???"), and texts put together of settings."""
+    if isinstance(default, str) and (default == "???" or "${" in default):
+        return None
+    return default if isinstance(default, bool | int | float | str) else None

@@ -1,5 +1,6 @@
 """Settings as verl sees them: what is told, else what they follow, else the default of its release."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from oomwatch import wire
@@ -18,14 +19,12 @@ class Reader(NamedTuple):
 
     @property
     def strategy(self) -> Strategy:
-        """Whose settings and workers count. Where it is not told it shows in the settings."""
-        said = self.config.get(f"{ACTOR}.strategy")
-        has_megatron = any(key.startswith(f"{ACTOR}.megatron.") for key in self.config)
-        return "megatron" if said == "megatron" or (said is None and has_megatron) else "fsdp"
+        """Whose settings and workers count."""
+        return strategy_of(self.config)
 
     def since(self, release: str) -> bool:
         """Whether the release is this one or a later one."""
-        return _order(self.release) >= _order(release)
+        return verlkeys.is_since(self.release, release)
 
     @property
     def has_engines(self) -> bool:
@@ -38,8 +37,29 @@ class Reader(NamedTuple):
     def is_on(self, key: str) -> bool:
         return self.value(key) is True
 
+    def first(self, *keys: str) -> wire.ConfigValue | None:
+        """Of the first key that a person told, else of the first that has a default."""
+        told = next((key for key in keys if key in self.config), None)
+        if told is not None:
+            return self.config[told]
+        return next((value for key in keys if (value := self.value(key)) is not None), None)
+
     def number(self, key: str) -> int | None:
         return self.figure(key).value
+
+    def positive(self, *keys: str, otherwise: int) -> int:
+        """The first as a whole number above 0."""
+        value = self.first(*keys)
+        return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else otherwise
+
+    def ratio(self, key: str, otherwise: float) -> float:
+        value = self.value(key)
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else otherwise
+
+    def text(self, *keys: str) -> str:
+        """The first as text; empty where nothing is told."""
+        value = self.first(*keys)
+        return value if isinstance(value, str) else ""
 
     def figure(self, key: str) -> Figure:
         """A setting as a number; what is no whole number is missing."""
@@ -55,5 +75,11 @@ def reader_of(config: Config, version: str | None) -> Reader:
     return Reader(config, known or verlkeys.releases()[-1])
 
 
-def _order(release: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in release.split("."))
+def strategy_of(config: Config) -> Strategy:
+    """Whose settings and workers a configuration has. Where it is not told it shows in the settings."""
+    said = config.get(f"{ACTOR}.strategy")
+    return "megatron" if said == "megatron" or (said is None and shows_megatron(config)) else "fsdp"
+
+
+def shows_megatron(keys: Iterable[str]) -> bool:
+    return any(key.startswith(f"{ACTOR}.megatron.") for key in keys)

@@ -94,6 +94,11 @@ def is_newer(version: str) -> bool:
     return len(numbers) > 1 and numbers[:2] > _numbers(releases()[-1])[:2]
 
 
+def is_since(release: str, first: str) -> bool:
+    """Whether one of the table's releases is another or came after it. Raises ValueError for what is none of them."""
+    return _order(release) >= _order(first)
+
+
 def minor(release: str) -> str:
     """Its first two numbers: "0.9.1" is of "0.9"."""
     return ".".join(release.split(".")[:2])

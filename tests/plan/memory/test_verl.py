@@ -15,6 +15,7 @@ from oomwatch.plan.verlkeys import keys_of
 
 GIB = 2**30
 ACTOR, ROLLOUT, MODEL = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.model"
+REF = "actor_rollout_ref.ref"
 GRPO: Config = {
     "algorithm.adv_estimator": "grpo",
     "trainer.n_gpus_per_node": 8,
@@ -122,6 +123,62 @@ def test_ulysses_divides_what_a_sequence_takes() -> None:
     fixed[f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu"] = 4
     shared = {**fixed, f"{ACTOR}.ulysses_sequence_parallel_size": 4}
     assert part(fixed, "old_log_prob", "logits") == 4 * part(shared, "old_log_prob", "logits")
+
+
+PPO: Config = {**GRPO, "algorithm.adv_estimator": "gae", "critic.model.use_remove_padding": True}
+
+
+def test_a_critic_shares_its_sequences_as_it_is_told_whatever_the_actor_does() -> None:
+    fixed = {f"{ACTOR}.use_dynamic_bsz": False, f"{ACTOR}.ppo_micro_batch_size_per_gpu": 4}
+    fixed |= {f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu": 4, "critic.ppo_micro_batch_size_per_gpu": 4}
+    alone = of_old({**PPO, **fixed})
+    shared = of_old({**PPO, **fixed, "critic.ulysses_sequence_parallel_size": 4})
+    assert size(alone, "update_critic", "boundaries") == 4 * size(shared, "update_critic", "boundaries") > 0
+    assert size(alone, "values", "layer") == 4 * size(shared, "values", "layer") > 0
+    assert size(alone, "update_actor", "boundaries") == size(shared, "update_actor", "boundaries") > 0
+    actors = of_old({**PPO, **fixed, f"{ACTOR}.ulysses_sequence_parallel_size": 4})
+    assert size(alone, "update_critic", "boundaries") == size(actors, "update_critic", "boundaries")
+
+
+def test_a_megatron_critic_is_divided_by_its_own_groups() -> None:
+    megatron = {**PPO, f"{ACTOR}.strategy": "megatron", "critic.strategy": "megatron"}
+    own = {"tensor_model_parallel_size": 4, "pipeline_model_parallel_size": 2}
+    critic = estimate({**megatron, **{f"critic.megatron.{key}": value for key, value in own.items()}})
+    actor = estimate({**megatron, **{f"{ACTOR}.megatron.{key}": value for key, value in own.items()}})
+    each = 16 * 7_615_616_512 // 8  # of one process where nothing is divided but the optimizer's states
+    for found, divided, whole in ((critic, "update_critic", "update_actor"), (actor, "update_actor", "update_critic")):
+        assert size(found, whole, "optimizer") == pytest.approx(each * 12 / 16, rel=0.15)
+        assert size(found, divided, "optimizer") == pytest.approx(each * 12 / 16, rel=0.15)
+        assert size(found, divided, "weights") == pytest.approx(size(found, whole, "weights") / 8, rel=0.15)
+
+
+def of_old(config: Config) -> Estimate:
+    return estimate(config, version="0.7.1")
+
+
+def size(found: Estimate, phase: str, name: str) -> int:
+    one = found.phase(phase)
+    assert one is not None
+    return sum(part.bytes for part in one.parts if part.name == name)
+
+
+def test_entropy_is_cut_into_chunks_where_the_release_reads_it() -> None:
+    beside, engines = (
+        f"{ACTOR}.entropy_from_logits_with_chunking",
+        f"{ACTOR}.fsdp_config.entropy_from_logits_with_chunking",
+    )
+    read = {
+        (version, key): size(estimate({**GRPO, key: True}, version=version), "old_log_prob", "logits")
+        < size(estimate(GRPO, version=version), "old_log_prob", "logits")
+        for version in ("0.7.1", "0.8.0", "0.9.1")
+        for key in (beside, engines)
+    }
+    assert {at for at, is_read in read.items() if is_read} == {
+        ("0.7.1", beside),
+        ("0.8.0", engines),
+        ("0.9.1", beside),
+        ("0.9.1", engines),
+    }
 
 
 def test_an_estimate_is_an_interval_of_at_most_a_fifth_either_way() -> None:

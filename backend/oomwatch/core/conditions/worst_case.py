@@ -113,11 +113,11 @@ class WorstCase(
         """The phases in which it would not fit."""
         is_held = last_active(gpu.memo, self) is not None
         means = {step.at: step.length_mean_tokens or 0.0 for step in steps}
-        prompt_tokens = microbatch.longer_prompts(steps, run.config)
+        prompt_tokens = microbatch.longer_prompts(steps, run.config, run.batches)
         furthest = (FURTHEST if _tells_longest(steps) else FURTHEST_OF_MEANS) * max(means.values())
         for phase in _phases(steps):
-            ratio = microbatch.largest_ratio(phase, steps, run.config)
-            full = means[steps[-1].at] * microbatch.full_ratio(phase, steps[-1], run.config)
+            ratio = microbatch.largest_ratio(phase, steps, run.config, run.batches)
+            full = means[steps[-1].at] * microbatch.full_ratio(phase, steps[-1], run.batches)
             mean_tokens = min((longest_tokens + prompt_tokens) / ratio, furthest, full)
             points = [(means[at], peak) for at, peak in _peaks(steps, phase).items()]
             if len(points) < KNOWN_RATIO * len(steps) or not _may_be_over(points, steps, mean_tokens, gpu.usable_bytes):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from oomwatch.doctor.read.layers import Layer
 from oomwatch.doctor.read.reading import Complaint, ReadingError, Sharding, VersionFrom
 from oomwatch.plan import verlkeys
+from oomwatch.plan.reader import shows_megatron
 from oomwatch.plan.verlkeys import Strategy
 
 STRATEGY_KEY = "actor_rollout_ref.actor.strategy"
@@ -81,8 +82,7 @@ def _sharding(layers: Sequence[Layer], said: Sequence[Said]) -> tuple[Sharding, 
         if value in _OTHER_ENGINES:
             other = Complaint(what="other_engine", severity="warning", name=name, line=line, values={"engine": value})
             return "fsdp", (other,)
-    megatron = any(".megatron." in one.key for one in said if one.key.startswith("actor_rollout_ref.actor"))
-    return ("megatron" if megatron else "fsdp"), ()
+    return ("megatron" if shows_megatron(one.key for one in said) else "fsdp"), ()
 
 
 def _chosen(layers: Sequence[Layer]) -> Iterable[tuple[str, str, int | None]]:

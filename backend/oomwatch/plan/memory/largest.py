@@ -1,15 +1,15 @@
 """The largest settings that still fit: micro batches, token limits, length, and the engine's share."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from oomwatch.plan.batches import Batches, batches_of
 from oomwatch.plan.cards import Card
 from oomwatch.plan.memory.estimate import Estimate
-from oomwatch.plan.memory.told import Told, told_by
 from oomwatch.plan.memory.whole import estimate_of
-from oomwatch.plan.phasekeys import PHASES
+from oomwatch.plan.reader import Reader, reader_of
 from oomwatch.plan.settings import ROLLOUT, Config
 from oomwatch.plan.shape import ModelShape
 
@@ -17,23 +17,20 @@ _TOKENS_MOST = 2**20
 _TOKEN_STEP = 256
 _SHARES = tuple(round(0.05 * count, 2) for count in range(1, 20))  # 0.05 to 0.95
 _SHARE_KEY, _LENGTH_KEY = f"{ROLLOUT}.gpu_memory_utilization", "data.max_response_length"
-# A setting of one phase may be told by that of another: its own is what is offered.
-_LIMITS = ("old_log_prob", "ref", "values", "update_critic", "update_actor")
 
 
 class Largest(Struct, frozen=True, kw_only=True):
     """Of one setting, all others as they are."""
 
     key: str  # verl's
-    phases: tuple[str, ...]  # that depend on it and were looked at
+    phases: tuple[str, ...]  # that it sizes
     now: float | None  # None: not told
     fits: float | None  # the largest that fits with room; None: none does
     at_most: float | None  # the largest that is expected to fit, though it may turn out tight
 
 
-class _Question(Struct, frozen=True):
+class _Question(NamedTuple):
     key: str
-    phases: tuple[str, ...]
     choices: Sequence[float]  # ascending
 
 
@@ -46,7 +43,11 @@ def largest_that_fits(
     critic_shape: ModelShape | None = None,
     mean_length_tokens: float | None = None,
 ) -> tuple[Largest, ...]:
-    """Of every setting that sizes a phase, in the order of a step. Arguments as of estimate_of."""
+    """Of every setting that sizes a phase, in the order of a step. Arguments as of estimate_of.
+
+    A setting sizes those phases whose estimate it moves: this is tried, so what verl does not read is never offered.
+    The length may size none, where batches are cut by tokens: then it goes as far as these hold a sequence.
+    """
 
     def estimate(changed: Config) -> Estimate:
         return estimate_of(
@@ -58,39 +59,42 @@ def largest_that_fits(
             mean_length_tokens=mean_length_tokens,
         )
 
-    told = told_by(config, version)
+    told = reader_of(config, version)
     questions = _questions(told, batches_of(config, version), estimate(config))
-    return tuple(_answer(config, told, question, estimate) for question in questions)
+    answers = (_answer(config, told, question, estimate) for question in questions)
+    return tuple(answer for answer in answers if answer.phases or answer.key == _LENGTH_KEY)
 
 
-def _questions(told: Told, batches: Batches, now: Estimate) -> Iterator[_Question]:
+def _questions(told: Reader, batches: Batches, now: Estimate) -> Iterator[_Question]:
+    """Of all settings that may size a phase."""
     if now.phase("rollout") is not None:
-        sleeps = told.value(f"{ROLLOUT}.free_cache_engine") is not False
-        phases = ("rollout", "update_weights") if sleeps else tuple(phase.phase for phase in now.phases)
-        yield _Question(_SHARE_KEY, phases, _SHARES)
+        yield _Question(_SHARE_KEY, _SHARES)
     for phase in batches.phases:
-        if phase.phase in _LIMITS and now.phase(phase.phase) is not None:
-            keys = PHASES[phase.phase]
-            if phase.is_dynamic:
-                yield _Question(keys.tokens_max, (phase.phase,), range(_TOKEN_STEP, _TOKENS_MOST + 1, _TOKEN_STEP))
-            else:
-                yield _Question(keys.sequences[0], (phase.phase,), _divisors(phase.sequences_per_gpu or 1))
-    lengths = range(_TOKEN_STEP, _longest(told, batches) + 1, _TOKEN_STEP)
-    yield _Question(_LENGTH_KEY, tuple(phase.phase for phase in now.phases), lengths)
+        if now.phase(phase.phase) is not None:
+            tokens = range(_TOKEN_STEP, _TOKENS_MOST + 1, _TOKEN_STEP)
+            choices = tokens if phase.is_dynamic else _divisors(phase.sequences_per_gpu or 1)
+            yield _Question(phase.limit_key, choices)
+    if "longest_batch" in now.assumed:  # else the cap sizes nothing
+        yield _Question(_LENGTH_KEY, range(_TOKEN_STEP, _longest(told, batches) + 1, _TOKEN_STEP))
 
 
-def _longest(told: Told, batches: Batches) -> int:
+def _longest(told: Reader, batches: Batches) -> int:
     """The longest response that is worth asking for: verl stops where a sequence is longer than a dynamic batch."""
-    caps = [phase.tokens_per_micro_batch for phase in batches.phases if phase.is_dynamic]
-    known = [cap * (batches.sequence_parallel_size or 1) for cap in caps if cap is not None]
-    return min(known, default=_TOKENS_MOST) - told.count("data.max_prompt_length", otherwise=0)
+    dynamic = (phase for phase in batches.phases if phase.is_dynamic)
+    caps = [phase.tokens_per_micro_batch * phase.shares for phase in dynamic if phase.tokens_per_micro_batch]
+    return min(caps, default=_TOKENS_MOST) - told.positive("data.max_prompt_length", otherwise=0)
 
 
-def _answer(config: Config, told: Told, question: _Question, estimate: Callable[[Config], Estimate]) -> Largest:
+def _answer(config: Config, told: Reader, question: _Question, estimate: Callable[[Config], Estimate]) -> Largest:
+    def tried(value: float) -> Estimate:
+        return estimate({**config, question.key: value})
+
+    phases = _moved(tried, question.choices)
+
     def is_at_least(verdicts: tuple[str, ...]) -> Callable[[float], bool]:
         def is_so(value: float) -> bool:
-            found = estimate({**config, question.key: value})
-            looked_at = (found.phase(name) for name in question.phases)
+            found = tried(value)
+            looked_at = (found.phase(name) for name in phases)
             return all(phase is None or phase.verdict in verdicts for phase in looked_at)
 
         return is_so
@@ -98,11 +102,19 @@ def _answer(config: Config, told: Told, question: _Question, estimate: Callable[
     now = told.value(question.key)
     return Largest(
         key=question.key,
-        phases=question.phases,
+        phases=phases,
         now=float(now) if isinstance(now, int | float) and not isinstance(now, bool) else None,
         fits=_last(question.choices, is_at_least(("fits",))),
         at_most=_last(question.choices, is_at_least(("fits", "tight"))),
     )
+
+
+def _moved(tried: Callable[[float], Estimate], choices: Sequence[float]) -> tuple[str, ...]:
+    """The phases that are not the same with the smallest choice and with the largest."""
+    if not choices:
+        return ()
+    ends = zip(tried(choices[0]).phases, tried(choices[-1]).phases, strict=True)
+    return tuple(least.phase for least, most in ends if least != most)
 
 
 def _last(choices: Sequence[float], holds: Callable[[float], bool]) -> float | None:

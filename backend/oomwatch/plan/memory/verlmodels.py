@@ -1,8 +1,8 @@
 """verl's actor, critic and reference as models: how they are divided, how wide they are, and where they wait."""
 
 from oomwatch.plan.batches import Batches
-from oomwatch.plan.memory.told import Told
 from oomwatch.plan.memory.workload import Model, Shards, Widths
+from oomwatch.plan.reader import Reader
 from oomwatch.plan.shape import ModelShape
 
 _ACTOR, _REF, _MODEL, _CRITIC = (
@@ -11,26 +11,25 @@ _ACTOR, _REF, _MODEL, _CRITIC = (
     "actor_rollout_ref.model",
     "critic",
 )
-_OWN_CRITIC_SINCE = (0, 8)  # from here on its FSDP settings lie beside its model, not in it
 _WHOLE, _HALF = 4.0, 2.0  # bytes of fp32 and of 16 bit
 _LORA_KEYS = (f"{_MODEL}.lora_rank", f"{_MODEL}.lora.rank")
 
 
-def actor_of(told: Told, shape: ModelShape, batches: Batches) -> Model:
+def actor_of(told: Reader, shape: ModelShape, batches: Batches) -> Model:
     if told.strategy == "megatron":
         return _megatron(told, shape, batches, _ACTOR)
     return _sharded(told, shape, batches, f"{_ACTOR}.fsdp_config", trainable=_adapters(told, shape, _LORA_KEYS))
 
 
-def critic_of(told: Told, shape: ModelShape, batches: Batches) -> Model:
+def critic_of(told: Reader, shape: ModelShape, batches: Batches) -> Model:
     if told.strategy == "megatron":
         return _megatron(told, shape, batches, _CRITIC, scalar_head=True)
-    section = f"{_CRITIC}.fsdp" if told.release >= _OWN_CRITIC_SINCE else f"{_CRITIC}.model.fsdp_config"
+    section = f"{_CRITIC}.fsdp" if told.has_engines else f"{_CRITIC}.model.fsdp_config"
     adapters = _adapters(told, shape, (f"{_CRITIC}.model.lora_rank",))
     return _sharded(told, shape, batches, section, trainable=adapters, scalar_head=True)
 
 
-def reference_of(told: Told, shape: ModelShape, batches: Batches) -> Model | None:
+def reference_of(told: Reader, shape: ModelShape, batches: Batches) -> Model | None:
     """None with adapters: the actor without them is the reference."""
     if _rank(told, _LORA_KEYS):
         return None
@@ -55,7 +54,7 @@ def reference_of(told: Told, shape: ModelShape, batches: Batches) -> Model | Non
     )
 
 
-def _width(told: Told, section: str, otherwise: float) -> float:
+def _width(told: Reader, section: str, otherwise: float) -> float:
     """Bytes of a parameter as it is kept: model_dtype, where a release has it."""
     kind = told.text(f"{section}.model_dtype")
     if not kind:
@@ -64,7 +63,7 @@ def _width(told: Told, section: str, otherwise: float) -> float:
 
 
 def _sharded(
-    told: Told, shape: ModelShape, batches: Batches, section: str, *, trainable: int | None, scalar_head: bool = False
+    told: Reader, shape: ModelShape, batches: Batches, section: str, *, trainable: int | None, scalar_head: bool = False
 ) -> Model:
     """FSDP and FSDP2: parameters, gradients and states in the type of the model, each on its part of the processes."""
     width = _width(told, section, otherwise=_WHOLE)
@@ -83,21 +82,21 @@ def _sharded(
     )
 
 
-def _data_shards(told: Told, batches: Batches, section: str) -> int:
+def _data_shards(told: Reader, batches: Batches, section: str) -> int:
     """Processes that hold one copy: all of them, unless fsdp_size makes smaller groups. Ulysses' groups share too."""
     gpus = batches.gpus or 1
-    size = told.number(f"{section}.fsdp_size", otherwise=-1)
+    size = told.ratio(f"{section}.fsdp_size", otherwise=-1)
     return int(size) if 0 < size <= gpus else gpus
 
 
-def _megatron(told: Told, shape: ModelShape, batches: Batches, section: str, *, scalar_head: bool = False) -> Model:
+def _megatron(told: Reader, shape: ModelShape, batches: Batches, section: str, *, scalar_head: bool = False) -> Model:
     """16-bit weights, gradients summed in fp32, master copy and moments in fp32: 18 bytes a parameter.
 
     6 + 12/d with the distributed optimizer, which is verl's default.
     """
     own = f"{section}.megatron"
     key = f"{section}.optim.override_optimizer_config.optimizer_offload_fraction"
-    on_host = min(1.0, max(0.0, told.number(key, otherwise=0.0)))
+    on_host = min(1.0, max(0.0, told.ratio(key, otherwise=0.0)))
     adapters = None if scalar_head else _adapters(told, shape, _LORA_KEYS)
     return Model(
         shape=shape,
@@ -111,16 +110,18 @@ def _megatron(told: Told, shape: ModelShape, batches: Batches, section: str, *, 
     )
 
 
-def _megatron_shards(told: Told, batches: Batches, section: str) -> Shards:
+def _megatron_shards(told: Reader, batches: Batches, section: str) -> Shards:
+    """The optimizer is divided among all that hold the same part, those of a context parallel group too."""
     own = f"{section}.megatron"
-    context = told.count(f"{own}.context_parallel_size", otherwise=1)
+    tensor = told.positive(f"{own}.tensor_model_parallel_size", otherwise=1)
+    pipeline = told.positive(f"{own}.pipeline_model_parallel_size", otherwise=1)
     distributed = told.value(f"{own}.use_distributed_optimizer") is not False
     return Shards(
-        data=(batches.data_parallel_size or 1) * context,  # the optimizer is divided among these alone
-        tensor=told.count(f"{own}.tensor_model_parallel_size", otherwise=1),
-        pipeline=told.count(f"{own}.pipeline_model_parallel_size", otherwise=1),
-        expert=told.count(f"{own}.expert_model_parallel_size", otherwise=1),
-        expert_tensor=told.count(f"{own}.expert_tensor_parallel_size", otherwise=0) or None,
+        data=max(1, (batches.gpus or 1) // (tensor * pipeline)),
+        tensor=tensor,
+        pipeline=pipeline,
+        expert=told.positive(f"{own}.expert_model_parallel_size", otherwise=1),
+        expert_tensor=told.positive(f"{own}.expert_tensor_parallel_size", otherwise=0) or None,
         weights=False,
         gradients=False,
         optimizer=distributed,
@@ -128,11 +129,11 @@ def _megatron_shards(told: Told, batches: Batches, section: str) -> Shards:
     )
 
 
-def _rank(told: Told, keys: tuple[str, ...]) -> int:
-    return max((told.count(key, otherwise=0) for key in keys), default=0)
+def _rank(told: Reader, keys: tuple[str, ...]) -> int:
+    return max((told.positive(key, otherwise=0) for key in keys), default=0)
 
 
-def _adapters(told: Told, shape: ModelShape, keys: tuple[str, ...]) -> int | None:
+def _adapters(told: Reader, shape: ModelShape, keys: tuple[str, ...]) -> int | None:
     rank = _rank(told, keys)
     return adapter_parameters(shape, rank) if rank else None
 
