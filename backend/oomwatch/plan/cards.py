@@ -31,8 +31,13 @@ def _card(name: str, total_mib: int | None, usable_gib: float | None, source: st
     total = total_mib * _MIB if total_mib is not None else None
     if usable_gib is not None:
         return Card(name=name, total_bytes=total, usable_bytes=round(usable_gib * _GIB), source=source)
-    usable = round((total or 0) - _KEPT_BY_DRIVER_BYTES)
-    return Card(name=name, total_bytes=total, usable_bytes=usable, source=source, verified=False)
+    return card_of_total(name, total or 0, source)
+
+
+def card_of_total(name: str, total_bytes: int, source: str) -> Card:
+    """A card of which no program's own figure is known: NVML's total less what the driver keeps."""
+    usable = round(total_bytes - _KEPT_BY_DRIVER_BYTES)
+    return Card(name=name, total_bytes=total_bytes, usable_bytes=usable, source=source, verified=False)
 
 
 _PUBLIC_LOG = "a public log that names the card"

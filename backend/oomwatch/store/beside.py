@@ -14,7 +14,7 @@ from oomwatch.core.parts import KINDS_ON_HOST, kind_of_name, kinds_on_gpu
 
 
 class BesideGpu(NamedTuple):
-    """Sums in bytes. The first three are those of allocator.Allocator."""
+    """Sums in bytes. The first three are those of all processes in which a probe is."""
 
     reserved_bytes: int | None = None
     allocated_bytes: int | None = None
@@ -64,7 +64,9 @@ def _torch(probes: Sequence[wire.TorchSample]) -> BesideGpu:
     (sums,) = allocator.by_gpu(probes).values()
     engines = [one for one in probes if one.role == "rollout"]
     return BesideGpu(
-        *sums,
+        reserved_bytes=sums.reserved_bytes,
+        allocated_bytes=sums.allocated_bytes,
+        alloc_retries_total=sums.alloc_retries_total,
         engine_reserved_bytes=_sum(one.reserved_bytes for one in engines),
         engine_allocated_bytes=_sum(one.allocated_bytes for one in engines),
     )
@@ -95,17 +97,23 @@ def beside_host(engines: Iterable[wire.EngineSample], host: wire.HostSample | No
     """What is told of a host at one moment."""
     engines = list(engines)
     row = BesideHost(
-        max((one.kv_used_ratio for one in engines if one.kv_used_ratio is not None), default=None),
-        _sum(one.requests_waiting for one in engines),
-        _sum(one.preemptions_total for one in engines),
-        host.disk_used_bytes if host is not None else None,
+        kv_used_ratio=max((one.kv_used_ratio for one in engines if one.kv_used_ratio is not None), default=None),
+        requests_waiting=_sum(one.requests_waiting for one in engines),
+        preemptions_total=_sum(one.preemptions_total for one in engines),
+        disk_used_bytes=host.disk_used_bytes if host is not None else None,
     )
     if host is None or host.processes is None:
         return row
     held = dict.fromkeys(KINDS_ON_HOST, 0)
     for one in host.processes:
         held[kind_of_name(one.name)] += one.rss_bytes
-    return row._replace(**{f"{kind}_bytes": size for kind, size in held.items()})
+    return row._replace(
+        driver_bytes=held["driver"],
+        engine_bytes=held["engine"],
+        worker_bytes=held["worker"],
+        object_store_bytes=held["object_store"],
+        other_bytes=held["other"],
+    )
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

@@ -5,11 +5,10 @@ import subprocess
 from typing import NamedTuple
 
 from oomwatch.options import SettingError
-from oomwatch.plan.cards import Card, card_named
+from oomwatch.plan.cards import Card, card_named, card_of_total
 
 _COMMAND = ("--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
 _WITHIN_SECONDS = 20
-_KEPT_BY_DRIVER_BYTES = round(0.6 * 2**30)  # as plan/cards.py takes it where no program's figure is known
 
 
 class Here(NamedTuple):
@@ -44,6 +43,4 @@ def parse(text: str) -> Here:
         return Here(known, len(rows))
     if not size.isdecimal():
         raise SettingError(f'flag --gpu here: nvidia-smi tells no memory of "{name}" ({size}); give it, such as 79GiB')
-    total = int(size) * 2**20
-    usable = total - _KEPT_BY_DRIVER_BYTES
-    return Here(Card(name=name, total_bytes=total, usable_bytes=usable, source="NVML", verified=False), len(rows))
+    return Here(card_of_total(name, int(size) * 2**20, "NVML"), len(rows))

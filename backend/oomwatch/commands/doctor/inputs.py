@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from oomwatch.doctor.read import Source
+from oomwatch.doctor.read.text import MOST_LOG_BYTES
 from oomwatch.options import SettingError
 from oomwatch.plan.cards import Card, card_named, card_of_size, known_cards
 from oomwatch.plan.models import known_shapes, shape_named, shape_of_hf_config
@@ -16,7 +17,7 @@ _HYDRA = ".hydra"
 _HYDRA_FILES = ("config.yaml", "overrides.yaml")
 _MODEL_FILE = "config.json"
 _MODEL_BYTES_MAX = 4_000_000
-_READ_BYTES_MAX = 512 * 2**20  # of a log, of which only the printed configuration counts
+_READ_BYTES_MAX = MOST_LOG_BYTES + 1  # one more tells that there is more, and is refused
 
 
 def divided(words: Sequence[str]) -> tuple[list[str], list[str]]:

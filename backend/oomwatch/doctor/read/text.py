@@ -8,7 +8,7 @@ from oomwatch.doctor.read.reading import Complaint, Kind, ReadingError, Source
 MOST_BYTES = (
     200_000  # of a script, or of overrides: read in about a second at the worst; verl's scripts have 8 thousand
 )
-_MOST_LOG_BYTES = 512 * 2**20  # of a log, of which the printed configuration alone is read
+MOST_LOG_BYTES = 512 * 2**20  # of a log, of which the printed configuration alone is read
 _WINDOW_BYTES = 3 * 2**19  # of a log, from where the configuration begins
 BEGINS = b"{'actor_rollout_ref': {"  # as pprint prints verl's
 _ODD_RATIO = 0.05  # more control characters than this are in no text
@@ -29,7 +29,7 @@ class Content(NamedTuple):
 def content_of(source: Source) -> Content:
     """A source's text and kind. Raises ReadingError for what is no text, or too large to be any of the kinds."""
     data = source.text.encode("utf-8", "replace") if isinstance(source.text, str) else source.text
-    start = data.rfind(BEGINS) if len(data) <= _MOST_LOG_BYTES else -1
+    start = data.rfind(BEGINS) if len(data) <= MOST_LOG_BYTES else -1
     if start >= 0:
         return _of_log(data, start)
     if len(data) > MOST_BYTES:
