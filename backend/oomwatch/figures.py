@@ -1,11 +1,14 @@
 """Numbers as a person reads them, with their unit, in either language. Pure."""
 
 import math
+from collections.abc import Mapping
+from typing import Protocol
 
 from oomwatch import wire
 from oomwatch.catalogue import say
 
 SECONDS_READ_BELOW_MINUTES = 10
+DUE_SECONDS = 10  # nearer than this a forecast has come due: nobody can do anything in so few seconds
 _DURATIONS = (("figure.days", 86400), ("figure.hours", 3600), ("figure.minutes", 60), ("figure.seconds", 1))
 # A fact's unit is the last word of its name.
 _UNIT_OF_SUFFIX = {"ratio": "ratio", "bytes": "bytes", "seconds": "seconds", "tokens": "count", "celsius": "celsius"}
@@ -26,9 +29,35 @@ def figure(value: float, unit: str | None, language: wire.Language) -> str:
     return f"{value:,.0f}" if value == round(value) or abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004
 
 
-def judged_figure(value: float | None, limit: float | None, unit: str | None, language: wire.Language) -> str | None:
+class Judged(Protocol):
+    """What a rule judged, as a transition and a row of the API tell it."""
+
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def limit(self) -> float | None: ...
+    @property
+    def unit(self) -> str | None: ...
+    @property
+    def facts(self) -> Mapping[str, wire.Fact]: ...
+
+
+def judged_figure(judged: Judged, language: wire.Language) -> str | None:
     """The value that a rule judged; None where it says nothing: something happened, and was held against no limit."""
-    return None if value is None or (unit == "count" and limit is None) else figure(value, unit, language)
+    if judged.value is None or (judged.unit == "count" and judged.limit is None):
+        return None
+    if judged.unit == "seconds" and (left := _left(judged.facts, language)):
+        return say("figure.now", language) if is_due(judged.facts) else left[0]
+    return figure(judged.value, judged.unit, language)
+
+
+def _left(facts: Mapping[str, wire.Fact], language: wire.Language) -> list[str]:
+    """What is left in time and in steps, as far as they are foretold. That it is no whole step is not told."""
+    seconds, steps = (facts.get(name) for name in ("eta_seconds", "eta_steps"))
+    left = [duration(seconds, language)] if isinstance(seconds, int | float) else []
+    if isinstance(steps, int | float) and (left == [] or round(steps) >= 1):
+        left.append(say("figure.steps.one" if round(steps) == 1 else "figure.steps.other", language, n=round(steps)))
+    return left
 
 
 def named_figure(name: str, value: wire.Fact, language: wire.Language) -> str:
@@ -37,6 +66,25 @@ def named_figure(name: str, value: wire.Fact, language: wire.Language) -> str:
         return value
     unit = _UNIT_OF_SUFFIX.get(name.rsplit("_", 1)[-1])
     return figure(value, unit, language) if unit else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def how_soon(facts: Mapping[str, wire.Fact], language: wire.Language) -> str | None:
+    """When a forecast comes true: "in about 14 min (6 steps)", "at any moment now"; None where nothing is foretold."""
+    left = _left(facts, language)
+    if not left:
+        return None
+    if is_due(facts):
+        return say("figure.any_moment", language)
+    time = left[0] if len(left) == 1 else say("figure.time_and_steps", language, time=left[0], steps=left[1])
+    return say("figure.in_about", language, time=time)
+
+
+def is_due(facts: Mapping[str, wire.Fact]) -> bool:
+    """Whether what is foretold is to be expected at once: by the time that is left, else by the steps."""
+    seconds, steps = (facts.get(name) for name in ("eta_seconds", "eta_steps"))
+    if isinstance(seconds, int | float):
+        return seconds < DUE_SECONDS
+    return isinstance(steps, int | float) and round(steps) < 1
 
 
 def _percent(ratio: float) -> str:

@@ -18,7 +18,7 @@ from oomwatch.core.rule import Override, Rule, RuleSet, RuleText
 from oomwatch.notify.config import NotifyConfig
 from oomwatch.notify.config import decode_hook as decode_notify
 from oomwatch.units import Duration, Quantity, parse_duration, parse_quantity
-from oomwatch.wording import COMMON_NAMES, PLACEHOLDER
+from oomwatch.wording import PLACEHOLDER, names_of
 from oomwatch.yamlread import Mistake, MistakeFoundError, Reader, merged
 
 FILE_BYTES_MAX = 2**20
@@ -278,7 +278,7 @@ class _Parser:
 
 def _names(when: tuple[Condition, ...]) -> set[str]:
     """What the texts of a rule with these conditions may mention."""
-    return {*COMMON_NAMES, *(name for condition in when for name in condition.fact_names)}
+    return names_of(name for condition in when for name in condition.fact_names)
 
 
 def _decode(kind: type, value: Any) -> Any:

@@ -1,13 +1,14 @@
 """What a transition says to people: the texts of its rule, filled in with its numbers. Pure."""
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
 from oomwatch import wire
 from oomwatch.catalogue import agreed, entries, say
 from oomwatch.core.rule import Rule, RuleSet, RuleText
-from oomwatch.figures import figure, named_figure
+from oomwatch.figures import DUE_SECONDS, figure, how_soon, is_due, named_figure
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 # "[, phase {phase}]" is left out where a number in it is not known.
@@ -18,6 +19,8 @@ _SPACES_AFTER_STOP = re.compile(r"(?<=[，。；：！？、（）]) +")
 LABELS = ("node", "gpu", "run")
 # What every text may mention; conditions add their own facts.
 COMMON_NAMES = (*LABELS, "value", "limit", "for")
+# Of a rule whose conditions tell one of these: when it comes true, in words.
+HOW_SOON, _TELL_HOW_SOON = "how_soon", frozenset({"eta_seconds", "eta_steps"})
 # Facts whose values are of a closed list: where the catalogue has the words of each.
 _WORDED = {"limited_by": "fact", "phase": "phase", "because": "because", "part": "plan.part"}
 
@@ -67,6 +70,12 @@ def rule_view(rule: Rule) -> wire.Rule:
     )
 
 
+def names_of(facts: Iterable[str]) -> set[str]:
+    """What a text may mention, whose conditions tell these facts."""
+    told = set(facts)
+    return {*COMMON_NAMES, *told, *({HOW_SOON} if told & _TELL_HOW_SOON else ())}
+
+
 def _text_of(rule: Rule | None, language: str, alert: str) -> RuleText:
     texts = rule.texts if rule else {}
     return texts.get(language) or texts.get("en") or RuleText(summary=alert, description="")
@@ -82,13 +91,31 @@ def _text_now(transition: wire.Transition, rule: Rule | None, language: wire.Lan
 
 
 def _values(transition: wire.Transition, rule: Rule | None, language: wire.Language) -> dict[str, str]:
-    values = {name: _fact(name, fact, language) for name, fact in transition.facts.items()}
+    values = {name: _fact(name, fact, language) for name, fact in transition.facts.items() if _says(name, fact)}
     values |= transition.labels
     for name, number in (("value", transition.value), ("limit", transition.limit)):
         if number is not None:
             values[name] = figure(number, transition.unit, language)
     values["for"] = figure(rule.for_seconds if rule else 0.0, "seconds", language)
-    return values
+    return values | _foretold(transition, language)
+
+
+def _foretold(transition: wire.Transition, language: wire.Language) -> dict[str, str]:
+    """When a forecast comes true; where that is now, its numbers are told as no numbers."""
+    soon = how_soon(transition.facts, language)
+    if soon is None:
+        return {}
+    due = ("eta_seconds", *(("value",) if transition.unit == "seconds" else ())) if is_due(transition.facts) else ()
+    return {HOW_SOON: soon} | dict.fromkeys(due, say("figure.moment", language))
+
+
+def _says(name: str, fact: wire.Fact) -> bool:
+    """Bounds of a time that is up, and no steps at all, tell a reader nothing."""
+    if not isinstance(fact, int | float):
+        return True
+    if name in ("eta_low_seconds", "eta_high_seconds"):
+        return fact >= DUE_SECONDS
+    return name != "eta_steps" or fact >= 1
 
 
 def _fact(name: str, fact: wire.Fact, language: wire.Language) -> str:

@@ -196,3 +196,22 @@ test("a wall screen shows the fleet, the worst run and the alerts in turn, each 
   assert.equal(worstRun(store), null);
   assert.equal(turn("#/fleet?kiosk=1"), "#/alerts?kiosk=1");
 });
+
+for (const facts of [{ eta_seconds: 0, eta_steps: 0, usable_bytes: 1 }, { eta_seconds: 9.9, eta_steps: 2 }, { eta_steps: 0, usable_bytes: 1 }]) {
+  test(`a forecast with ${JSON.stringify(facts)} left is of now, and tells no noughts`, () => {
+    const due = foreseenBy(forecast("3", facts), new Map());
+    assert.ok(due);
+    assert.equal(timeLeft(english, due), "now");
+    assert.equal(foreseenSentence(english, due), "Full at any moment now");
+    assert.equal(foreseenSentence(chinese, due), "随时会耗尽");
+    assert.equal(toldValue(english, { ...due.alert, value: 0, unit: "seconds", limit: 1800 }), "now");
+    const host = { ...due, alert: { ...due.alert, facts: { ...due.alert.facts, until_ratio: 0.95 } } };
+    assert.equal(foreseenSentence(english, host), "At 95\u00a0% at any moment now");
+  });
+}
+
+test("no whole step that is left is not told as none", () => {
+  const soon = foreseenBy(forecast("3", { eta_seconds: 100, eta_steps: 0 }), new Map());
+  assert.ok(soon);
+  assert.equal(foreseenSentence(english, soon), "Full in about 1 min 40 s");
+});

@@ -3,7 +3,7 @@
 import pytest
 
 from oomwatch import wire
-from oomwatch.figures import duration, figure, named_figure
+from oomwatch.figures import duration, figure, judged_figure, named_figure
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,23 @@ def test_figures_carry_their_unit(value: float, unit: str, text: str) -> None:
 )
 def test_a_facts_name_carries_its_unit(name: str, value: wire.Fact, text: str) -> None:
     assert named_figure(name, value, "en") == text
+
+
+@pytest.mark.parametrize(
+    ("facts", "english", "chinese"),
+    [
+        ({"eta_seconds": 840.0, "eta_steps": 6}, "14 min", "14 分钟"),
+        ({"eta_steps": 6}, "6 steps", "6 步"),
+        ({"eta_seconds": 3.0}, "now", "现在"),
+        ({"eta_steps": 0}, "now", "现在"),
+    ],
+)
+def test_what_a_forecast_judged_is_the_time_left(facts: dict[str, wire.Fact], english: str, chinese: str) -> None:
+    value = facts.get("eta_seconds", 0.0)
+    assert isinstance(value, float)
+    told = wire.Transition(
+        id="x", alert="a", severity="info", state="firing", at=1, started_at=1, labels={}, value=value, unit="seconds",
+        facts=facts,
+    )  # fmt: skip
+    assert judged_figure(told, "en") == english
+    assert judged_figure(told, "zh") == chinese

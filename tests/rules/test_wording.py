@@ -13,7 +13,7 @@ from oomwatch import wire
 from oomwatch.catalogue import AFTER_ONE, entries, say
 from oomwatch.core.hostmemory import HostUse
 from oomwatch.core.rule import RuleSet
-from oomwatch.rulefile import parse_rules
+from oomwatch.rulefile import RuleFileError, parse_rules
 from oomwatch.wording import put_into_words, rule_view
 
 
@@ -161,3 +161,65 @@ def test_the_page_knows_the_same_nouns() -> None:
     page = Path(str(importlib.resources.files("oomwatch_frontend"))) / "js" / "i18n.js"
     text = page.read_text(encoding="utf-8")
     assert [one for one in AFTER_ONE.values() if not re.search(rf"\b{one}\b", text)] == []
+
+
+def forecast(**facts: wire.Fact) -> wire.Transition:
+    return wire.Transition(
+        id="x",
+        alert="memory_forecast",
+        severity="critical",
+        state="firing",
+        at=1,
+        started_at=1,
+        labels={"node": "n", "gpu": "0"},
+        value=float(facts.get("eta_seconds", 0.0)),
+        unit="seconds",
+        facts=facts,
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "english", "chinese"),
+    [
+        ({"eta_seconds": 840.0, "eta_steps": 6}, "in about 14 min (6 steps)", "约 14 分钟（6 步）后"),
+        ({"eta_seconds": 840.0, "eta_steps": 1}, "in about 14 min (1 step)", "约 14 分钟（1 步）后"),
+        ({"eta_seconds": 100.0, "eta_steps": 0}, "in about 1 min 40 s", "约 1 分钟 40 秒后"),
+        ({"eta_steps": 6}, "in about 6 steps", "约 6 步后"),
+        ({"eta_steps": 0}, "at any moment now", "随时会"),
+        ({"eta_seconds": 0.0, "eta_steps": 0}, "at any moment now", "随时会"),
+        ({"eta_seconds": 9.9, "eta_steps": 3}, "at any moment now", "随时会"),
+    ],
+)
+def test_a_forecast_says_how_soon_it_comes_true(facts: dict[str, wire.Fact], english: str, chinese: str) -> None:
+    assert words(forecast(**facts)).summary == f"GPU 0 of n will be full {english}"
+    assert words(forecast(**facts), "zh").summary == f"n 的 GPU 0：显存{chinese}耗尽"
+
+
+@pytest.mark.parametrize("language", wire.LANGUAGES)
+@pytest.mark.parametrize("alert", ["memory_forecast", "host_memory_forecast", "disk_forecast"])
+def test_a_forecast_that_has_come_due_tells_no_noughts(alert: str, language: wire.Language) -> None:
+    facts: dict[str, wire.Fact] = dict.fromkeys(
+        ("eta_seconds", "eta_low_seconds", "eta_high_seconds", "eta_steps"), 0.0
+    )
+    facts |= {"limited_by": "machine", "until_ratio": 0.95, "path": "/data", "used_bytes": GIB, "limit_bytes": GIB}
+    due = msgspec.structs.replace(forecast(**facts), alert=alert)
+    said = words(due, language)
+    assert say("figure.any_moment", language) in said.summary
+    assert not re.search(r"\b0(\.0)? ?(s|steps|秒|步)\b|0 秒|0 步", said.summary + said.description)
+
+
+def test_a_rule_of_ones_own_that_names_the_time_left_says_a_moment() -> None:
+    rules = parse_rules(
+        "rules: [{alert: soon, severity: critical, when: {kind: forecast}, "
+        "summary: 'full in {value}[ ({eta_steps} steps)]', description: '{how_soon}'}]",
+        "alerts.yaml",
+    ).rules
+    due = msgspec.structs.replace(forecast(eta_seconds=0.0, eta_steps=0), alert="soon")
+    assert words(due, rules=rules).summary == "full in a moment"
+    assert words(due, rules=rules).description == "at any moment now"
+
+
+def test_how_soon_is_no_word_of_a_rule_that_foretells_nothing() -> None:
+    written = "rules: [{alert: a, when: {kind: threshold, metric: gpu_used_ratio, above: 85%}, summary: '{how_soon}'}]"
+    with pytest.raises(RuleFileError, match="how_soon"):
+        parse_rules(written, "alerts.yaml")

@@ -39,6 +39,7 @@ class Row(msgspec.Struct, frozen=True):
     value: float | None
     limit: float | None
     unit: str | None
+    facts: dict[str, wire.Fact]
     muted: tuple[wire.Mute, ...]
     acknowledged: wire.Acknowledgement | None
     causes: tuple[wire.Cause, ...]
@@ -167,7 +168,7 @@ def _cells(row: Row, now: float) -> tuple[str, ...]:
         row.alert,
         where(row.labels),
         f"{duration(now - (row.fired_at or row.started_at), LANGUAGE)} ago",
-        judged_figure(row.value, row.limit, row.unit, LANGUAGE) or "",
+        judged_figure(row, LANGUAGE) or "",
         ", ".join([*(mute.kind for mute in row.muted), *([row.acknowledged.by] if row.acknowledged else [])]),
         row.id,
     )

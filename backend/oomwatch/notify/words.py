@@ -66,7 +66,7 @@ def shown(notice: Notice) -> Sequence[wire.Transition]:
 
 def _with_value(notice: Notice, text: str, language: wire.Language) -> str:
     one = worst(notice)
-    value = judged_figure(one.value, one.limit, one.unit, language)
+    value = judged_figure(one, language)
     if value is None or is_mixed(notice):
         return text
     key = "notify.title_value" if len(shown(notice)) == 1 else _extreme(one)
@@ -114,7 +114,7 @@ def subject(transition: wire.Transition, language: wire.Language, *, named: bool
         lasted = duration(transition.at - transition.started_at, language)
         said: str | None = say("notify.resolved_after", language, duration=lasted)
     else:
-        said = judged_figure(transition.value, transition.limit, transition.unit, language)
+        said = judged_figure(transition, language)
     return say("notify.labelled", language, label=at, text=said) if at and said else at or said or ""
 
 

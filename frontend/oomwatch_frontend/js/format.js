@@ -83,13 +83,22 @@ export function stepSeconds(words, seconds) {
   return words.t("figure.seconds", { count: Math.round(seconds) });
 }
 
+/** Nearer than this a forecast has come due, as in backend/oomwatch/figures.py. */
+const DUE_SECONDS = 10;
+
+/** Whether what is foretold is to be expected at once. @param {number | null} seconds @param {number | null} steps */
+export function isDue(seconds, steps) {
+  return seconds === null ? steps !== null && Math.round(steps) < 1 : seconds < DUE_SECONDS;
+}
+
 /**
- * How long until something, in time and steps; one of them where the other is not known.
+ * How long until something, in time and steps; that it is no whole step is not told where the time is; one of them where the other is not known.
  * @param {Words} words @param {number | null} seconds @param {number | null} steps @returns {string} "14 min (6 steps)"
  */
 export function timeAndSteps(words, seconds, steps) {
   const inSteps = steps === null ? null : words.count("figure.steps", Math.round(steps));
-  if (seconds === null || inSteps === null) return inSteps ?? duration(words, seconds);
+  if (seconds === null) return inSteps ?? duration(words, seconds);
+  if (inSteps === null || Math.round(steps ?? 0) < 1) return duration(words, seconds);
   return words.t("figure.time_and_steps", { time: duration(words, seconds), steps: inSteps });
 }
 

@@ -1,7 +1,7 @@
 // What an alert says in numbers, and what was done because of it.
 
 import { h } from "../dom.js";
-import { duration, moment, quantity } from "../format.js";
+import { duration, isDue, moment, quantity, timeAndSteps } from "../format.js";
 import { places } from "../parts.js";
 
 /** @typedef {import("../i18n.js").Words} Words */
@@ -46,8 +46,11 @@ function measured(words, alert) {
   ];
 }
 
-/** @param {Alert} alert */
-const isForecast = ({ facts, unit }) => typeof facts.eta_seconds === "number" && unit === "seconds";
+/** @param {Pick<Alert, "facts" | "unit">} alert */
+const isForecast = ({ facts, unit }) => unit === "seconds" && (numeric(facts.eta_seconds) ?? numeric(facts.eta_steps)) !== null;
+
+/** @param {import("../wire.js").Alert["facts"][string] | undefined} fact */
+const numeric = (fact) => (typeof fact === "number" ? fact : null);
 
 /**
  * The number that was judged, in words; null where it says nothing.
@@ -56,10 +59,9 @@ const isForecast = ({ facts, unit }) => typeof facts.eta_seconds === "number" &&
 export function toldValue(words, alert) {
   const counted = alert.unit === "count" && alert.limit === null; // something happened: that it was once says nothing
   if (alert.value === null || counted) return null;
-  const told = quantity(words, alert.value, alert.unit);
-  const { eta_steps: steps } = alert.facts;
-  if (typeof steps !== "number") return told;
-  return words.t("figure.time_and_steps", { time: told, steps: words.count("figure.steps", Math.round(steps)) });
+  if (!isForecast(alert)) return quantity(words, alert.value, alert.unit);
+  const [seconds, steps] = [numeric(alert.facts.eta_seconds), numeric(alert.facts.eta_steps)];
+  return isDue(seconds, steps) ? words.t("figure.now") : timeAndSteps(words, seconds, steps);
 }
 
 /** A verdict of a later server is shown as it came. @param {Words} words @param {import("../wire.js").Outcome} outcome */

@@ -1,7 +1,7 @@
 // What waiting costs, in sentences: time, steps, and the work that is lost.
 
 import { h } from "../dom.js";
-import { clockTime, duration, timeAndSteps } from "../format.js";
+import { clockTime, duration, isDue, timeAndSteps } from "../format.js";
 import { prose } from "../parts.js";
 import { costOfWaiting, isOver } from "../waiting.js";
 
@@ -25,6 +25,7 @@ export function waitingLines({ words, store }, alert) {
 
 /** @param {import("../i18n.js").Words} words @param {import("../foreseen.js").Foreseen} full @param {number} now */
 function fullLine(words, { thing, seconds, steps }, now) {
+  if (isDue(seconds, steps)) return words.t(`waiting.full_now_${thing}`);
   const time = timeAndSteps(words, seconds, steps);
   if (seconds === null) return words.t(`waiting.full_${thing}`, { time });
   return words.t(`waiting.full_${thing}_at`, { time, clock: clockTime(words, now + seconds) });

@@ -3,7 +3,7 @@
 
 import { h } from "../dom.js";
 import { isForeseen } from "../foreseen.js";
-import { duration, gibOf, percent, roughAge } from "../format.js";
+import { duration, gibOf, isDue, percent, roughAge, timeAndSteps } from "../format.js";
 import { bandOf } from "../fleet-look.js";
 import { LEVELS, fullest, fullnessOf, gpuRatio, hostUse } from "../judge.js";
 import { markIcon, signIcon } from "../marks.js";
@@ -76,24 +76,18 @@ const numeric = (value) => (typeof value === "number" ? value : null);
 
 /** How long something has, in a few letters. @param {Words} words @param {Foreseen} foreseen @param {boolean} [roughly] in one unit */
 export function timeLeft(words, { seconds, steps }, roughly = false) {
-  if ((seconds ?? steps ?? 0) < 1) return words.t("fleet.due");
+  if (isDue(seconds, steps)) return words.t("figure.now");
   if (seconds !== null) return seconds < ROUGHLY_FROM && !roughly ? duration(words, seconds) : roughAge(words, seconds);
   return words.count("figure.steps", Math.round(steps ?? 0));
 }
 
 /** The same as a sentence: in time and steps, and where. @param {Words} words @param {Foreseen} foreseen */
 export function foreseenSentence(words, { seconds, steps, alert }) {
-  const left = [
-    seconds === null ? null : duration(words, seconds),
-    steps === null ? null : words.count("figure.steps", Math.round(steps)),
-  ].filter((text) => text !== null);
   const { until_ratio: until } = alert.facts;
   const isOfAll = typeof until !== "number" || until >= 1;
-  if (isOfAll && (seconds ?? steps ?? 0) < 1) return words.t("fleet.full_due");
-  const [first, ...more] = left;
-  const time = more.length === 0 ? first : words.t("figure.time_and_steps", { time: first, steps: more[0] });
-  if (!isOfAll) return words.t("fleet.reaches", { time, share: percent(words, until) });
-  return words.t("fleet.full_in", { time });
+  if (isDue(seconds, steps)) return isOfAll ? words.t("fleet.full_due") : words.t("fleet.reaches_now", { share: percent(words, until) });
+  const time = timeAndSteps(words, seconds, steps);
+  return isOfAll ? words.t("fleet.full_in", { time }) : words.t("fleet.reaches", { time, share: percent(words, until) });
 }
 
 export class NextOut {
