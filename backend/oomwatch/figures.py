@@ -1,15 +1,21 @@
-"""Numbers as a person reads them, with their unit, in either language. Pure."""
+"""Numbers as a person reads them, with their unit, in either language. Pure.
+
+The page's js/format.js writes the same; tests/rules/figures.json holds both to it.
+"""
 
 import math
 from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Protocol
 
 from oomwatch import wire
 from oomwatch.catalogue import say
 
 SECONDS_READ_BELOW_MINUTES = 10
+_EXACT_BELOW = 2.0**53  # larger numbers have no decimals left to round
 DUE_SECONDS = 10  # nearer than this a forecast has come due: nobody can do anything in so few seconds
 _DURATIONS = (("figure.days", 86400), ("figure.hours", 3600), ("figure.minutes", 60), ("figure.seconds", 1))
+_COUNTED = ("step", "steps")  # other whole numbers may be names: a pid, a port
 # A fact's unit is the last word of its name.
 _UNIT_OF_SUFFIX = {"ratio": "ratio", "bytes": "bytes", "seconds": "seconds", "tokens": "count", "celsius": "celsius"}
 
@@ -19,14 +25,28 @@ def figure(value: float, unit: str | None, language: wire.Language) -> str:
     if unit == "ratio":
         return f"{_percent(value)} %"
     if unit == "bytes":
-        return f"{value / 2**30:.1f} GiB"
+        return f"{_rounded(value / 2**30, 1)} GiB"
     if unit == "seconds":
         return duration(value, language)
     if unit == "celsius":
-        return f"{value:.0f} °C"
+        return f"{_rounded(value, 0)} °C"
     if unit == "per_minute":
-        return say("figure.per_minute", language, value=f"{value:.3g}")
-    return f"{value:,.0f}" if value == round(value) or abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004
+        return say("figure.per_minute", language, value=plain(value))
+    return plain(value)
+
+
+def plain(value: float) -> str:
+    """A number without a unit: "12,345", "51.3", "7.33"; below a hundred three digits count."""
+    if value == round(value) or abs(value) >= 100:  # noqa: PLR2004
+        return _rounded(value, 0)
+    return _rounded(value, 2 - math.floor(math.log10(abs(value)))).rstrip("0").rstrip(".")
+
+
+def _rounded(value: float, digits: int) -> str:
+    """With so many decimals and its thousands parted, ties away from 0 as the page's Intl does; Python's go to even."""
+    if abs(value) >= _EXACT_BELOW:
+        return f"{value:,.{digits}f}"
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,f}"
 
 
 class Judged(Protocol):
@@ -64,8 +84,10 @@ def named_figure(name: str, value: wire.Fact, language: wire.Language) -> str:
     """A fact in words: its name carries its unit (used_bytes, risen_ratio), a pid or a step is only counted."""
     if isinstance(value, str):
         return value
-    unit = _UNIT_OF_SUFFIX.get(name.rsplit("_", 1)[-1])
-    return figure(value, unit, language) if unit else f"{value:g}" if isinstance(value, float) else str(value)
+    kind = name.rsplit("_", 1)[-1]
+    if unit := _UNIT_OF_SUFFIX.get(kind):
+        return figure(value, unit, language)
+    return plain(value) if isinstance(value, float) or kind in _COUNTED else str(value)
 
 
 def how_soon(facts: Mapping[str, wire.Fact], language: wire.Language) -> str | None:
@@ -90,14 +112,14 @@ def is_due(facts: Mapping[str, wire.Fact]) -> bool:
 def _percent(ratio: float) -> str:
     """Whole percents; the last one before full with a decimal, so that 100 means full."""
     percent = ratio * 100
-    return f"{math.floor(percent * 10) / 10:.1f}" if 99 <= percent < 100 else f"{percent:.0f}"  # noqa: PLR2004
+    return _rounded(math.floor(percent * 10) / 10, 1) if 99 <= percent < 100 else _rounded(percent, 0)  # noqa: PLR2004
 
 
 def duration(seconds: float, language: wire.Language) -> str:
     """Two units at most: "45 s", "1 min 40 s", "12 min", "2 h 5 min", "3 d 4 h"; tenths below ten seconds."""
     if 0 < seconds < 9.95:  # noqa: PLR2004 - what would be rounded to 10
-        return say("figure.seconds", language, count=f"{seconds:.1f}".removesuffix(".0"))
-    whole = max(0, round(seconds))
+        return say("figure.seconds", language, count=_rounded(seconds, 1).removesuffix(".0"))
+    whole = max(0, math.floor(seconds + 0.5))
     start = next((index for index, (_, size) in enumerate(_DURATIONS) if whole >= size), len(_DURATIONS) - 1)
     parts: list[str] = []
     for key, size in _DURATIONS[start : start + 2]:

@@ -190,7 +190,7 @@ def test_a_new_step_is_drawn_and_its_peak_is_asked_for(foretold: Stage, reader: 
     foretold.snapshot = replace(foretold.snapshot, runs=(replace(run, steps=(*run.steps, step)),))
     foretold.send(wire.RunChanged(run=replace(run, steps=(step,))))
     expect(page.locator(".step-readout")).to_contain_text("Step 61")
-    expect(_row(page, "rollout")).to_contain_text("41.0 s")
+    expect(_row(page, "rollout")).to_contain_text("41 s")
     expect(_row(page, "peaks")).to_contain_text("73.0 GiB (gpu-01:3)")
 
 

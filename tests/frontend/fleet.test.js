@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { toldValue } from "../../frontend/oomwatch_frontend/js/elements/alert-figures.js";
 import { byNode, byRisk, byRun, readGrouping } from "../../frontend/oomwatch_frontend/js/fleet-groups.js";
 import * as look from "../../frontend/oomwatch_frontend/js/fleet-look.js";
 import { Scene } from "../../frontend/oomwatch_frontend/js/fleet-scene.js";

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import {
   GIB,
   age,
+  beside,
   duration,
   gib,
   gibOf,
@@ -40,25 +42,26 @@ for (const [ratio, text] of /** @type {[number, string][]} */ ([
   test(`the share ${ratio} reads ${text}`, () => assert.equal(plain(percent(english, ratio)), text));
 }
 
-for (const [seconds, text, zh] of /** @type {[number, string, string][]} */ ([
-  [0, "0 s", "0 秒"],
-  [0.42, "0.4 s", "0.4 秒"],
-  [12.4, "12 s", "12 秒"],
-  [59.6, "1 min", "1 分钟"],
-  [840, "14 min", "14 分钟"],
-  [12_000, "3 h 20 min", "3 小时 20 分钟"],
-  [7200, "2 h", "2 小时"],
-  [187_200, "2 d 4 h", "2 天 4 小时"],
-])) {
-  test(`${seconds} seconds read ${text}`, () => {
-    assert.equal(duration(english, seconds), text);
-    assert.equal(duration(chinese, seconds), zh);
+/** @type {{ unit: string | null, value: number, en: string, zh: string }[]} */
+const cases = JSON.parse(readFileSync(new URL("../rules/figures.json", import.meta.url), "utf8"));
+for (const { unit, value, en, zh } of cases) {
+  test(`${value} in ${unit} reads ${en}, as the server writes it`, () => {
+    assert.equal(plain(quantity(english, value, unit)), en);
+    assert.equal(plain(quantity(chinese, value, unit)), zh);
   });
 }
+
+test("beside its unit a number is as exact as where the unit is written", () => {
+  const written = [[165.1, "s"], [1.93, "s"], [2, "s"], [76.84, "GiB"], [12.345, "%"], [1543.7, "tokens"], [51.25, "tokens"]];
+  const told = written.map(([value, unit]) => beside(english, Number(value), String(unit)));
+  assert.deepEqual(told, ["165", "1.9", "2", "76.8", "12.3", "1,544", "51.3"]);
+  assert.equal(stepSeconds(english, 165.1), "165 s");
+});
 
 test("an age has whole seconds and is never negative", () => {
   assert.equal(age(english, 4.9), "4 s");
   assert.equal(age(english, -3), "0 s");
+  assert.equal(age(english, 100), "1 min"); // it grows while it is read
   assert.equal(roughAge(english, 3725), "1 h");
 });
 
@@ -78,15 +81,3 @@ test("what is not known is a dash, never 0", () => {
   ];
   assert.deepEqual(new Set(unknown), new Set(["–"]));
 });
-
-for (const [value, unit, text] of /** @type {[number, string | null, string][]} */ ([
-  [0.97, "ratio", "97 %"],
-  [76.8 * GIB, "bytes", "76.8 GiB"],
-  [96, "seconds", "1 min"],
-  [7.5, "per_minute", "7.5 per minute"],
-  [3, "count", "3"],
-  [83, "celsius", "83 °C"],
-  [2.25, null, "2.3"],
-])) {
-  test(`an alert's ${value} in ${unit} reads ${text}`, () => assert.equal(plain(quantity(english, value, unit)), text));
-}

@@ -1,4 +1,4 @@
-// Numbers as people read them: memory in GiB with one decimal, shares without decimals, units always shown.
+// Numbers as people read them, as backend/oomwatch/figures.py writes them (tests/rules/figures.json): memory in GiB with one decimal, shares without decimals, units always shown.
 // What is not known is a dash, never 0. Spaces before units do not break.
 
 import { isUtc, timeZone } from "./zone.js";
@@ -53,14 +53,24 @@ const DURATIONS = /** @type {const} */ ([
   ["figure.seconds", 1],
 ]);
 
+const SECONDS_READ_BELOW_MINUTES = 10;
+
 /**
- * How long something has lasted: two units at most, tenths below ten seconds. As backend/oomwatch/figures.py, but for
- * the seconds of minutes: it is drawn anew while it grows.
- * @param {Words} words @param {number | null} seconds @returns {string} "0.4 s", "12 s", "14 min", "3 h 20 min", "2 d 4 h"
+ * How long something lasts: two units at most, tenths below ten seconds.
+ * @param {Words} words @param {number | null} seconds
+ * @returns {string} "0.4 s", "12 s", "1 min 40 s", "14 min", "3 h 20 min", "2 d 4 h"
  */
 export function duration(words, seconds) {
   if (seconds === null) return UNKNOWN;
-  if (seconds > 0 && seconds < 9.95) return words.t("figure.seconds", { count: seconds.toFixed(1).replace(".0", "") });
+  if (seconds > 0 && seconds < 9.95) return words.t("figure.seconds", { count: tenths(words, seconds) });
+  return inUnits(words, seconds, SECONDS_READ_BELOW_MINUTES);
+}
+
+/** @param {Words} words @param {number} value "1.9", "2" */
+const tenths = (words, value) => words.decimal1.format(value).replace(/\.0$/, "");
+
+/** @param {Words} words @param {number} seconds @param {number} whole from so many minutes on without seconds */
+function inUnits(words, seconds, whole) {
   let rest = Math.max(0, Math.round(seconds));
   const found = DURATIONS.findIndex(([, size]) => rest >= size);
   /** @type {string[]} */
@@ -69,18 +79,32 @@ export function duration(words, seconds) {
     const count = Math.floor(rest / size);
     rest -= count * size;
     if (count > 0 || parts.length === 0) parts.push(words.t(key, { count }));
-    if (key === "figure.minutes") break;
+    if (key === "figure.minutes" && count >= whole) break;
   }
   return parts.join(" ");
 }
 
 /**
- * The time of a step or a part of it, exact enough to compare one step with the next.
+ * The time of a step or a part of it: in seconds, to compare one step with the next.
  * @param {Words} words @param {number | null} seconds @returns {string} "165 s"
  */
 export function stepSeconds(words, seconds) {
   if (seconds === null || seconds < 9.95 || seconds >= 600) return duration(words, seconds);
   return words.t("figure.seconds", { count: Math.round(seconds) });
+}
+
+/**
+ * A number where its unit stands beside it, or above it: seconds as those of steps, a count as it is counted, others
+ * with one decimal. @param {Words} words @param {number} value @param {string} unit "s", "GiB", "%", or what is counted
+ */
+export function beside(words, value, unit) {
+  if (unit === "GiB" || unit === "TiB" || unit === "%") return words.decimal1.format(value);
+  return unit === "s" && Math.abs(value) < 9.95 ? tenths(words, value) : unit === "s" ? words.integer.format(value) : plain(words, value);
+}
+
+/** A number without a unit; below a hundred three digits count. @param {Words} words @param {number} value "12,345", "51.3" */
+export function plain(words, value) {
+  return (Number.isInteger(value) || Math.abs(value) >= 100 ? words.integer : words.digits3).format(value);
 }
 
 /** Nearer than this a forecast has come due, as in backend/oomwatch/figures.py. */
@@ -103,11 +127,11 @@ export function timeAndSteps(words, seconds, steps) {
 }
 
 /**
- * How old something is, in whole units.
- * @param {Words} words @param {number} seconds @returns {string} "12 s"
+ * How old something is, in whole units: without the seconds of minutes, for it is drawn anew while it grows.
+ * @param {Words} words @param {number} seconds @returns {string} "12 s", "1 min"
  */
 export function age(words, seconds) {
-  return duration(words, Math.max(0, Math.floor(seconds)));
+  return inUnits(words, Math.floor(seconds), 1);
 }
 
 /** How old something is, roughly: in one unit. @param {Words} words @param {number} seconds @returns {string} "3 h" */
@@ -152,6 +176,5 @@ export function quantity(words, value, unit) {
   if (unit === "bytes") return gib(words, value);
   if (unit === "seconds") return duration(words, value);
   if (unit === "celsius") return `${words.integer.format(value)}\u00a0°C`;
-  const plain = Number.isInteger(value) ? words.integer.format(value) : words.decimal1.format(value);
-  return unit === "per_minute" ? words.t("figure.per_minute", { value: plain }) : plain;
+  return unit === "per_minute" ? words.t("figure.per_minute", { value: plain(words, value) }) : plain(words, value);
 }

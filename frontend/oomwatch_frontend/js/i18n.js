@@ -53,6 +53,7 @@ export class Words {
     /** BCP 47 tag for Intl and the lang attribute. */
     this.locale = language === "zh" ? "zh-CN" : "en";
     this.decimal1 = new Intl.NumberFormat(this.locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+    this.digits3 = new Intl.NumberFormat(this.locale, { maximumSignificantDigits: 3 });
     this.integer = new Intl.NumberFormat(this.locale, { maximumFractionDigits: 0 });
   }
 

@@ -1,7 +1,7 @@
 // Alerts over time as a table: the numbers of the timeline, for whoever cannot see it, and to copy.
 
 import { Part, h } from "../dom.js";
-import { UNKNOWN, duration, moment, quantity } from "../format.js";
+import { UNKNOWN, age, duration, moment, quantity } from "../format.js";
 import { levelOfRule } from "../alertline.js";
 import { markIcon } from "../marks.js";
 import { placeName, row, table } from "../parts.js";
@@ -48,7 +48,7 @@ export class AlertTable {
         words.t(`alertline.is_${standing}`),
         moment(words, started_at),
         ended_at === null ? UNKNOWN : moment(words, ended_at),
-        duration(words, Math.max(0, (ended_at ?? now) - started_at)),
+        ended_at === null ? age(words, now - started_at) : duration(words, ended_at - started_at),
         quantity(words, value, unit),
         verdict,
       ],

@@ -1,12 +1,13 @@
 // One rule: what it watches, where it fires or is about to, what it last saw, its overrides and how good it was.
 
 import { Part, h } from "../dom.js";
-import { duration, quantity } from "../format.js";
+import { UNKNOWN, duration, quantity } from "../format.js";
 import { levelOf } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { aged, facts, nothing, placeName, row, table } from "../parts.js";
 import { link } from "../router.js";
 import { openOf } from "../rulewatch.js";
+import { toldValue } from "./alert-figures.js";
 import { RuleSeen } from "./rule-seen.js";
 import { RuleSwitch } from "./rule-switch.js";
 
@@ -90,7 +91,7 @@ function subjects(words, open) {
   const rows = open.map((alert) => {
     const state = words.t(alert.state === "pending" ? "rules.state_pending" : "rules.state_firing");
     const where = h("a", { href: link("alerts", [], { id: alert.id }) }, placeName(words, alert.labels) || alert.alert);
-    const value = quantity(words, alert.value, alert.unit);
+    const value = toldValue(words, alert) ?? UNKNOWN;
     const limit = quantity(words, alert.limit, alert.unit);
     return row([where, state, value, limit, aged(words, "alerts.since", alert.started_at)], [2, 3]);
   });

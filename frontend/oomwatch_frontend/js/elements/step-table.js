@@ -1,7 +1,7 @@
 // A timeline as a table: a row for each step, a column for each line.
 
 import { h } from "../dom.js";
-import { UNKNOWN, moment } from "../format.js";
+import { UNKNOWN, beside, moment } from "../format.js";
 import { row, table } from "../parts.js";
 
 const ROWS_MOST = 300;
@@ -28,7 +28,7 @@ export function stepTable(words, { x, at, rows }, range) {
       [
         words.integer.format(x[index]),
         time === null ? UNKNOWN : moment(words, time),
-        ...columns.map(({ line }) => cell(words, line, index)),
+        ...columns.map(({ line, unit }) => cell(words, line, unit, index)),
       ],
       numeric,
     );
@@ -42,10 +42,10 @@ export function stepTable(words, { x, at, rows }, range) {
   );
 }
 
-/** @param {import("../i18n.js").Words} words @param {import("../charts.js").Line} line @param {number} index */
-function cell(words, line, index) {
+/** @param {import("../i18n.js").Words} words @param {import("../charts.js").Line} line @param {string} unit @param {number} index */
+function cell(words, line, unit, index) {
   const value = line.y[index] ?? null;
   if (value === null) return UNKNOWN;
   const about = line.about?.[index] ?? null;
-  return `${words.decimal1.format(value)}${about === null ? "" : ` (${about})`}`;
+  return `${beside(words, value, unit)}${about === null ? "" : ` (${about})`}`;
 }

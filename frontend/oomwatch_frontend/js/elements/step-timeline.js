@@ -3,7 +3,7 @@
 
 import { ChartView, LEFT_PX } from "../charts.js";
 import { Part, fill, h, setText } from "../dom.js";
-import { UNKNOWN, clockTime, moment } from "../format.js";
+import { UNKNOWN, beside, clockTime, moment } from "../format.js";
 import { swatchOf } from "../parts.js";
 import { groupsOf, middles, thinned } from "../run-thin.js";
 import { stepTable } from "./step-table.js";
@@ -326,7 +326,7 @@ export class StepTimeline {
 /** @param {Words} words @param {Row} row @param {Line} line @param {number} place @param {number} value */
 function written(words, row, line, place, value) {
   const unit = (line.right ? row.rightUnit : row.unit) ?? "";
-  const number = `${words.decimal1.format(value)}\u00a0${unit}`;
+  const number = `${beside(words, value, unit)}\u00a0${unit}`;
   const about = line.about?.[place] ?? null;
   return about === null ? number : `${number} (${about})`;
 }

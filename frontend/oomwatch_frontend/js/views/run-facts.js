@@ -3,7 +3,7 @@
 import { h } from "../dom.js";
 import { nothing, aged, phaseName, prose, row, table } from "../parts.js";
 import { markIcon } from "../marks.js";
-import { UNKNOWN } from "../format.js";
+import { UNKNOWN, plain } from "../format.js";
 import { batchesOf } from "../run-batches.js";
 
 /** @typedef {import("../i18n.js").Words} Words */
@@ -54,7 +54,7 @@ export function batchTable(words, config) {
     row(
       [
         h("span", {}, words.t(`run.batch_${name}`)),
-        value === null ? h("span", { class: "muted" }, words.t("run.unknown_number")) : number(words, value),
+        value === null ? h("span", { class: "muted" }, words.t("run.unknown_number")) : plain(words, value),
         h("span", { class: "muted" }, ...reasons(words, from)),
         broken === null ? null : h("span", { class: "broken" }, markIcon("warning"), words.t(`run.broken_${broken}`)),
       ],
@@ -81,9 +81,6 @@ function reasons(words, { how, missing, together, assumed }) {
 
 /** @param {string} key */
 const code = (key) => h("code", {}, key);
-
-/** @param {Words} words @param {number} value */
-const number = (words, value) => (Number.isInteger(value) ? words.integer : words.decimal1).format(value);
 
 /** As trainers write it. @param {string | number | boolean} value */
 export const valueOf = (value) => (typeof value === "boolean" ? (value ? "True" : "False") : String(value));
