@@ -17,6 +17,7 @@ from typing import NamedTuple, NoReturn
 import msgspec
 import uvicorn
 from fastapi import FastAPI, HTTPException, Request, Response, WebSocket
+from starlette.datastructures import QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 from tests.browser import foresight, on_call, scenes
@@ -154,10 +155,14 @@ class Stage:
             raise HTTPException(404)
         return Response(wire.encode(found), media_type="application/json")
 
-    def _history(self, request: Request, series: str, step: int) -> dict[str, object]:
+    def _history(self, request: Request, step: int) -> object:
         if not self.has_history:
             raise HTTPException(503)
-        query = request.query_params
+        asked = request.query_params.getlist("series")
+        found = [self._series(request.query_params, name, step) for name in asked]
+        return found if len(found) > 1 else found[0]
+
+    def _series(self, query: QueryParams, series: str, step: int) -> dict[str, object]:
         at = [float(moment) for moment in range(int(query["from"]), int(query["to"]), step)]
         said = {"series": series, "unit": "bytes", "step": step, "labels": {}}
         if series not in _FIGURES:

@@ -252,6 +252,31 @@ test("over a long time, whose last point began minutes ago, the history is not r
   }
 });
 
+test("all figures of a chart are asked for in one request", async () => {
+  const asked = /** @type {string[]} */ ([]);
+  const said = /** @type {(string | null)[]} */ ([]);
+  const original = globalThis.fetch;
+  const one = (/** @type {number} */ value) => ({ at: [NOW - 2], min: [value], max: [value], mean: [value] });
+  let body = /** @type {unknown} */ ([one(1), one(2)]);
+  globalThis.fetch = async (url) => {
+    asked.push(String(url));
+    return new Response(JSON.stringify(body));
+  };
+  try {
+    const wishes = { now: () => NOW, pace: () => 1, pixels: () => 600, changed: () => undefined, say: (/** @type {string | null} */ problem) => said.push(problem) };
+    const recorder = new Recorder(["a", "b"], { node: "n" }, { live: true, span: 600 }, wishes);
+    await recorder.load();
+    assert.deepEqual(asked.map((url) => new URLSearchParams(url.split("?")[1]).getAll("series")), [["a", "b"]]);
+    assert.deepEqual([recorder.of("a").mean, recorder.of("b").mean], [[1], [2]]);
+    body = [one(7)];
+    await recorder.load();
+    assert.deepEqual(said, [null, "not as many series as were asked for"]);
+    assert.deepEqual(recorder.of("b").mean, [2]); // what is shown stays
+  } finally {
+    globalThis.fetch = original;
+  }
+});
+
 test("a small line has a gap where nothing was read", () => {
   assert.equal(pathOf([[0, 1], [1, 2], [2, null], [3, 4]]), "M0.0 1.0L1.0 2.0M3.0 4.0");
 });

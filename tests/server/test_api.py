@@ -87,6 +87,17 @@ def test_the_texts_come_in_the_language_that_is_asked_for(server: RunningServer)
         ("/api/v1/alerts/nothing", 404, 'there is no alert "nothing"'),
         ("/api/v1/nodes/nothing", 404, 'there is no node "nothing"'),
         ("/api/v1/history?series=dreams&from=0&to=10", 400, 'there is no series "dreams"'),
+        (
+            "/api/v1/history?series=gpu_used_bytes&series=dreams&node=n&gpu=0&from=0&to=10",
+            400,
+            'there is no series "dreams"',
+        ),
+        (
+            f"/api/v1/history?from=0&to=10{'&series=gpu_used_bytes' * 25}",
+            400,
+            "series: List should have at most 24 items",
+        ),
+        ("/api/v1/history?from=0&to=10", 400, "series: Field required"),
         ("/api/v1/history?series=gpu_used_bytes", 400, "from: Field required; to: Field required"),
         ("/api/v1/history?series=gpu_used_bytes&from=10&to=0&node=gpu-07&gpu=0", 400, ""),
         (
@@ -153,6 +164,14 @@ def test_history_is_columns_of_one_length(server: RunningServer) -> None:
     assert {len(found[column]) for column in ("at", "min", "max", "mean")} == {len(found["at"])}
     assert 78 * 2**30 in found["max"]
     assert found["unit"] == "bytes"
+
+
+def test_several_figures_are_asked_for_at_once_and_told_in_that_order(server: RunningServer) -> None:
+    names = ["gpu_utilization_ratio", "gpu_used_bytes", "torch_reserved_bytes"]
+    rest = f"node=gpu-08&gpu=0&from={time.time() - 60}&to={time.time() + 1}&step=1"
+    found = server.get(f"/api/v1/history?{'&'.join(f'series={name}' for name in names)}&{rest}").json()
+    assert [one["series"] for one in found] == names
+    assert found[1]["max"] == server.get(f"/api/v1/history?series=gpu_used_bytes&{rest}").json()["max"]
 
 
 def test_nodes_runs_steps_rules_agents_and_the_whole_state_can_be_asked_for(server: RunningServer) -> None:

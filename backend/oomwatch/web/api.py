@@ -21,9 +21,10 @@ from oomwatch.web.answers import RefusedError, answer, refusal, refused
 from oomwatch.web.choosing import Wanted, newest
 from oomwatch.web.describe import Language, described, refusals, returns
 from oomwatch.web.parts import parts_of
-from oomwatch.web.rows import Agent, AlertRow, AlertStory, History, agents, alert_row
+from oomwatch.web.rows import Agent, AlertRow, AlertStory, History, agents, alert_row, history_of
 
 ALERTS_MAX = 1000
+SERIES_MAX = 24  # of one answer: all that a chart of the page draws, twice
 STEPS_MAX = 10_000
 TIME_MAX = 1e12  # as in wire.UnixSeconds
 
@@ -137,11 +138,14 @@ async def phases(
     return answer(list(runviews.phases(record, start, end)))
 
 
-@router.get("/history", responses=returns(History, 400, 503))
+@router.get("/history", responses=returns(History | list[History], 400, 503))
 async def history(
     request: Request,
     *,
-    series: Annotated[str, Query(description="what to draw, for example gpu_used_bytes")],
+    series: Annotated[
+        list[str],
+        Query(description="what to draw, for example gpu_used_bytes; may be given again", max_length=SERIES_MAX),
+    ],
     start: Annotated[Seconds, Query(alias="from", description="Unix seconds")],
     end: Annotated[Seconds, Query(alias="to", description="Unix seconds")],
     step: Annotated[Seconds, Query(gt=0, description="least width of a point, in seconds")] = 1.0,
@@ -149,25 +153,21 @@ async def history(
     gpu: str | None = None,
     run: str | None = None,
 ) -> Response:
-    """One figure over time, as columns: the least, the greatest and the mean of each point. null: nothing was read."""
+    """A figure over time, as columns: the least, the greatest and the mean of each point. null: nothing was read.
+
+    Of several figures a list, in the order in which they were asked for.
+    """
     parts = parts_of(request)
     labels = {name: value for name, value in (("node", node), ("gpu", gpu), ("run", run)) if value is not None}
+
+    def read() -> list[History]:
+        return [history_of(parts.store.series(name, labels, start, end, step)) for name in series]
+
     try:
-        found = await parts.read(parts.store.series, series, labels, start, end, step)
+        found = await parts.read(read)
     except ValueError as error:
         return refusal(400, str(error))
-    return answer(
-        History(
-            series=found.name,
-            unit=found.unit,
-            labels=found.labels,
-            step_seconds=found.step_seconds,
-            at=found.times,
-            min=found.min,
-            max=found.max,
-            mean=found.mean,
-        )
-    )
+    return answer(found if len(found) > 1 else found[0])
 
 
 @router.get("/agents", responses=returns(list[Agent]))

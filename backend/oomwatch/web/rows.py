@@ -7,6 +7,7 @@ import msgspec
 from oomwatch import wire
 from oomwatch.core.mute.matcher import text_of
 from oomwatch.service.service import Service
+from oomwatch.store.history import Series
 
 
 class AlertRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +99,20 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     min: tuple[float | None, ...]
     max: tuple[float | None, ...]
     mean: tuple[float | None, ...]
+
+
+def history_of(found: Series) -> History:
+    """A figure as the store reads it, as the API tells it."""
+    return History(
+        series=found.name,
+        unit=found.unit,
+        labels=found.labels,
+        step_seconds=found.step_seconds,
+        at=found.times,
+        min=found.min,
+        max=found.max,
+        mean=found.mean,
+    )
 
 
 class PeakSource(msgspec.Struct, frozen=True, kw_only=True):

@@ -90,6 +90,8 @@ export class Part {
  */
 export function keyed(container, items, keyOf, create, update) {
   const old = new Map([...container.children].map((child) => [child.getAttribute("data-key"), child]));
+  const wanted = new Set(items.map(keyOf));
+  for (const [key, child] of old) if (key === null || !wanted.has(key)) child.remove(); // first: the others need not move
   let place = container.firstElementChild;
   for (const item of items) {
     const key = keyOf(item);
@@ -98,12 +100,10 @@ export function keyed(container, items, keyOf, create, update) {
       element = create(item);
       element.setAttribute("data-key", key);
     }
-    old.delete(key);
     update(element, item);
     if (element === place) place = place.nextElementSibling;
     else container.insertBefore(element, place);
   }
-  for (const gone of old.values()) gone.remove();
 }
 
 /**

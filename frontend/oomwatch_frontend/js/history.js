@@ -12,7 +12,7 @@ import { readPhases } from "./wire.js";
  * @property {number} newest time of the last reading
  */
 
-/** @typedef {{ series: string, node?: string, gpu?: string, run?: string, from: number, to: number }} Query */
+/** @typedef {{ series: string[], node?: string, gpu?: string, run?: string, from: number, to: number }} Query */
 
 const POINTS = 600; // where it is not known how wide the chart is
 
@@ -23,21 +23,26 @@ export const stepFor = (spanSeconds, pixels = POINTS) => Math.max(1, Math.ceil(s
 export const emptySeries = () => ({ at: [], min: [], max: [], mean: [], readings: 1, newest: -Infinity });
 
 /**
- * @param {Query} query @param {AbortSignal} signal @param {number} [step] seconds between points @returns {Promise<Series>}
+ * Several figures of one thing, in one request.
+ * @param {Query} query @param {AbortSignal} signal @param {number} [step] seconds between points
+ * @returns {Promise<Series[]>} in the order in which they are asked for
  * @throws {Error} with the server's reason
  */
 export async function fetchHistory(query, signal, step = stepFor(query.to - query.from)) {
-  const { from, to, ...labels } = query;
-  const search = new URLSearchParams({
-    ...labels,
-    from: String(Math.floor(from)),
-    to: String(Math.ceil(to)),
-    step: String(step),
-  });
+  const { series, from, to, ...labels } = query;
+  const search = new URLSearchParams([
+    ...series.map((name) => ["series", name]),
+    ...Object.entries(labels),
+    ["from", String(Math.floor(from))],
+    ["to", String(Math.ceil(to))],
+    ["step", String(step)],
+  ]);
   const response = await fetch(`api/v1/history?${search}`, { signal, headers: { accept: "application/json" } });
   const body = await response.json().catch(() => null);
   if (!response.ok) throw new Error(body?.error ?? `HTTP ${response.status}`);
-  return readSeries(body);
+  const found = series.length === 1 ? [body] : body;
+  if (!Array.isArray(found) || found.length !== series.length) throw new Error("not as many series as were asked for");
+  return found.map(readSeries);
 }
 
 /**

@@ -29,11 +29,11 @@ export function table(heads, numeric, body) {
   return h("div", { class: "scroll", ...reach }, h("table", {}, h("thead", {}, h("tr", {}, ...cells)), body));
 }
 
-/** A table's row. @param {import("./dom.js").Child[]} cells @param {number[]} numeric */
-export function row(cells, numeric) {
+/** A table's row. @param {import("./dom.js").Child[]} cells @param {number[]} numeric @param {string | null} [key] which it is, where rows come and go */
+export function row(cells, numeric, key = null) {
   return h(
     "tr",
-    {},
+    { "data-key": key },
     ...cells.map((cell, index) => h("td", { class: numeric.includes(index) ? "number" : null }, cell)),
   );
 }

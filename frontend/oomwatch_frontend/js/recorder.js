@@ -66,20 +66,22 @@ export class Recorder {
     const step = Math.max(this.step, 2 * this.wishes.pace()); // all figures in the same points
     const names = [...this.series.keys()];
     const signal = AbortSignal.any([abort.signal, AbortSignal.timeout(PATIENCE_MS)]);
-    const ask = (/** @type {string} */ series) => fetchHistory({ series, ...this.labels, from, to }, signal, step);
-    const answers = await Promise.allSettled(names.map(ask));
+    /** @type {string | null} */
+    let problem = null;
+    const found = await fetchHistory({ series: names, ...this.labels, from, to }, signal, step).catch((error) => {
+      problem = error.message;
+      return []; // what is shown stays
+    });
     if (abort.signal.aborted) return;
     this.isLoading = false;
-    names.forEach((name, index) => this.#keep(name, answers[index], to));
-    const [first] = answers;
-    this.wishes.say(first.status === "rejected" ? first.reason.message : null);
+    found.forEach((series, index) => this.#keep(names[index], series, to));
+    this.wishes.say(problem);
     this.wishes.changed();
   }
 
-  /** @param {string} name @param {PromiseSettledResult<Series>} answer @param {number} to up to when it was asked for */
-  #keep(name, answer, to) {
-    if (answer.status === "rejected") return; // what is shown stays
-    const series = this.range.live ? joined(answer.value, this.of(name)) : answer.value;
+  /** @param {string} name @param {Series} read @param {number} to up to when it was asked for */
+  #keep(name, read, to) {
+    const series = this.range.live ? joined(read, this.of(name)) : read;
     // Its last point may have begun long ago: what came after that is in it, and nothing was missed.
     this.series.set(name, { ...series, newest: Math.max(series.newest, to) });
   }

@@ -74,11 +74,11 @@ export class RunData {
     this.containersAt = store.now();
     const [from, to] = [Math.max(0, first.at - (first.step.step_seconds ?? 0)), last.at];
     const ask = (/** @type {string} */ node) =>
-      fetchHistory({ series: "host_cgroup_used_bytes", node, from, to }, this.abort.signal);
+      fetchHistory({ series: ["host_cgroup_used_bytes"], node, from, to }, this.abort.signal);
     const answers = await Promise.allSettled(nodes.map(ask));
     if (this.abort.signal.aborted) return;
     answers.forEach((answer, index) => {
-      if (answer.status === "fulfilled") this.containers.set(nodes[index], answer.value);
+      if (answer.status === "fulfilled") this.containers.set(nodes[index], answer.value[0]);
     });
     this.changed();
   }

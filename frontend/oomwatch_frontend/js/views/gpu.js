@@ -7,6 +7,7 @@ import { gib, gibOf, percent, wholePercent } from "../format.js";
 import { gpuData, gpuRatio, nodeData } from "../judge.js";
 import { watchNode } from "../nodewatch.js";
 import { alertLines, crumbs, facts, nothing, runLinks, section, sourceList } from "../parts.js";
+import { patch } from "../patch.js";
 import { link } from "../router.js";
 import { GpuChart } from "./gpu-chart.js";
 import { gpuProcesses, probeTable } from "./memory.js";
@@ -167,7 +168,7 @@ class Gpu {
     );
     if (data !== "ok")
       figures.push(h("div", { class: `figure state-${data}` }, h("b", {}, state), h("span", {}, detail)));
-    fill(this.parts.figures, ...figures);
+    patch(this.parts.figures, ...figures);
   }
 
   #drawAlerts() {
@@ -175,7 +176,7 @@ class Gpu {
     const here = [...store.alerts.values()].filter(
       (alert) => alert.labels.node === this.node && (alert.labels.gpu ?? this.gpu) === this.gpu,
     );
-    fill(
+    patch(
       this.parts.alerts,
       alertLines(words, here),
       h("p", {}, h("a", { href: link("alerts", [], { node: this.node }) }, words.t("alerts.of_node"))),
@@ -185,17 +186,17 @@ class Gpu {
   /** @param {NodeView} node @param {GpuView} card */
   #drawNode(node, card) {
     const { words } = this.app;
-    if (!this.#unchanged("facts", [card.facts, card.run])) fill(this.parts.facts, this.#facts(card));
+    if (!this.#unchanged("facts", [card.facts, card.run])) patch(this.parts.facts, this.#facts(card));
     if (!this.#unchanged("sources", node.info.facts.sources))
-      fill(this.parts.sources, sourceList(words, node.info.facts.sources));
+      patch(this.parts.sources, sourceList(words, node.info.facts.sources));
     const processes = card.sample?.processes ?? null;
     const at = node.info.sample?.at ?? null;
-    if (!this.#unchanged("processes", [processes, at])) fill(this.parts.processes, ...gpuProcesses(words, processes, at));
+    if (!this.#unchanged("processes", [processes, at])) patch(this.parts.processes, ...gpuProcesses(words, processes, at));
     const probes = (node.info.sample?.torch ?? []).filter((probe) => probe.gpu === this.gpu);
-    if (!this.#unchanged("probes", probes)) fill(this.parts.probes, probeTable(words, probes));
+    if (!this.#unchanged("probes", probes)) patch(this.parts.probes, probeTable(words, probes));
     this.together = node.info.together ?? this.together;
     const sample = this.together ?? node.info.sample;
-    if (!this.#unchanged("now", sample)) fill(this.parts.now, ...memoryNow(words, card, sample));
+    if (!this.#unchanged("now", sample)) patch(this.parts.now, ...memoryNow(words, card, sample));
   }
 
   /** @param {GpuView} card */

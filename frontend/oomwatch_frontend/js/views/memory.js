@@ -26,6 +26,7 @@ export function gpuProcesses(words, processes, at) {
     row(
       [String(pid), name ?? UNKNOWN, runOf(run), countOf(words, rank), role ?? UNKNOWN, gib(words, used)],
       [0, 3, 5],
+      String(pid),
     ),
   );
   const read = at === null ? null : h("p", {}, aged(words, "processes.read", at));
@@ -44,7 +45,7 @@ export function hostProcesses(words, processes, use) {
   const share = (/** @type {number} */ bytes) => (use === null ? UNKNOWN : percent(words, bytes / use.whole));
   const sorted = [...processes].sort((a, b) => b.rss_bytes - a.rss_bytes);
   const rows = sorted.map(({ pid, name, run, rss_bytes: rss }) =>
-    row([String(pid), name, runOf(run), gib(words, rss), share(rss)], [0, 3, 4]),
+    row([String(pid), name, runOf(run), gib(words, rss), share(rss)], [0, 3, 4], String(pid)),
   );
   const rest = use === null ? 0 : use.used - sorted.reduce((sum, { rss_bytes: rss }) => sum + rss, 0);
   if (rest > 0) rows.push(row(["", words.t("host.rest"), "", gib(words, rest), share(rest)], [0, 3, 4]));

@@ -1,6 +1,6 @@
 // One node: its state, host memory, GPUs, the largest host processes, rollout engines and its sources.
 
-import { h, refill, setText } from "../dom.js";
+import { h, setText } from "../dom.js";
 import { absent } from "../elements/absent.js";
 import { TimeBar } from "../elements/time-bar.js";
 import { duration, gib, gibOf, percent, wholePercent } from "../format.js";
@@ -8,6 +8,7 @@ import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from ".
 import { markIcon } from "../marks.js";
 import { watchNode } from "../nodewatch.js";
 import { aged, alertLines, crumbs, facts, nothing, row, runLinks, section, sourceList, table } from "../parts.js";
+import { patch } from "../patch.js";
 import { link } from "../router.js";
 import { gpuKey } from "../store.js";
 import { engineTable, hostProcesses } from "./memory.js";
@@ -73,7 +74,7 @@ class NodePage {
 
   #drawGpus() {
     const view = this.app.store.nodes.get(this.name);
-    if (view !== undefined) refill(this.parts.gpus, gpuTable(this.app, view, this.sparks));
+    if (view !== undefined) patch(this.parts.gpus, gpuTable(this.app, view, this.sparks));
   }
 
   /** @param {Set<import("../store.js").Topic>} topics */
@@ -86,7 +87,7 @@ class NodePage {
       const ways = /** @type {[string, string][]} */ ([[words.t("nav.fleet"), link("fleet")]]);
       const isWaiting = store.connection.phase === "connecting";
       const said = absent(words.t("node.unknown", { node: this.name }), words.t("node.unknown_next"), ways);
-      refill(this.unknown, isWaiting ? nothing(words.t("state.connecting")) : said);
+      patch(this.unknown, isWaiting ? nothing(words.t("state.connecting")) : said);
       return;
     }
     const { facts: known, sample } = view.info;
@@ -94,11 +95,11 @@ class NodePage {
     this.sparks.take(view, ticked);
     const alerts = [...store.alerts.values()].filter((alert) => alert.labels.node === this.name);
     this.#drawGpus();
-    refill(this.parts.processes, hostProcesses(words, sample?.host?.processes ?? null, hostUse(view)));
-    refill(this.parts.engines, engineTable(words, sample?.engines ?? []));
-    refill(this.parts.alerts, alertLines(words, alerts));
-    refill(this.parts.facts, nodeFacts(this.app, view));
-    refill(this.parts.sources, sourceList(words, known.sources));
+    patch(this.parts.processes, hostProcesses(words, sample?.host?.processes ?? null, hostUse(view)));
+    patch(this.parts.engines, engineTable(words, sample?.engines ?? []));
+    patch(this.parts.alerts, alertLines(words, alerts));
+    patch(this.parts.facts, nodeFacts(this.app, view));
+    patch(this.parts.sources, sourceList(words, known.sources));
     this.chart.take(view, ticked);
   }
 
@@ -132,7 +133,7 @@ function gpuTable(app, view, sparks) {
     const torch = gib(words, gpu.torchReservedBytes);
     const utilization = data === "ok" ? wholePercent(words, gpu.utilizationRatio) : "–";
     const run = gpu.run === null ? "" : runLinks([gpu.run]);
-    return row([name, used, sparks.draw(gpu) ?? "", run, torch, utilization, gpu.facts.name], [1, 4, 5]);
+    return row([name, used, sparks.draw(gpu) ?? "", run, torch, utilization, gpu.facts.name], [1, 4, 5], gpu.facts.gpu);
   });
   const heads = [
     words.t("name.gpu_column"),

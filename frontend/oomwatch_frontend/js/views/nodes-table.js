@@ -1,11 +1,12 @@
 // The table of nodes: all of a small fleet, and of a large one those that need somebody.
 
-import { fill, h, keyed, setText } from "../dom.js";
+import { h, keyed, setText } from "../dom.js";
 import { FEW_NODES } from "../fleet-canvas.js";
 import { gibOf, percent, roughAge } from "../format.js";
 import { hostUse, nodeData } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { runLinks, table } from "../parts.js";
+import { patch } from "../patch.js";
 import { link, noteInAddress, parseRoute } from "../router.js";
 
 /** @typedef {import("../main.js").App} App */
@@ -99,7 +100,7 @@ export class NodesTable {
     const mark = level !== null ? markIcon(level, words.t(`mark.${level}`)) : current ? null : markIcon("stale");
     const cells = [h("span", { class: "name" }, mark, h("a", { href: link("node", [node]) }, node)), ...texts];
     cells[2] = runLinks(runs);
-    fill(element, ...cells.map((cell, index) => h("td", { class: NUMERIC.includes(index) ? "number" : null }, cell)));
+    patch(element, ...cells.map((cell, index) => h("td", { class: NUMERIC.includes(index) ? "number" : null }, cell)));
   }
 }
 

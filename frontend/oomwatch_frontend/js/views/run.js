@@ -7,6 +7,7 @@ import { openGroups } from "../groups.js";
 import { percent, stepSeconds } from "../format.js";
 import { gpusOfRun } from "../judge.js";
 import { aged, crumbs, facts, nothing, section } from "../parts.js";
+import { patch } from "../patch.js";
 import { link, noteInAddress } from "../router.js";
 import { RunData } from "../run-data.js";
 import { readLook, writeLook } from "../run-look.js";
@@ -187,7 +188,7 @@ class RunPage {
     const { reshard_marker: marker, reshard_cycles_total: total } = run;
     const timed = run.steps.some(({ step }) => step.reshard_seconds !== null);
     this.parts.reshard.draw([marker, total, timed], () => this.#reshard(run, timed));
-    fill(this.parts.coverage, coverageTable(words, run.coverage));
+    patch(this.parts.coverage, coverageTable(words, run.coverage));
     this.parts.batches.draw(run.config, () => [batchTable(words, run.config) ?? nothing(words.t("config.none"))]);
     this.check.hidden = Object.keys(run.config).length === 0;
     this.parts.config.draw(run.config, () => [configTable(words, run.config)]);
@@ -195,7 +196,7 @@ class RunPage {
     if (other !== undefined) {
       this.parts.differences.draw([run.config, other.config], () => [differenceTable(words, run, other)]);
     }
-    fill(
+    patch(
       this.parts.facts,
       facts([
         [words.t("runs.step"), last === null ? "–" : words.integer.format(last.step)],

@@ -1,10 +1,11 @@
 // Runs: one line each, those at risk first.
 
-import { fill, h } from "../dom.js";
+import { h } from "../dom.js";
 import { stepSeconds } from "../format.js";
 import { LEVELS, gpusOfRun, indexAlerts } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { aged, nothing, row, table } from "../parts.js";
+import { patch } from "../patch.js";
 import { link } from "../router.js";
 
 /** @typedef {import("../main.js").App} App */
@@ -28,7 +29,7 @@ export function runsView(root, app) {
     const runs = [...store.runs.values()].sort((a, b) => rank(b) - rank(a) || b.last_seen_at - a.last_seen_at);
     listed.hidden = runs.length === 0;
     none.hidden = runs.length > 0;
-    fill(body, ...runs.map((run) => runRow(app, run, levels.get(run.run) ?? null)));
+    patch(body, ...runs.map((run) => runRow(app, run, levels.get(run.run) ?? null)));
   };
   update();
   return {
@@ -54,5 +55,6 @@ function runRow(app, run, level) {
       aged(words, "age.ago", run.last_seen_at),
     ],
     NUMERIC,
+    run.run,
   );
 }
