@@ -13,6 +13,9 @@ from oomwatch import wire
 
 pytestmark = pytest.mark.browser
 PATIENCE_MS = 60_000
+FAILED = (
+    wire.ChannelState(name="boss", kind="slack_webhook", health="failed", last_error="Slack answered 404: no_service"),
+)
 
 
 def _select(page: Page, selector: str) -> str:
@@ -69,3 +72,54 @@ def test_a_chart_asks_for_all_its_figures_at_once(address: str, troubled: Stage,
     assert charts[0].count("series=") >= 9
     sparks = [url for url in asked if url.count("series=") == 1]
     assert len(sparks) == (0 if "gpu/" in address else 8)
+
+
+def test_back_shows_a_page_where_it_was_left_and_a_link_one_from_its_top(troubled: Stage, reader: Reader) -> None:
+    page = reader.open(troubled, "#/alerts", width=390)
+    expect(page.locator(".alert").first).to_be_visible(timeout=PATIENCE_MS)
+    page.evaluate("() => scrollTo(0, 400)")
+    page.wait_for_function("() => scrollY === 400")
+    page.evaluate("() => { location.hash = '#/node/gpu-02'; }")
+    expect(page.locator("h1")).to_contain_text("gpu-02", timeout=PATIENCE_MS)
+    page.wait_for_function("() => scrollY === 0")
+    page.evaluate("() => scrollTo(0, 300)")
+    page.wait_for_function("() => scrollY === 300")
+    page.go_back()
+    expect(page.locator(".alert").first).to_be_visible(timeout=PATIENCE_MS)
+    page.wait_for_function("() => scrollY === 400")
+    page.go_forward()
+    page.wait_for_function("() => location.hash === '#/node/gpu-02' && scrollY === 300")
+    page.reload()
+    page.wait_for_function("() => scrollY === 300")
+
+
+def test_a_phones_first_screen_shows_the_map_below_the_headline_and_the_notices(
+    troubled: Stage, reader: Reader
+) -> None:
+    page = reader.open(troubled, width=390)
+    canvas = page.locator(".fleet-map canvas").first
+    expect(canvas).to_be_visible(timeout=PATIENCE_MS)
+    box = canvas.bounding_box()
+    assert box is not None
+    assert box["y"] <= 844 * 0.4  # of a phone of today
+    broken = msgspec.structs.replace(scenes.SERVER, rules_error="\n".join(f"alerts.yaml:{n}:5: no" for n in range(9)))
+    troubled.send(wire.RulesChanged(server=broken, rules=scenes.RULES))
+    troubled.send(wire.ChannelsChanged(channels=FAILED))
+    expect(page.locator(".notice")).to_have_count(2, timeout=PATIENCE_MS)
+    box = canvas.bounding_box()
+    assert box is not None
+    assert box["y"] <= 844 * 0.6
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_what_the_server_says_in_english_is_framed_in_chinese(troubled: Stage, reader: Reader) -> None:
+    page = reader.open(troubled, language="zh-CN")
+    broken = msgspec.structs.replace(scenes.SERVER, rules_error="alerts.yaml:3:5: unknown metric")
+    troubled.send(wire.RulesChanged(server=broken, rules=scenes.RULES))
+    notice = page.locator(".notice", has_text="alerts.yaml")
+    expect(notice).to_contain_text("请改正下列各行", timeout=PATIENCE_MS)
+    expect(notice).to_contain_text("服务器拒绝了该文件，原文（英文）：alerts.yaml:3:5: unknown metric")
+    expect(notice.locator("[lang=en]")).to_have_text("alerts.yaml:3:5: unknown metric")
+    page.goto(troubled.url + "#/channels")
+    troubled.send(wire.ChannelsChanged(channels=FAILED))
+    expect(page.locator(".channel-error code").first).to_contain_text("接收方或网络的原文：Slack", timeout=PATIENCE_MS)

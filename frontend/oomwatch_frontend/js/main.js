@@ -14,6 +14,7 @@ import { listen, socket } from "./live.js";
 import { Notifier } from "./notifier.js";
 import { Preferences } from "./preferences.js";
 import { parseRoute } from "./router.js";
+import { Scrolling } from "./scrolling.js";
 import { Shell } from "./shell.js";
 import { Store } from "./store.js";
 import { ThemeSwitch } from "./theme.js";
@@ -58,6 +59,8 @@ function help() {
 const searchBox = new SearchBox(store, () => words, () => preferences.values.keys);
 document.getElementById("search")?.append(searchBox.element);
 const kiosk = new Kiosk(store);
+
+const scrolling = new Scrolling(root);
 
 /** @type {View | null} */
 let view = null;
@@ -121,8 +124,9 @@ setInterval(() => {
 }, 1000);
 
 addEventListener("hashchange", () => {
+  scrolling.left();
   showView();
-  scrollTo(0, 0);
+  scrolling.arrived();
 });
 // What was just unfolded is drawn only now, and its ages are blank until they are told.
 document.addEventListener("toggle", () => requestAnimationFrame(() => refreshAges(document, words, store.now())), true);

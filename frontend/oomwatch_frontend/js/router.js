@@ -1,5 +1,7 @@
 // The address after "#": #/gpu/NODE/GPU, #/run/NAME, #/alerts?state=open&node=NODE.
 
+import { pushAddress } from "./scrolling.js";
+
 /** @typedef {{ view: string, args: string[], query: Record<string, string> }} Route */
 
 /** @param {string} hash @returns {Route} */
@@ -32,7 +34,7 @@ function unescapePart(part) {
 export function noteInAddress(changed) {
   const { view, args, query } = parseRoute(location.hash);
   const address = link(view, args, { ...query, ...changed });
-  if (address !== location.hash) history.pushState(null, "", address);
+  if (address !== location.hash) pushAddress(address);
 }
 
 /**

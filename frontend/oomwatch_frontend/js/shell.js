@@ -3,6 +3,7 @@
 import { fill, h, refill, setText, svg } from "./dom.js";
 import { HeadlineWhy } from "./elements/headline-why.js";
 import { missedNotice } from "./elements/missed-notice.js";
+import { quoted } from "./elements/problem.js";
 import { headline, isCurrent, openCount } from "./headline.js";
 import { isDemo } from "./judge.js";
 import { GLYPHS, iconUrl, markIcon } from "./marks.js";
@@ -155,14 +156,14 @@ export class Shell {
     /** @type {HTMLElement[]} */
     const notices = [];
     if (store.missed !== null) notices.push(missedNotice(words, store.missed, () => store.dismissMissed()));
-    if (rulesError !== null) notices.push(notice(words.t("notice.rules"), rulesError));
+    if (rulesError !== null) notices.push(notice(words.t("notice.rules"), quoted(words, "notice.rules_said", rulesError), link("rules", ["file"])));
     for (const { name, health, last_error } of store.channels) {
       if (health === "failed") notices.push(notice(words.t("notice.channel", { channel: name }), lastError(words, last_error), link("channels")));
     }
     if (store.malformedFrames > 0) {
-      notices.push(notice(words.count("notice.malformed", store.malformedFrames), store.malformedReason ?? ""));
+      notices.push(notice(words.count("notice.malformed", store.malformedFrames), h("span", { lang: "en" }, store.malformedReason ?? "")));
     }
-    if (store.unknownFrames > 0) notices.push(notice(words.count("notice.unknown", store.unknownFrames), ""));
+    if (store.unknownFrames > 0) notices.push(notice(words.count("notice.unknown", store.unknownFrames), null));
     refill(byId("notices"), ...notices);
   }
 
@@ -178,7 +179,7 @@ export class Shell {
 }
 
 /** What went wrong in the receiver's own words, said to be that. @param {Words} words @param {string | null} error */
-const lastError = (words, error) => (error === null ? "" : words.t("notice.channel_said", { error }));
+const lastError = (words, error) => (error === null ? null : quoted(words, "notice.channel_said", error));
 
 const GEAR =
   "M6.8 1.8h2.4l.4 1.7 1.1.5 1.5-.9 1.7 1.7-.9 1.5.5 1.1 1.7.4v2.4l-1.7.4-.5 1.1.9 1.5-1.7 1.7-1.5-.9-1.1.5-.4 1.7H6.8l-.4-1.7-1.1-.5-1.5.9-1.7-1.7.9-1.5-.5-1.1-1.7-.4V7.8l1.7-.4.5-1.1-.9-1.5 1.7-1.7 1.5.9 1.1-.5ZM8 6.3a2.2 2.2 0 1 0 0 4.4 2.2 2.2 0 0 0 0-4.4Z";
@@ -200,9 +201,9 @@ function themeIcon() {
   );
 }
 
-/** @param {string} what @param {string} detail @param {string} [href] where more is told */
+/** @param {string} what @param {HTMLElement | null} detail @param {string} [href] where more is told */
 function notice(what, detail, href) {
-  const rest = detail === "" ? null : h("pre", {}, detail);
+  const rest = detail === null ? null : h("pre", {}, detail);
   const said = href === undefined ? h("span", {}, what) : h("a", { href }, what);
   return h("div", { class: "notice", role: "alert" }, markIcon("warning"), said, rest);
 }

@@ -3,7 +3,7 @@
 import { acknowledge, takeBack } from "../acknowledging.js";
 import { fill, h } from "../dom.js";
 import { Dialog } from "./dialog.js";
-import { remedyOf } from "./problem.js";
+import { remedyOf, serverSaid } from "./problem.js";
 import { Signature } from "./signature.js";
 import { toast } from "./toast.js";
 
@@ -27,7 +27,7 @@ export function openAckDialog({ words, store }, alerts, title) {
     if (error !== undefined && done.length === 0) throw error;
     if (error !== undefined) {
       const said = words.t("ack.some_failed", { n: done.length, left: left.length });
-      return dialog.problem.say(`${said} ${remedyOf(words, error)}`, error.message);
+      return dialog.problem.say(`${said} ${remedyOf(words, error)}`, serverSaid(words, error.message));
     }
     dialog.close();
     toast(words, words.count("ack.done", taken.length), () => undoAll(taken));

@@ -4,7 +4,7 @@ import { ApiError, ask } from "../api.js";
 import { Part, h } from "../dom.js";
 import { markIcon } from "../marks.js";
 import { aged, facts } from "../parts.js";
-import { Problem } from "./problem.js";
+import { Problem, quoted } from "./problem.js";
 import { toast } from "./toast.js";
 
 /** @typedef {import("../main.js").App} App */
@@ -52,7 +52,7 @@ export class ChannelRow {
     return h(
       "div",
       { class: "channel-error" },
-      h("p", {}, h("code", {}, error), when),
+      h("p", {}, h("code", {}, quoted(words, "channel.said", error)), when),
       h("p", {}, words.t(`channel.do_${health}`)),
     );
   }

@@ -5,6 +5,7 @@ import { Part, h } from "../dom.js";
 import { duration, moment } from "../format.js";
 import { fromStamp, localStamp } from "../ink.js";
 import { link, parseRoute } from "../router.js";
+import { pushAddress } from "../scrolling.js";
 import { SPANS, between, endsOf, panned, readRange, writeRange, zoomed } from "../timerange.js";
 
 /** @typedef {import("../main.js").App} App */
@@ -41,7 +42,7 @@ export class TimeBar {
   /** Shows another stretch, and writes it into the address. @param {Range} range */
   show(range) {
     this.range = range;
-    history.pushState(null, "", this.#address(range));
+    pushAddress(this.#address(range));
     this.draw();
     this.changed(range);
   }

@@ -5,7 +5,7 @@ import { fill, h } from "../dom.js";
 import { clockTime, moment } from "../format.js";
 import { markIcon } from "../marks.js";
 import { WireError, readDeliveries } from "../wire.js";
-import { remedyOf } from "./problem.js";
+import { quoted, remedyOf } from "./problem.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../wire.js").Alert} Alert */
@@ -81,7 +81,7 @@ export class Told {
         ` ${known ? words.t(`told.${kind}`) : kind} · `,
         when,
         tries,
-        error === null ? null : h("span", {}, " ", h("code", {}, error)),
+        error === null ? null : h("span", {}, " ", h("code", {}, quoted(words, "channel.said", error))),
       ),
     );
   }

@@ -8,7 +8,7 @@ import { fill, h, keyed } from "../dom.js";
 import { AlertActions } from "../elements/alert-actions.js";
 import { AlertCard } from "../elements/alert-card.js";
 import { AlertFilters } from "../elements/alert-filters.js";
-import { Problem } from "../elements/problem.js";
+import { Problem, serverSaid } from "../elements/problem.js";
 import { sectionTabs } from "../elements/section-tabs.js";
 import { endedGroups, isAcknowledged, openGroups, standingOf } from "../groups.js";
 import { byUrgency } from "../judge.js";
@@ -150,7 +150,7 @@ class AlertsPage {
       if (!(error instanceof ApiError || error instanceof WireError)) throw error;
       if (this.leaving.signal.aborted) return;
       const isGone = error instanceof ApiError && error.status === 404;
-      return this.problem.say(words.t(isGone ? "alerts.gone" : "alerts.asked_failed"), isGone ? "" : error.message);
+      return this.problem.say(words.t(isGone ? "alerts.gone" : "alerts.asked_failed"), isGone ? null : serverSaid(words, error.message));
     }
     this.older.hidden = false;
     this.#draw();

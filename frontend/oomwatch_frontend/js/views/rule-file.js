@@ -3,7 +3,7 @@
 import { ApiError, ask, sendText } from "../api.js";
 import { fill, h, setText } from "../dom.js";
 import { CodeEditor } from "../elements/code-editor.js";
-import { Problem } from "../elements/problem.js";
+import { Problem, serverSaid } from "../elements/problem.js";
 import { ruleTabs } from "../elements/rule-tabs.js";
 import { toast } from "../elements/toast.js";
 import { tryoutResult } from "../elements/tryout-result.js";
@@ -203,12 +203,13 @@ class RuleFilePage {
     this.editor.mark(found.map(({ line }) => line));
     const items = found.map(({ line, column, message }) => {
       const place = button(words.t("rules.line", { line: String(line), column: String(column) }), () => this.editor.goTo(line));
-      return h("li", {}, place, " ", message);
+      return h("li", {}, place, " ", h("span", { lang: "en" }, message));
     });
-    fill(this.mistakes, ...items);
+    const title = items.length === 0 ? null : h("li", { class: "muted" }, words.t("rules.mistakes"));
+    fill(this.mistakes, title, ...items);
     const status = error instanceof ApiError ? error.status : -1;
     const key = status === 412 ? "rules.changed_meanwhile" : status === 0 ? "problem.0" : "rules.refused";
-    this.problem.say(words.t(key), error.message);
+    this.problem.say(words.t(key), serverSaid(words, error.message));
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { ApiError, ask } from "../api.js";
 import { fill, h, keyed } from "../dom.js";
-import { Problem } from "../elements/problem.js";
+import { Problem, serverSaid } from "../elements/problem.js";
 import { RuleRow } from "../elements/rule-row.js";
 import { ruleTabs } from "../elements/rule-tabs.js";
 import { readRuleFile, readRuleRows, readScores } from "../rulewire.js";
@@ -67,7 +67,7 @@ class RulesPage {
       if (!(error instanceof ApiError || error instanceof WireError)) throw error;
       if (this.leaving.signal.aborted) return;
       this.loading.hidden = true;
-      this.problem.say(words.t("rules.unreadable"), error.message);
+      this.problem.say(words.t("rules.unreadable"), serverSaid(words, error.message));
     }
   }
 
