@@ -13,6 +13,7 @@ from oomwatch.advice.choose import Option, options_for, override
 from oomwatch.core.facts import Facts
 from oomwatch.core.parts import Part
 from oomwatch.core.settings import settings_of
+from oomwatch.plan.problems import problems_of
 
 
 def found(
@@ -74,6 +75,21 @@ def test_an_update_batch_divides_the_mini_batch_of_a_gpu(mini: int, micro: int, 
     assert to("smaller_update_batch", "actor_update", device("update_actor", config), config=config) == expected
 
 
+def test_gpus_that_hold_one_model_together_cut_its_whole_mini_batch() -> None:
+    """Of 63 x 12 sequences each of 6 GPUs has 126, which 9 divides; six that are one rank have all: 12 divides them."""
+    mini: dict[str, wire.ConfigValue] = {
+        f"{ACTOR}.ppo_mini_batch_size": 63,
+        f"{ACTOR}.ppo_micro_batch_size_per_gpu": 24,
+    }
+    megatron: dict[str, wire.ConfigValue] = {
+        f"{ACTOR}.strategy": "megatron",
+        f"{ACTOR}.megatron.tensor_model_parallel_size": 6,
+    }
+    for config, expected in ((CONFIG | mini, 9), (CONFIG | mini | megatron, 12)):
+        facts = device("update_actor", config)
+        assert to("smaller_update_batch", "actor_update", facts, config=config) == expected
+
+
 @pytest.mark.parametrize(("prompts", "micro", "expected"), [(60, 18, 8), (33, 8, 3)])
 def test_a_log_prob_batch_divides_a_gpus_share_of_a_step(prompts: int, micro: int, expected: int) -> None:
     """Of 120 sequences a GPU 9 is no divisor and 8 is one; of 66, neither 4 is, so 3."""
@@ -90,12 +106,15 @@ def test_with_sequence_parallelism_a_gpu_has_a_larger_mini_batch() -> None:
 
 def test_a_deprecated_key_is_changed_where_the_run_has_that() -> None:
     config = {key: value for key, value in CONFIG.items() if key != f"{ACTOR}.ppo_micro_batch_size_per_gpu"}
-    config |= {f"{ACTOR}.ppo_micro_batch_size": 48}
+    config |= {f"{ACTOR}.ppo_micro_batch_size": 60}
     option = found("smaller_update_batch", "actor_update", device("update_actor", config), config)
     assert option is not None
     assert option.key == f"{ACTOR}.ppo_micro_batch_size"
     assert option.change is not None
-    assert option.change.to == 24
+    assert option.change.to == 30
+    assert to("smaller_update_batch", "actor_update", device("update_actor"), config=config | {option.key: 48}) == 20
+    assert "deprecated_divides" in {one.check for one in problems_of(config | {option.key: 24}, "0.7.1")}
+    assert "deprecated_divides" not in {one.check for one in problems_of(config | {option.key: 20}, "0.7.1")}
 
 
 def test_where_the_phase_is_another_its_batch_is_left_alone() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from oomwatch import wire
 from oomwatch.core import microbatch
+from oomwatch.core.memo import Keeping
 from oomwatch.core.microbatch import response_cap
 from oomwatch.core.peaks import GpuStep
 from oomwatch.core.runrecord import RunRecord
@@ -139,7 +140,7 @@ def test_a_newer_critic_s_passes_are_cut_by_tokens_whatever_its_micro_batch() ->
 
 
 def test_a_run_s_batches_are_worked_out_once_for_each_configuration() -> None:
-    run = RunRecord("a", 0.0)
+    run = RunRecord("a", 0.0, Keeping())
     before = run.batches
     assert run.batches is before
     run.config = {**CONFIG}

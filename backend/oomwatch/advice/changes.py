@@ -12,6 +12,7 @@ from oomwatch import wire
 from oomwatch.advice.catalogue import Argument
 from oomwatch.advice.situation import Situation
 from oomwatch.core.facts import number
+from oomwatch.plan.phasekeys import PHASES
 
 GIB = float(2**30)
 SHARE_STEP = 0.05
@@ -127,9 +128,8 @@ def smaller_batch(it: Setting) -> Change | None:
     now = int(_number(it.value) or 0)
     if not 1 < now <= BATCH_MAX:
         return None
-    divided = WHOLES.get(str(it.args.get("divides")))
-    whole = divided(it.here, it.key) if divided else None
-    allowed = [size for size in range(now // 2, 0, -1) if whole is None or whole % size == 0]
+    whole = _whole(it.here, it.key) if "divides" in it.args else None
+    allowed = [size for size in range(now // 2, 0, -1) if not whole or whole % size == 0]
     active = it.here.active_bytes
     if active is None:
         return Change(allowed[0])
@@ -143,36 +143,25 @@ def _freed(active: float, size: float, now: float) -> float:
     return active * (1 - size / now)
 
 
-def _mini_batch(here: Situation, key: str) -> int | None:
-    """verl's normalised mini batch a GPU, which the micro batch must divide: ppo_mini_batch_size * n // dp."""
-    section = key.rsplit(".", 1)[0]
-    sections = (section, "actor_rollout_ref.actor")  # the critic's is the actor's where it has none
-    mini = next((size for one in sections if (size := here.number_of(f"{one}.ppo_mini_batch_size"))), None)
-    if mini is None or here.gpus is None:
-        return None
-    ranks = max(1, here.gpus // (here.number_of(f"{section}.ulysses_sequence_parallel_size") or 1))
-    each = mini * (here.number_of("actor_rollout_ref.rollout.n") or 1) // ranks
-    return each if key.endswith("_per_gpu") else each * ranks
+def _whole(here: Situation, key: str) -> int | None:
+    """What a micro batch cuts: a GPU's sequences of a mini batch, or of a step; of all GPUs with the older settings.
 
-
-def _step(here: Situation, key: str) -> int | None:
-    """A GPU's sequences of a step, which verl 0.8 and later want to cut into passes of one size."""
-    prompts = here.number_of("data.train_batch_size")
-    if prompts is None or here.gpus is None:
-        return None
-    ranks = max(1, here.gpus // (here.number_of("actor_rollout_ref.actor.ulysses_sequence_parallel_size") or 1))
-    each = prompts * (here.number_of("actor_rollout_ref.rollout.n") or 1) // ranks
-    return each if key.endswith("_per_gpu") else each * ranks
-
-
-WHOLES: dict[str, Callable[[Situation, str], int | None]] = {"mini_batch": _mini_batch, "step": _step}
+    An update's older setting divides ppo_mini_batch_size as it is told, in prompts.
+    """
+    for phase in here.batches.phases:
+        keys = PHASES[phase.phase]
+        if key in keys.sequences:
+            return phase.sequences_per_gpu
+        if key == keys.sequences_of_all:
+            return here.sequences_of_all(phase)
+    return None
 
 
 def fewer_tokens(it: Setting) -> Change | None:
     """A dynamic batch of fewer tokens, which still holds the longest sequence (sequence-parallel ranks share it)."""
     now = int(_number(it.value) or 0)
-    parallel = it.here.number_of("actor_rollout_ref.actor.ulysses_sequence_parallel_size") or 1
-    least = _rounded(ceil((it.here.settings.length_cap_tokens or TOKENS_STEP) / parallel))
+    shares = next((one.shares for one in it.here.batches.phases if PHASES[one.phase].tokens_max == it.key), 1)
+    least = _rounded(ceil((it.here.settings.length_cap_tokens or TOKENS_STEP) / shares))
     if now <= least:
         return None
     active = it.here.active_bytes
@@ -200,11 +189,10 @@ def shorter(it: Setting) -> Change | None:
 
 
 def smaller_step(it: Setting) -> Change | None:
-    """Half of the prompts, as long as all ranks get as many sequences and the mini batch fits into it."""
-    now, n, gpus = int(_number(it.value) or 0), it.here.number_of("actor_rollout_ref.rollout.n") or 1, it.here.gpus or 1
-    mini = it.here.number_of("actor_rollout_ref.actor.ppo_mini_batch_size") or 1
+    """Half of the prompts, as long as they are whole mini batches and verl takes them."""
+    now, mini = int(_number(it.value) or 0), it.here.number_of("actor_rollout_ref.actor.ppo_mini_batch_size") or 1
     to = now // 2
-    if to < 1 or to < mini or to * n % gpus or to % mini:
+    if to < 1 or to % mini or it.here.errors({it.key: to}) - it.here.errors({}):
         return None
     return Change(to)
 

@@ -18,6 +18,7 @@ from oomwatch.core.facts import Facts
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.subject import subject_of
 from oomwatch.core.verdict import Verdict
+from oomwatch.plan.batches import batches_of
 from oomwatch.plan.settings import Config
 
 BEST = 3
@@ -98,7 +99,7 @@ def _together(options: Sequence[Option]) -> list[Option]:
 
 def options_for(cause: wire.Cause, config: Config, facts: Facts, version: str | None) -> list[Option]:
     """All that can be done for one cause."""
-    here = Situation(config, version, facts, cause.phase)
+    here = Situation(config, version, facts, batches_of(config, version), cause.phase)
     return [option for entry in entries() if (option := _option(entry, cause, here)) is not None]
 
 

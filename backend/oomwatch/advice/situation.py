@@ -5,13 +5,18 @@ from typing import NamedTuple
 from oomwatch.core.facts import Facts, PhaseFacts
 from oomwatch.core.needs import work_of
 from oomwatch.core.settings import Settings
-from oomwatch.plan.settings import Config
+from oomwatch.plan.batches import CRITICS, Batches, PhaseBatches
+from oomwatch.plan.phasekeys import PHASES
+from oomwatch.plan.problems import problems_of
+from oomwatch.plan.reader import reader_of
+from oomwatch.plan.settings import ACTOR, CRITIC, Config
 
 
 class Situation(NamedTuple):
     config: Config
     version: str | None  # of verl
     facts: Facts
+    batches: Batches  # that verl makes of the configuration
     phase: str | None = None  # of the cause
 
     @property
@@ -20,9 +25,20 @@ class Situation(NamedTuple):
 
     @property
     def gpus(self) -> int | None:
-        """Of the whole run."""
-        nodes, each = self.number_of("trainer.nnodes"), self.number_of("trainer.n_gpus_per_node")
-        return each * (nodes or 1) if each else None
+        """Of the whole run; None where nobody told how many a node has."""
+        return self.batches.gpus if "trainer.n_gpus_per_node" in self.config else None
+
+    def sequences_of_all(self, phase: PhaseBatches) -> int | None:
+        """What a micro batch of all GPUs cuts."""
+        if PHASES[phase.phase].is_update:
+            section = CRITIC if phase.phase in CRITICS else ACTOR
+            return reader_of(self.config, self.version).number(f"{section}.ppo_mini_batch_size")
+        return self.batches.sequences_per_step
+
+    def errors(self, changed: Config) -> frozenset[tuple[str, str]]:
+        """What verl would stop with, with some settings changed."""
+        found = problems_of({**self.config, **changed}, self.version)
+        return frozenset((one.check, one.key) for one in found if one.severity == "error")
 
     @property
     def needed_bytes(self) -> float:

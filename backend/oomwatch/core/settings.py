@@ -5,7 +5,9 @@ The keys are verl's (0.2 to 0.9); which version has which is in plan/verlkeys.js
 
 from msgspec import Struct
 
-from oomwatch.plan.settings import Config, count, flag, ratio, text
+from oomwatch.plan.batches import has_critic
+from oomwatch.plan.reader import reader_of
+from oomwatch.plan.settings import CRITIC, Config, count, flag, ratio, text
 
 _ACTOR, _ROLLOUT, _MODEL = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.model"
 
@@ -77,6 +79,6 @@ def response_cap_of(config: Config) -> int | None:
 
 
 def _has_critic(config: Config) -> bool | None:
-    """Only generalized advantage estimation needs one (verl's need_critic)."""
-    estimator = text(config, "algorithm.adv_estimator")
-    return None if estimator is None else estimator == "gae"
+    """As verl sees it; None where nothing tells."""
+    tells = any(key in config for key in (f"{CRITIC}.enable", "algorithm.adv_estimator"))
+    return has_critic(reader_of(config, None)) if tells else None
