@@ -48,6 +48,10 @@ def _settled(page: Page, view: str) -> None:
         expect(page.locator(".rule").first).to_be_visible()
         page.locator(".rule > summary").first.click()
         expect(page.locator(".rule-now").first).to_be_visible()
+    if view == "doctor":
+        expect(page.locator(".doctor-templates li").first).to_be_visible(timeout=PATIENCE_MS)
+    if view == "doctor-template":
+        expect(page.locator(".doctor-report:not(.outdated)")).to_be_visible(timeout=PATIENCE_MS)
     if view == "rule-file":
         expect(page.locator(".locked")).to_be_visible()
     if view == "alert-timeline":
