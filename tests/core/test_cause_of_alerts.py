@@ -1,6 +1,7 @@
 """An alert that fires says why, from what the fleet was told."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +12,9 @@ from tests.core.story import GIB, Story, rules_of, shipped
 from oomwatch import wire
 from oomwatch.core.diagnosis import is_clearer
 from oomwatch.core.engine import Engine
-from oomwatch.core.parts import Parts, kind_of_name, kind_on_gpu, kinds_on_gpu
+from oomwatch.core.parts import NAMES, Parts, kind_of_name, kind_on_gpu, kinds_on_gpu
 
-HOST_KINDS: list[list[str]] = json.loads((Path(__file__).parent / "host_kinds.json").read_text(encoding="utf-8"))
+HOST_KINDS: list[list[str]] = json.loads((Path(__file__).parent / "process_kinds.json").read_text(encoding="utf-8"))
 HIGH = "    severity: warning\n    when: {kind: threshold, metric: gpu_used_ratio, above: 90%}\n    for: 5s\n"
 CONFIG = wire.Config(
     values={
@@ -156,6 +157,13 @@ def test_causes_are_as_they_were_after_a_restart() -> None:
 @pytest.mark.parametrize(("name", "kind"), HOST_KINDS)
 def test_a_process_of_the_host_is_known_by_what_it_calls_itself(name: str, kind: str) -> None:
     assert kind_of_name(name) == kind
+
+
+def test_every_word_that_tells_a_kind_has_a_case_that_rests_on_it_alone() -> None:
+    for kind, pattern in NAMES:
+        words = [re.compile(word, pattern.flags) for word in pattern.pattern.split("|")]
+        alone = [[word for word in words if word.search(name)] for name, of in HOST_KINDS if of == kind]
+        assert [word for word in words if [word] not in alone] == []
 
 
 def test_a_process_that_nothing_ties_to_the_run_is_a_stranger_only_beside_the_runs_own() -> None:

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { HOST_KINDS, heldByKind, hostKindOf } from "../../frontend/oomwatch_frontend/js/host-kinds.js";
+import { HOST_KINDS, heldByKind } from "../../frontend/oomwatch_frontend/js/host-kinds.js";
 import { hostUse } from "../../frontend/oomwatch_frontend/js/judge.js";
+import { NAMES, kindOfName } from "../../frontend/oomwatch_frontend/js/process-kinds.js";
 import { goldenStore } from "./reading.js";
 
 /** @type {{ case: string, facts: Record<string, number>, host: Record<string, number>, limited_by: string | null }[]} */
@@ -38,10 +39,20 @@ test("a host that told nothing of itself has no use", () => {
   assert.equal(hostUse(bare), null);
 });
 
+/** @type {[string, string][]} */
+const names = JSON.parse(readFileSync(new URL("../core/process_kinds.json", import.meta.url), "utf8"));
+
+test("every word that tells a kind has a case that rests on it alone", () => {
+  for (const [kind, { source, flags }] of Object.entries(NAMES)) {
+    const words = source.split("|").map((word) => new RegExp(word, flags));
+    const found = names.filter(([, of]) => of === kind).map(([name]) => words.filter((word) => word.test(name)));
+    for (const word of words) assert.ok(found.some((told) => told.length === 1 && told[0] === word), word.source);
+  }
+});
+
 test("a process is of the kind that the rules know it as", () => {
-  const names = JSON.parse(readFileSync(new URL("../core/host_kinds.json", import.meta.url), "utf8"));
-  for (const [name, kind] of names) assert.equal(hostKindOf(name), kind, name);
-  assert.deepEqual(Object.keys(HOST_KINDS).sort(), [...new Set(names.map((/** @type {string[]} */ [, kind]) => kind))].sort());
+  for (const [name, kind] of names) assert.equal(kindOfName(name), kind, name);
+  assert.deepEqual(Object.keys(HOST_KINDS).sort(), [...new Set(names.map(([, kind]) => kind))].sort());
 });
 
 test("processes of one kind are added up", () => {

@@ -22,19 +22,18 @@ OURS = ("engine", "trainer")  # on a GPU: they load when the run starts, which i
 COMERS = ("stranger",)  # whatever they bring is new
 
 # What programs call themselves: Ray titles its workers ray::CLASS, vLLM and SGLang theirs VLLM::PART and sglang::PART.
+# The page knows them by the same words (process-kinds.js): tests/core/process_kinds.json holds both to each of them.
 _DRIVER = re.compile(r"TaskRunner|main_task|main_ppo")
 _ENGINE = re.compile(r"vllm|EngineCore|sglang|AsyncLLM", re.IGNORECASE)
 _WORKER = re.compile(r"WorkerDict|ActorRollout|CriticWorker|RewardModelWorker|TrainingWorker|ray::\w*Worker")
 _STORE = re.compile(r"raylet|plasma")
-
-
-_KINDS = (("driver", _DRIVER), ("engine", _ENGINE), ("worker", _WORKER), ("object_store", _STORE))
-KINDS_ON_HOST = (*(kind for kind, _ in _KINDS), "other")
+NAMES = (("driver", _DRIVER), ("engine", _ENGINE), ("worker", _WORKER), ("object_store", _STORE))
+KINDS_ON_HOST = (*(kind for kind, _ in NAMES), "other")
 
 
 def kind_of_name(name: str) -> str:
     """ "driver", "engine", "worker", "object_store" or "other", by what a process of the host calls itself."""
-    return next((kind for kind, pattern in _KINDS if pattern.search(name)), "other")
+    return next((kind for kind, pattern in NAMES if pattern.search(name)), "other")
 
 
 def kind_on_gpu(process: wire.GpuProcess, run: str | None) -> str:

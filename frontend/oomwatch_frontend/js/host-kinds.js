@@ -1,15 +1,9 @@
 // What the largest processes in a host's memory hold, by their kind. Pure.
 
-/** @typedef {import("./wire.js").HostProcess} HostProcess */
-/** @typedef {"worker" | "engine" | "driver" | "object_store" | "other"} HostKind */
+import { kindOfName } from "./process-kinds.js";
 
-/** What processes call themselves, in the order in which it is asked, as core/parts.py has it. @type {[HostKind, RegExp][]} */
-const NAMES = [
-  ["driver", /TaskRunner|main_task|main_ppo/],
-  ["engine", /vllm|EngineCore|sglang|AsyncLLM/i],
-  ["worker", /WorkerDict|ActorRollout|CriticWorker|RewardModelWorker|TrainingWorker|ray::\w*Worker/],
-  ["object_store", /raylet|plasma/],
-];
+/** @typedef {import("./wire.js").HostProcess} HostProcess */
+/** @typedef {import("./process-kinds.js").NamedKind | "other"} HostKind */
 
 /** How the line of each is drawn. @type {Record<HostKind, { colour: string, dash: "solid" | "dash" | "dot" }>} */
 export const HOST_KINDS = {
@@ -20,12 +14,9 @@ export const HOST_KINDS = {
   other: { colour: "part-others", dash: "dash" },
 };
 
-/** @param {string} name @returns {HostKind} */
-export const hostKindOf = (name) => NAMES.find(([, pattern]) => pattern.test(name))?.[0] ?? "other";
-
 /** @param {HostProcess[]} processes @returns {Record<HostKind, number>} bytes */
 export function heldByKind(processes) {
   const held = { worker: 0, engine: 0, driver: 0, object_store: 0, other: 0 };
-  for (const { name, rss_bytes: bytes } of processes) held[hostKindOf(name)] += bytes;
+  for (const { name, rss_bytes: bytes } of processes) held[kindOfName(name)] += bytes;
   return held;
 }

@@ -1,6 +1,7 @@
 // Where the memory of a GPU is: told by torch's allocator, by processes, and an honest rest that nobody tells. Pure.
 
 import { heldAt } from "./history.js";
+import { NAMES } from "./process-kinds.js";
 
 /** @typedef {import("./wire.js").GpuProcess} GpuProcess */
 /** @typedef {import("./wire.js").TorchSample} TorchSample */
@@ -50,10 +51,6 @@ export function partsNow(usedBytes, processes, probes) {
   return { whole, earlier: told > usedBytes, parts };
 }
 
-/** What programs call themselves, as core/parts.py knows them. */
-const ENGINE = /vllm|EngineCore|sglang|AsyncLLM/i;
-const TRAINER = /WorkerDict|ActorRollout|CriticWorker|RewardModelWorker|TrainingWorker|ray::\w*Worker|TaskRunner|main_task|main_ppo/;
-
 /** @typedef {"engine" | "training" | "others"} Kind */
 
 /** Whose each process is, by pid. @param {GpuProcess[]} processes @param {TorchSample[]} probes @returns {Map<number, Kind>} */
@@ -69,8 +66,9 @@ const isEngine = ({ role }) => role === "rollout";
 /** @param {GpuProcess} process @param {string | null} ofGpu the run on this GPU @returns {Kind} */
 function kindOf({ name, run, role }, ofGpu) {
   if (run !== null && ofGpu !== null && run !== ofGpu) return "others";
-  if (role === "rollout" || ENGINE.test(name ?? "")) return "engine";
-  return run !== null || role !== null || TRAINER.test(name ?? "") ? "training" : "others";
+  if (role === "rollout" || NAMES.engine.test(name ?? "")) return "engine";
+  const trains = NAMES.worker.test(name ?? "") || NAMES.driver.test(name ?? "");
+  return run !== null || role !== null || trains ? "training" : "others";
 }
 
 /** @param {GpuProcess[]} processes @param {TorchSample[]} probes @returns {Record<PartName, number>} */
