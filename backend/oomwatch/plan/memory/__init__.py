@@ -1,6 +1,5 @@
 """How much memory a run will need, phase by phase, from formulas that are named with their sources. Pure."""
 
-from oomwatch.plan.memory.against import Compared, compared, outside
 from oomwatch.plan.memory.correction import Correction, corrected, correction_of
 from oomwatch.plan.memory.estimate import Estimate, HostEstimate, PhaseEstimate, Verdict
 from oomwatch.plan.memory.largest import Largest, largest_that_fits
@@ -8,7 +7,6 @@ from oomwatch.plan.memory.part import Part
 from oomwatch.plan.memory.whole import estimate_of
 
 __all__ = [
-    "Compared",
     "Correction",
     "Estimate",
     "HostEstimate",
@@ -16,10 +14,8 @@ __all__ = [
     "Part",
     "PhaseEstimate",
     "Verdict",
-    "compared",
     "corrected",
     "correction_of",
     "estimate_of",
     "largest_that_fits",
-    "outside",
 ]

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from oomwatch.plan.memory.against import compared
 from oomwatch.plan.memory.estimate import Estimate, PhaseEstimate, estimated
 from oomwatch.plan.memory.part import Part, total
 
@@ -26,10 +25,9 @@ class Correction(Struct, frozen=True, kw_only=True):
 
 
 def correction_of(estimate: Estimate, measured_bytes: Mapping[str, float]) -> Correction:
-    """From the peaks of a run, by phase, in bytes of device memory."""
-    by_phase = {phase.phase: phase for phase in estimate.phases}
-    known = compared(estimate, measured_bytes)
-    factors = {one.phase: _factor(by_phase[one.phase].parts, one.measured_bytes) for one in known}
+    """From the peaks of a run, by phase, in bytes of device memory. What is 0 or less was not measured."""
+    known = (phase for phase in estimate.phases if measured_bytes.get(phase.phase, 0) > 0)
+    factors = {phase.phase: _factor(phase.parts, measured_bytes[phase.phase]) for phase in known}
     return Correction(factors={phase: factor for phase, factor in factors.items() if factor is not None})
 
 
@@ -39,7 +37,7 @@ def corrected(estimate: Estimate, correction: Correction) -> Estimate:
     return msgspec.structs.replace(estimate, phases=phases)
 
 
-def _factor(parts: tuple[Part, ...], measured: int) -> float | None:
+def _factor(parts: tuple[Part, ...], measured: float) -> float | None:
     judged = total(part for part in parts if part.spread > _EXACT_SPREAD)
     if not judged:
         return None

@@ -27,11 +27,6 @@ class Moment(Struct, frozen=True, kw_only=True):
         return total(self.parts)
 
 
-def worst_moment(model: Model, work: Pass) -> Moment:
-    """The moment at which the pass holds most."""
-    return max(moments(model, work), key=lambda moment: moment.bytes)
-
-
 def moments(model: Model, work: Pass) -> Iterator[Moment]:
     """All of them, in the order in which they come."""
     if not (work.learns and model.learns):
