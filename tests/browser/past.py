@@ -7,6 +7,7 @@ from tests.browser.desk import Play
 from oomwatch import wire
 from oomwatch.incident.report import Entry
 from oomwatch.web.choosing import Wanted
+from oomwatch.web.planrows import PlannedPhase, PlanOfRun
 from oomwatch.web.rows import Peaks, PeaksOfRun, PeakSource, alert_row
 from oomwatch.web.spans import AlertSpans, span_of
 from oomwatch.web.timeline import SPANS_MAX
@@ -24,10 +25,12 @@ class Past:
         self._play = play
         self.older: tuple[wire.StepPoint, ...] = ()
         self.incidents: tuple[Entry, ...] = ()
+        self.plan: PlanOfRun | None = None  # None: a usual one
         self.timelines: list[dict[str, str]] = []  # what was asked of them
 
     def install(self, app: FastAPI) -> None:
         app.add_api_route("/api/v1/runs/{name:path}/peaks", self._peaks)
+        app.add_api_route("/api/v1/runs/{name:path}/plan", self._plan)
         app.add_api_route("/api/v1/runs/{name:path}/steps", self._steps)
         app.add_api_route("/api/v1/incidents", lambda: _answer(self.incidents))
         app.add_api_route("/api/v1/alerts/timeline", self._timeline)
@@ -39,6 +42,9 @@ class Past:
     def _peaks(self, name: str) -> Response:
         run = self._run(name)
         return _answer({"error": f'there is no run "{name}"'}, 404) if run is None else _answer(peaks(run))
+
+    def _plan(self, name: str) -> Response:
+        return _answer(self.plan or planned(name))
 
     def _steps(self, name: str) -> Response:
         run = self._run(name)
@@ -84,6 +90,46 @@ def peaks(run: wire.Run) -> PeaksOfRun:
         gpus=tuple([PeakSource(node=nodes[0], gpu=str(gpu), usable_bytes=USABLE_BYTES) for gpu in (3, 5)]),
         phases={phase: column(gib) for phase, gib in HEIGHTS_GIB.items()},
         reshard_cycles=tuple([1 if place else None for place in range(count)]),
+    )
+
+
+def planned(name: str) -> PlanOfRun:
+    """A rollout above its plan, an update within it, and log-probabilities that were not measured."""
+
+    def phase(name: str, gib: float, part: str, measured_gib: float | None, error: float | None) -> PlannedPhase:
+        stands = None if measured_gib is None else "above" if measured_gib > gib * 1.1 else "within"
+        return PlannedPhase(
+            phase=name,
+            moment="cache",
+            low_bytes=int(gib * 0.9 * GIB),
+            expected_bytes=int(gib * GIB),
+            high_bytes=int(gib * 1.1 * GIB),
+            verdict="fits",
+            trouble=None,
+            part=part,
+            part_bytes=int(gib * 0.7 * GIB),
+            measured_bytes=None if measured_gib is None else int(measured_gib * GIB),
+            stands=stands,  # type: ignore[arg-type]  # as above
+            at_lengths_bytes=int(gib * GIB),
+            error_ratio=error,
+            factor=None if error is None else 1 / (1 + error),
+            next_bytes=None if measured_gib is None else int(measured_gib * GIB),
+        )
+
+    return PlanOfRun(
+        run=name,
+        capacity_bytes=USABLE_BYTES,
+        model="Qwen3-8B",
+        parameters=8_190_000_000,
+        verdict="tight",
+        peak_phase="update_actor",
+        length_tokens=1020.4,
+        assumed=("longest_batch",),
+        phases=(
+            phase("rollout", 55.0, "kv_pool", 72.8, -0.24),
+            phase("old_log_prob", 48.0, "logits", None, None),
+            phase("update_actor", 64.0, "optimizer", 60.0, 0.067),
+        ),
     )
 
 

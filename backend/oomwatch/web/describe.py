@@ -13,6 +13,7 @@ from oomwatch.ruleedit.rows import RuleRow
 from oomwatch.scorecard import Scorecard
 from oomwatch.tryout.result import Tryout
 from oomwatch.web.doctorrows import CardRow, ModelRow, TemplateRow, TemplateText
+from oomwatch.web.planrows import PlanOfRun
 from oomwatch.web.rows import Acknowledged, Agent, AlertRow, AlertStory, History, PeaksOfRun, Preview, SilenceRow
 from oomwatch.web.ruledesk import RuleFileShown, RulesTaken
 from oomwatch.web.rulenow import RuleNow
@@ -24,7 +25,7 @@ Language = Annotated[wire.Language, Query(description="language of the texts")]
 # Every type that an answer holds.
 KINDS = (
     *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan, wire.ChannelState),
-    *(AlertRow, AlertStory, History, PeaksOfRun, Agent, Scorecard, Entry, Incident),
+    *(AlertRow, AlertStory, History, PeaksOfRun, PlanOfRun, Agent, Scorecard, Entry, Incident),
     *(Acknowledged, SilenceRow, Preview),
     *(RuleRow, RuleFileShown, RulesTaken, RuleNow, Tryout),
     *(AlertSpans, MutingWindows),

@@ -4,6 +4,7 @@
 import { ApiError, ask } from "./api.js";
 import { fetchHistory } from "./history.js";
 import { hostUse } from "./judge.js";
+import { readPlan } from "./planwire.js";
 import { NODES_MOST } from "./run-containers.js";
 import { withOlder } from "./run-steps.js";
 import { WireError, readAlertRows, readIncidents, readPeaks, readSteps } from "./wire.js";
@@ -25,6 +26,8 @@ export class RunData {
     this.changed = changed;
     /** @type {import("./wire.js").Peaks | null} */
     this.peaks = null;
+    /** @type {import("./planwire.js").Plan | null} */
+    this.plan = null;
     /** @type {StepPoint[]} */
     this.older = [];
     /** @type {import("./wire.js").AlertRow[]} */
@@ -57,6 +60,7 @@ export class RunData {
     if (!this.app.store.runs.has(this.name)) return;
     const path = `runs/${encodeURIComponent(this.name)}`;
     this.#soon("peaks", `${path}/peaks`, (answer) => (this.peaks = readPeaks(answer)));
+    this.#soon("plan", `${path}/plan`, (answer) => (this.plan = readPlan(answer)));
     void this.askContainers();
     const told = this.app.store.runs.get(this.name)?.steps.length ?? 0;
     if (this.hasAskedOlder || told < STEPS_TOLD) return;

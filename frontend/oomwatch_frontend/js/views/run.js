@@ -14,6 +14,7 @@ import { readLook, writeLook } from "../run-look.js";
 import { differenceTable, runChoice } from "./run-compare.js";
 import { batchTable, configTable, coverageTable, currentPhase } from "./run-facts.js";
 import { incidentList, verdictList } from "./run-history.js";
+import { planTable } from "./run-plan.js";
 import { RunTimeline } from "./run-timeline.js";
 
 /** @typedef {import("../main.js").App} App */
@@ -45,6 +46,7 @@ class RunPage {
       facts: h("div"),
       where: new Part("div"),
       coverage: h("div"),
+      plan: new Part("div"),
       batches: new Part("div"),
       config: new Part("div"),
       differences: new Part("div"),
@@ -62,10 +64,11 @@ class RunPage {
   #layout() {
     const { words } = this.app;
     const { note, alerts, quiet, choice, reshard, facts: told, where, coverage } = this.parts;
-    const { batches, config, differences, incidents, verdicts } = this.parts;
+    const { batches, config, differences, incidents, plan, verdicts } = this.parts;
     const left = [
       this.timeline.element,
       this.other === null ? null : section(words.t("run.differ"), differences.element),
+      section(words.t("run.plan"), plan.element),
       section(words.t("run.batches"), batches.element),
       section(words.t("coverage.title"), coverage),
       section(words.t("config.title"), this.check, config.element),
@@ -188,6 +191,8 @@ class RunPage {
     const { reshard_marker: marker, reshard_cycles_total: total } = run;
     const timed = run.steps.some(({ step }) => step.reshard_seconds !== null);
     this.parts.reshard.draw([marker, total, timed], () => this.#reshard(run, timed));
+    const { plan, problems } = this.data;
+    this.parts.plan.draw([plan, problems.get("plan")], () => [planTable(words, plan, problems.get("plan") ?? "")]);
     patch(this.parts.coverage, coverageTable(words, run.coverage));
     this.parts.batches.draw(run.config, () => [batchTable(words, run.config) ?? nothing(words.t("config.none"))]);
     this.check.hidden = Object.keys(run.config).length === 0;
