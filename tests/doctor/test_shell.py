@@ -214,4 +214,5 @@ def test_a_variable_that_is_unknown_leaves_the_setting_as_it_is_written() -> Non
     reading = read([Source("train.sh", text)], (), "0.5")
     assert reading.model_path == "$HOME/models/Qwen2.5-7B"
     assert reading.config["data.train_batch_size"] == "$BS"
-    assert [one.what for one in reading.complaints] == ["unresolved_variable", "unresolved_variable"]
+    complaints = [(one.what, one.values["key"]) for one in reading.complaints]
+    assert complaints == [("unresolved_variable", "data.train_batch_size")]  # a path's last part is told

@@ -60,6 +60,11 @@ def critic_present(here: Situation) -> bool:
     return here.settings.has_critic is not False
 
 
+def sharded_by_fsdp(here: Situation) -> bool:
+    """Megatron's workers have some settings of the model too, and never read them."""
+    return strategy_of(here.config) == "fsdp"
+
+
 def padding_removed(here: Situation) -> bool:
     """verl's Ulysses sequence parallelism needs it."""
     return here.config.get("actor_rollout_ref.model.use_remove_padding") is True
@@ -119,7 +124,7 @@ CONDITIONS: dict[str, Callable[[Situation], bool]] = {
     for one in (
         captures_graphs, container_limit, critic_present, dynamic_batches, dynamic_critic_batches, engine_sleeps,
         engine_stays_awake, expandable_segments_safe, grows, machine_limit, neighbour_steady, padding_removed,
-        room_for_engine_pool, room_on_card, sharded_by_fsdp2, shared_memory_small, static_batches,
-        static_critic_batches, switches_often, token_cap_known,
+        room_for_engine_pool, room_on_card, sharded_by_fsdp, sharded_by_fsdp2, shared_memory_small,
+        static_batches, static_critic_batches, switches_often, token_cap_known,
     )
 }  # fmt: skip

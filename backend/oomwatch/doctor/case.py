@@ -52,6 +52,12 @@ class Look(NamedTuple):
         return next((one for one in self.phases if one.phase == name), None)
 
     @property
+    def unsized(self) -> tuple[str, ...]:
+        """Phases whose passes have no known size: nothing can be said of them."""
+        known = {one.phase for one in self.phases}
+        return tuple(one.phase for one in self.batches.phases if one.phase not in known) if self.estimate else ()
+
+    @property
     def excess_bytes(self) -> float:
         """By how much all phases together are above what is safe; one that cannot run at all counts a whole card."""
         return sum(excess_of(phase) for phase in self.phases)
@@ -63,7 +69,7 @@ class Look(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        return self.estimate is not None and self.estimate.verdict == "fits"
+        return self.estimate is not None and self.estimate.verdict == "fits" and not self.unsized
 
 
 def excess_of(phase: PhaseEstimate) -> float:
@@ -123,12 +129,13 @@ class Case:
 
     def _look(self, config: Config) -> Look:
         version = self.reading.version
-        estimate, why_none = self._estimate(config)
-        return Look(config, problems_of(config, version), batches_of(config, version), estimate, why_none)
+        batches = batches_of(config, version)
+        estimate, why_none = self._estimate(config, batches)
+        return Look(config, problems_of(config, version), batches, estimate, why_none)
 
-    def _estimate(self, config: Config) -> tuple[Estimate | None, str | None]:
+    def _estimate(self, config: Config, batches: Batches) -> tuple[Estimate | None, str | None]:
         given = self.given
-        if self.shape is None or given.card is None:
+        if self.shape is None or given.card is None or batches.gpus is None:
             return None, None
         try:
             found = estimate_of(

@@ -5,7 +5,7 @@ import functools
 from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.doctor.case import Case
-from oomwatch.doctor.outcome import left_of, need_of, phase_name, text_is_wrong, verdict_of
+from oomwatch.doctor.outcome import left_of, need_of, phase_name, text_is_wrong, unsized_message, verdict_of
 from oomwatch.doctor.result import Missing, Plan, Problem
 from oomwatch.figures import figure
 from oomwatch.plan.cards import Card
@@ -21,7 +21,9 @@ def headline(
     look, card = case.as_it_is, case.given.card
     refused = verdict_of(case) == "refused"
     said = [_refused(problems, language)] if refused else []
-    if look.worst is not None and card is not None:
+    if look.unsized and look.estimate is not None and look.estimate.verdict == "fits":
+        said.append(unsized_message(look, language) + _cure(case, plan, language))
+    elif look.worst is not None and card is not None:
         said.append(_memory(look.worst, card, language) + _cure(case, plan, language))
     elif not refused:
         said.append(say("doctor.report.headline.unknown", language, why=missing[0].message if missing else ""))
@@ -43,7 +45,7 @@ def _host(case: Case, language: wire.Language) -> str:
 def _refused(problems: tuple[Problem, ...], language: wire.Language) -> str:
     errors = [one for one in problems if one.severity == "error"]
     key = "doctor.report.headline.refused" if len(errors) == 1 else "doctor.report.headline.refused_more"
-    return say(key, language, message=errors[0].message, more=len(errors) - 1)
+    return say(key, language, message=errors[0].message.rstrip(".。"), more=len(errors) - 1)
 
 
 def _memory(worst: PhaseEstimate, card: Card, language: wire.Language) -> str:

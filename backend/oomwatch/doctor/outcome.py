@@ -18,7 +18,8 @@ def verdict_of(case: Case) -> Verdict:
         return "refused"
     if look.estimate is None:
         return "unknown"
-    return min(look.estimate.verdict, case.host_verdict or "fits", key=_ORDER.index)
+    worse = min(look.estimate.verdict, case.host_verdict or "fits", key=_ORDER.index)
+    return "unknown" if worse == "fits" and look.unsized else worse
 
 
 def text_is_wrong(case: Case) -> bool:
@@ -29,8 +30,9 @@ def text_is_wrong(case: Case) -> bool:
 def outcome_of(look: Look) -> Outcome:
     """What comes of a change; what was wrong with the text is not asked again."""
     peak, verdict = look.worst, look.estimate.verdict if look.estimate else "unknown"
+    known: Verdict = "unknown" if verdict == "fits" and look.unsized else verdict
     return Outcome(
-        verdict="refused" if look.errors else verdict,
+        verdict="refused" if look.errors else known,
         peak_phase=peak.phase if peak else None,
         expected_bytes=peak.expected_bytes if peak else None,
         high_bytes=peak.high_bytes if peak else None,
@@ -41,6 +43,14 @@ def outcome_of(look: Look) -> Outcome:
 def line_of(case: Case, key: str, value: wire.ConfigValue) -> str:
     """An override as Hydra takes it: "+" for a key that neither verl's configuration nor a file has."""
     return ("" if case.reading.setting(key) is not None else "+") + override(key, value)
+
+
+def unsized_message(look: Look, language: wire.Language) -> str:
+    """Which phases nothing can be said of, and the settings that would tell."""
+    lines = [line for line in look.batches.working if line.phase in look.unsized]
+    keys = dict.fromkeys(key for line in lines for key in line.missing)
+    phases = ", ".join(phase_name(phase, language) for phase in look.unsized)
+    return say("doctor.report.missing.unsized", language, phases=phases, keys=", ".join(keys))
 
 
 def left_of(phase: PhaseEstimate, language: wire.Language) -> str:

@@ -10,7 +10,7 @@ from oomwatch.doctor import rows
 from oomwatch.doctor.advice import advice_of, plan_of
 from oomwatch.doctor.case import Case, Given, Look
 from oomwatch.doctor.headline import headline
-from oomwatch.doctor.outcome import verdict_of
+from oomwatch.doctor.outcome import unsized_message, verdict_of
 from oomwatch.doctor.problems import problems_of
 from oomwatch.doctor.read import Reading
 from oomwatch.doctor.result import Missing, Report, Version
@@ -80,5 +80,10 @@ def _missing(case: Case, language: wire.Language) -> Iterator[Missing]:
         yield Missing(what="model", message=say(key, language, path=path or ""))
     if case.given.card is None:
         yield Missing(what="card", message=say("doctor.report.missing.card", language))
-    if case.as_it_is.why_none is not None:
-        yield Missing(what="phases", message=say("doctor.report.missing.phases", language, why=case.as_it_is.why_none))
+    look = case.as_it_is
+    if look.batches.gpus is None:
+        yield Missing(what="gpus", message=say("doctor.report.missing.gpus", language))
+    if look.unsized:
+        yield Missing(what="phases", message=unsized_message(look, language))
+    if look.why_none is not None:
+        yield Missing(what="phases", message=say("doctor.report.missing.phases", language, why=look.why_none))

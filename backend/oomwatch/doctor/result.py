@@ -215,7 +215,7 @@ class Setting(Struct, frozen=True, kw_only=True):
 class Missing(Struct, frozen=True, kw_only=True):
     """What was not told, what cannot be said without it, and how to tell it."""
 
-    what: Literal["card", "model", "phases"]
+    what: Literal["card", "model", "gpus", "phases"]
     message: str
 
 

@@ -29,7 +29,7 @@ class Reader(NamedTuple):
     @property
     def has_engines(self) -> bool:
         """One worker for all strategies, each of which has a configuration of its engine's own."""
-        return self.since("0.8.0")
+        return verlkeys.has_engines(self.release)
 
     def value(self, key: str) -> wire.ConfigValue | None:
         return told(self.config, key, self.release, self.strategy).value

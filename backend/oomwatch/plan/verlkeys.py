@@ -39,6 +39,7 @@ _SAID_FOR = {
     "pack_sequences": "use_dynamic_bsz",
 }
 _SAID_FOR_WHOLE = {"actor_rollout_ref.rollout.max_length": "data.max_response_length"}
+_SWITCHES, _SWITCH_ALIKE_RATIO = ("enable", "enabled"), 0.9
 _ALIKE_RATIO = 0.6  # difflib's own bound for a close match
 
 
@@ -97,6 +98,11 @@ def is_newer(version: str) -> bool:
 def is_since(release: str, first: str) -> bool:
     """Whether one of the table's releases is another or came after it. Raises ValueError for what is none of them."""
     return _order(release) >= _order(first)
+
+
+def has_engines(release: str) -> bool:
+    """Whether one worker serves all strategies, each with a configuration of its engine's own."""
+    return is_since(release, "0.8.0")
 
 
 def minor(release: str) -> str:
@@ -158,6 +164,9 @@ def nearest(key: str, version: str, strategy: Strategy) -> str | None:
         if told in known:
             return told
     section, _, name = key.rpartition(".")
+    if name in _SWITCHES:  # of another section it switches another thing
+        switches = [one for switch in _SWITCHES for one in _names(version, strategy).get(switch, ())]
+        return next(iter(get_close_matches(key, switches, n=1, cutoff=_SWITCH_ALIKE_RATIO)), None)
     siblings = _names(version, strategy).get(name) or _names(version, strategy).get(_SAID_FOR.get(name, ""))
     if siblings:
         return max(siblings, key=lambda one: (_likeness(one.rpartition(".")[0], section), one))

@@ -45,6 +45,8 @@ def _sources(path: str) -> Iterator[Source]:
         yield Source("-", sys.stdin.buffer.read(_READ_BYTES_MAX))
         return
     place = Path(path)
+    if not path:
+        raise SettingError("an empty word names nothing to read: is a variable of the shell not set?")
     if not place.is_dir():
         yield _source(place)
         return

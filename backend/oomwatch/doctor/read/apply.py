@@ -39,8 +39,9 @@ class Overriding:
 
     def _note(self, override: Override, given: Given) -> None:
         """What does not hang on the configuration."""
-        for variable in given.unresolved:
-            severity: Severity = "info" if "/" in given.text else "warning"  # of paths the last part mostly says enough
+        folder, slash, last = given.text.rpartition("/")
+        for variable in given.unresolved if not slash or "$" in last else ():  # a path is known by its last part
+            severity: Severity = "info" if folder else "warning"
             self._complain("unresolved_variable", severity, given.origin, key=override.key, variable=variable)
         for variable in given.doubtful:
             self._complain("doubtful_variable", "warning", given.origin, key=override.key, variable=variable)

@@ -53,6 +53,7 @@ def read(sources: Sequence[Source], overrides: Sequence[str] = (), version: str 
             for given in layer.given:
                 overriding.put(given)
     settings, references = _settings(tree)
+    untold = _untold(settings, release, sure=not missing and _starts_verl(layers))
     complaints = (
         *release.complaints,
         *(complaint for layer in layers for complaint in layer.complaints),
@@ -60,6 +61,7 @@ def read(sources: Sequence[Source], overrides: Sequence[str] = (), version: str 
         *_missing_groups(overriding, release),
         *overriding.complaints,
         *references,
+        *untold,
     )
     return Reading(
         inputs=tuple(Input(name=layer.name, kind=layer.kind) for layer in layers),
@@ -164,11 +166,22 @@ def _settings(tree: Tree) -> tuple[tuple[Setting, ...], list[Complaint]]:
         refers = isinstance(placed.value, str) and "${" in placed.value
         written = placed.value if refers and isinstance(placed.value, str) else None
         settings.append(Setting(key=key, value=value, origin=placed.origin, written=written, shadows=tree.shadows(key)))
-        if key == _MUST_BE_TOLD and value == UNTOLD:
-            complaints.append(
-                Complaint(what="must_be_told", severity="error", name=placed.origin.name, values={"key": key})
-            )
     return tuple(settings), complaints
+
+
+def _untold(settings: Sequence[Setting], release: Release, *, sure: bool) -> Iterator[Complaint]:
+    """A setting without which verl stops, unless the release, or the program, is one that has a default for it."""
+    found = next((one for one in settings if one.key == _MUST_BE_TOLD and one.value == UNTOLD), None)
+    if found is None:
+        return
+    having = [one for one in release.versions if verlkeys.default_of(found.key, one, release.strategy) != UNTOLD]
+    stops = sure and not having
+    yield Complaint(
+        what="must_be_told" if stops else "perhaps_must_be_told",
+        severity="error" if stops else "warning",
+        name=found.origin.name,
+        values={"key": found.key},
+    )
 
 
 def _broken(error: UnresolvedError, key: str, origin: Origin) -> Complaint:
@@ -182,9 +195,13 @@ def _certainty(layers: Sequence[Layer], release: Release, *, knows_all: bool) ->
 
     Programs of recipes have configurations of their own; and a release that was not told may be another one.
     """
-    verls_own = all(layer.program is None or _VERLS_OWN.fullmatch(layer.program) for layer in layers)
-    told = release.version_from == "told"
+    verls_own, told = _starts_verl(layers), release.version_from == "told"
     return lambda key: knows_all and verls_own and (told or not verlkeys.having(key, release.strategy))
+
+
+def _starts_verl(layers: Sequence[Layer]) -> bool:
+    """Whether no other program is started than verl's own."""
+    return all(layer.program is None or _VERLS_OWN.fullmatch(layer.program) for layer in layers)
 
 
 def _missing_files(layers: Sequence[Layer], release: Release) -> Iterator[Complaint]:

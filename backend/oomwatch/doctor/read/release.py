@@ -7,11 +7,13 @@ from typing import NamedTuple
 from oomwatch.doctor.read.layers import Layer
 from oomwatch.doctor.read.reading import Complaint, ReadingError, Sharding, VersionFrom
 from oomwatch.plan import verlkeys
+from oomwatch.plan.phasekeys import PHASES
 from oomwatch.plan.reader import shows_megatron
 from oomwatch.plan.verlkeys import Strategy
 
 STRATEGY_KEY = "actor_rollout_ref.actor.strategy"
 _OTHER_ENGINES = ("automodel", "mindspeed", "torchtitan", "veomni")
+_DEPRECATED = {keys.sequences_of_all for keys in PHASES.values()}  # has_engines: there, and read no more
 _CHOSEN = re.compile(r"(?:_generated_ppo_)?(dp|megatron|automodel|mindspeed|torchtitan|veomni)(?:_\w+)?")
 
 
@@ -56,17 +58,21 @@ def release_of(layers: Sequence[Layer], said: Sequence[Said], told: str | None) 
 
 
 def _by_keys(said: Iterable[Said], strategy: Strategy) -> tuple[tuple[str, ...], VersionFrom]:
-    """The releases that have the most of the keys, and the fewest of those that are added.
+    """The releases that have and read the most of the keys, and have the fewest of those that are added.
 
     Of equally good ones the newest is taken for it.
     """
     releases = verlkeys.releases()
+    said = tuple(said)
     keys, added = {one.key for one in said if not one.adds}, {one.key for one in said if one.adds}
+    set_ = {one.key for one in said if one.value != "None"}
+    unread = {key for key in _DEPRECATED & set_ if f"{key}_per_gpu" not in set_}
     hits = {}
     for release in releases:
         known = verlkeys.keys_of(release, strategy)
         there = sum(known.get(key) is not None for key in added)
-        hits[release] = len(keys & known.keys()) - there
+        lost = len(unread) if verlkeys.has_engines(release) else 0
+        hits[release] = len(keys & known.keys()) - there - lost
     best = tuple(release for release in releases if hits[release] == max(hits.values()))
     return best, "assumed" if len(best) == len(releases) else "keys"
 

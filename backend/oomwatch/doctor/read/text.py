@@ -15,6 +15,7 @@ _ODD_RATIO = 0.05  # more control characters than this are in no text
 _SAMPLE = 65536
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)[\w+\- ]*\r?")
 _YAML_KEY = re.compile(r"(?:[\w$./@\-]+|\"[^\"]*\"|'[^']*')\s*:(?:\s|$)")
 _OVERRIDE = re.compile(r"[+~]{0,2}(?:--)?[\w/]+(?:[.@/][\w\-.@/]*)*=")
 
@@ -35,7 +36,20 @@ def content_of(source: Source) -> Content:
     if len(data) > MOST_BYTES:
         raise ReadingError("too_large", source.name, kilobytes=len(data) // 1000, most_kilobytes=MOST_BYTES // 1000)
     text, complaints = _decoded(data, source.name)
+    text = _without_fences(text)
     return Content(text, _kind(text, source.name), complaints=complaints)
+
+
+def _without_fences(text: str) -> str:
+    """Of a page with code in it ("```bash"), as people copy it: what stands in the fences, each on its own line."""
+    lines = text.split("\n")
+    fences = [number for number, line in enumerate(lines) if _FENCE.fullmatch(line)]
+    if not fences or len(fences) % 2 or text.startswith("#!"):
+        return text
+    kept = [False] * len(lines)
+    for start, end in zip(fences[::2], fences[1::2], strict=True):
+        kept[start + 1 : end] = [True] * (end - start - 1)
+    return "\n".join(line if keep else "" for line, keep in zip(lines, kept, strict=True))
 
 
 def _of_log(data: bytes, start: int) -> Content:

@@ -51,10 +51,11 @@ def _card(report: Report, language: wire.Language) -> str:
     card = report.card
     if card is None:
         return ""
+    gpus = report.derived.get("gpus")
     name = say(
         "doctor.text.card",
         language,
-        count=report.derived.get("gpus") or 1,
+        count="?" if gpus is None else gpus,
         name=card.name,
         usable=figure(card.usable_bytes, "bytes", language),
     )

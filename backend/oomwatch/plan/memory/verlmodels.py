@@ -12,26 +12,26 @@ _ACTOR, _REF, _MODEL, _CRITIC = (
     "critic",
 )
 _WHOLE, _HALF = 4.0, 2.0  # bytes of fp32 and of 16 bit
-_LORA_KEYS = (f"{_MODEL}.lora_rank", f"{_MODEL}.lora.rank")
+_LORA_KEYS = {"fsdp": f"{_MODEL}.lora_rank", "megatron": f"{_MODEL}.lora.rank"}  # each reads its own alone
 
 
 def actor_of(told: Reader, shape: ModelShape, batches: Batches) -> Model:
     if told.strategy == "megatron":
         return _megatron(told, shape, batches, _ACTOR)
-    return _sharded(told, shape, batches, f"{_ACTOR}.fsdp_config", trainable=_adapters(told, shape, _LORA_KEYS))
+    return _sharded(told, shape, batches, f"{_ACTOR}.fsdp_config", trainable=_adapters(told, shape, _LORA_KEYS["fsdp"]))
 
 
 def critic_of(told: Reader, shape: ModelShape, batches: Batches) -> Model:
     if told.strategy == "megatron":
         return _megatron(told, shape, batches, _CRITIC, scalar_head=True)
     section = f"{_CRITIC}.fsdp" if told.has_engines else f"{_CRITIC}.model.fsdp_config"
-    adapters = _adapters(told, shape, (f"{_CRITIC}.model.lora_rank",))
+    adapters = _adapters(told, shape, f"{_CRITIC}.model.lora_rank")
     return _sharded(told, shape, batches, section, trainable=adapters, scalar_head=True)
 
 
 def reference_of(told: Reader, shape: ModelShape, batches: Batches) -> Model | None:
     """None with adapters: the actor without them is the reference."""
-    if _rank(told, _LORA_KEYS):
+    if told.positive(_LORA_KEYS[told.strategy], otherwise=0):
         return None
     if told.strategy == "megatron":
         return Model(
@@ -97,7 +97,7 @@ def _megatron(told: Reader, shape: ModelShape, batches: Batches, section: str, *
     own = f"{section}.megatron"
     key = f"{section}.optim.override_optimizer_config.optimizer_offload_fraction"
     on_host = min(1.0, max(0.0, told.ratio(key, otherwise=0.0)))
-    adapters = None if scalar_head else _adapters(told, shape, _LORA_KEYS)
+    adapters = None if scalar_head else _adapters(told, shape, _LORA_KEYS["megatron"])
     return Model(
         shape=shape,
         shards=_megatron_shards(told, batches, section),
@@ -129,12 +129,8 @@ def _megatron_shards(told: Reader, batches: Batches, section: str) -> Shards:
     )
 
 
-def _rank(told: Reader, keys: tuple[str, ...]) -> int:
-    return max((told.positive(key, otherwise=0) for key in keys), default=0)
-
-
-def _adapters(told: Reader, shape: ModelShape, keys: tuple[str, ...]) -> int | None:
-    rank = _rank(told, keys)
+def _adapters(told: Reader, shape: ModelShape, key: str) -> int | None:
+    rank = told.positive(key, otherwise=0)
     return adapter_parameters(shape, rank) if rank else None
 
 

@@ -37,7 +37,8 @@ def pass_of(told: Reader, phase: PhaseBatches, lengths: Lengths) -> Pass | None:
         logits=Logits() if phase.phase in _CRITIC_PHASES else _logits(told, phase.phase, tokens, lengths),
         recompute=_recompute(told, phase.phase),
         kept_ratio=MEGATRON_RATIO if told.strategy == "megatron" else 1.0,
-        boundaries_on_host=told.is_on(f"{_section(phase.phase)}.enable_activation_offload"),
+        boundaries_on_host=told.strategy != "megatron"
+        and told.is_on(f"{_section(phase.phase)}.enable_activation_offload"),
         accumulates=learns and (told.strategy == "megatron" or (phase.micro_batches or 2) > 1),
         sync_deferred=learns and told.is_on(f"{_engine(phase.phase)}.use_no_sync_for_gradient_accumulation"),
         in_flight=_in_flight(told, phase),

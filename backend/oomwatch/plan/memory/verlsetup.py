@@ -4,6 +4,7 @@ What verl does with a key was read in its code, 0.4 to 0.9: workers/fsdp_workers
 workers/engine/fsdp/transformer_impl.py and workers/megatron_workers.py.
 """
 
+import re
 from collections.abc import Iterator
 
 from oomwatch.plan.batches import Batches, batches_of
@@ -21,6 +22,8 @@ from oomwatch.plan.shape import ModelShape
 _STAGED_SINCE = {"vllm": "0.4.0", "sglang": "0.7.0"}
 # A prompt of GSM8K with the template, about 120, and a solution in words, about 280: what verl's tuned scripts fit by.
 GSM8K_TOKENS = 400.0
+# Models that write their thoughts first, at any length.
+_THINKS = re.compile(r"qwen-?3(?!.*(?:base|instruct|coder))|qwq|think|reason|(?<![a-z])r1(?!\d)", re.IGNORECASE)
 _BUCKETS = (
     "actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes",
     "actor_rollout_ref.rollout.update_weights_bucket_megabytes",
@@ -89,8 +92,9 @@ def _known_length(told: Reader) -> float | None:
 
     verl's own default names it too, for runs that are given their data in another way.
     """
-    files = str(told.config.get("data.train_files", "")).lower()
-    return GSM8K_TOKENS if "gsm8k" in files and "/rlhf/gsm8k/" not in files else None
+    files = str(told.config.get("data.train_files", "")).lower().split(",")
+    is_known = all("gsm8k" in file and "/rlhf/gsm8k/" not in file for file in files)
+    return GSM8K_TOKENS if is_known and not _THINKS.search(told.text("actor_rollout_ref.model.path")) else None
 
 
 def _wakes_in_stages(told: Reader) -> bool:

@@ -12,6 +12,7 @@ _BRACES = re.compile(r"([A-Za-z_]\w*|\d+|[@*])(\[[@*]\])?(?:(:?[-=+?])(.*))?", r
 _IN_SUMS = re.compile(r"\$?\{?([A-Za-z_]\w*)\}?", re.ASCII)
 _OF_THE_CALL = frozenset({"@", "*"})  # what the script is started with: the doctor's own overrides stand for that
 MOST_CHARS = 1_000_000  # that variables may make of a script
+_WORD_CHARS = 16  # that a word costs beside its own: arrays may hold very many short ones
 _DEEPEST = 20
 
 
@@ -159,7 +160,7 @@ class Variables:
 
     def _text(self, pieces: list[_Field], line: int) -> Text:
         text = "".join(piece.text for piece in pieces)
-        self._made += len(text)
+        self._made += len(text) + _WORD_CHARS
         if self._made > MOST_CHARS:
             raise ReadingError("expands_too_far", self._name, line)
         unresolved = tuple(dict.fromkeys(name for piece in pieces for name in piece.unresolved))
