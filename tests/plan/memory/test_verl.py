@@ -129,8 +129,8 @@ PPO: Config = {**GRPO, "algorithm.adv_estimator": "gae", "critic.model.use_remov
 
 
 def test_a_critic_shares_its_sequences_as_it_is_told_whatever_the_actor_does() -> None:
-    fixed = {f"{ACTOR}.use_dynamic_bsz": False, f"{ACTOR}.ppo_micro_batch_size_per_gpu": 4}
-    fixed |= {f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu": 4, "critic.ppo_micro_batch_size_per_gpu": 4}
+    fixed = {f"{ACTOR}.use_dynamic_bsz": False, f"{ACTOR}.ppo_micro_batch_size_per_gpu": 16}
+    fixed |= {f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu": 4, "critic.ppo_micro_batch_size_per_gpu": 16}
     alone = of_old({**PPO, **fixed})
     shared = of_old({**PPO, **fixed, "critic.ulysses_sequence_parallel_size": 4})
     assert size(alone, "update_critic", "boundaries") == 4 * size(shared, "update_critic", "boundaries") > 0
