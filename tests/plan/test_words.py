@@ -27,7 +27,8 @@ def _problems() -> list[Problem]:
     deprecated[f"{ROLLOUT}.log_prob_micro_batch_size"] = 48
     cold = {**ARTICLE, f"{ROLLOUT}.temperature": 0, f"{ROLLOUT}.val_kwargs.do_sample": True}
     none = {**ARTICLE, f"{ACTOR}.ppo_mini_batch_size": 0}
-    return [*found, *(one for config in (deprecated, cold, none) for one in problems_of(config))]
+    unheard = {**ARTICLE, "algorithm.adv_estimator": "grop"}
+    return [*found, *(one for config in (deprecated, cold, none, unheard) for one in problems_of(config))]
 
 
 def test_every_line_has_words_and_no_others_are_there() -> None:

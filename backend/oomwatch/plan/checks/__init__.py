@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from oomwatch.plan.checks.groups import engine_is_whole, engines_fit, groups_fit, sharing_removes_padding
 from oomwatch.plan.checks.micro import (
     deprecated_fits,
+    engines_cut_critics_by_tokens,
     engines_read_no_deprecated,
     megatron_needs_both,
     mini_batches_divide,
@@ -20,6 +21,7 @@ from oomwatch.plan.checks.step import (
 )
 from oomwatch.plan.checks.values import (
     counts_are_positive,
+    estimator_is_known,
     loss_is_known,
     mode_is_there,
     rank_is_possible,
@@ -32,6 +34,7 @@ from oomwatch.plan.reader import Reader
 Check = Callable[[Reader], Iterator[Problem]]
 CHECKS: tuple[Check, ...] = (
     counts_are_positive,
+    estimator_is_known,
     groups_fit,
     megatron_needs_both,
     step_divides,
@@ -45,6 +48,7 @@ CHECKS: tuple[Check, ...] = (
     rank_is_possible,
     mini_batches_divide,
     engines_read_no_deprecated,
+    engines_cut_critics_by_tokens,
     mode_is_there,
     engine_is_whole,
     engines_fit,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from oomwatch.plan.batches import has_critic, has_reference, micro_batch
+from oomwatch.plan.batches import has_critic, has_reference, micro_batch, tokens_key
 from oomwatch.plan.groups import gpus_of, groups_of
 from oomwatch.plan.nearest import divisors, nearest
 from oomwatch.plan.phasekeys import PHASES
-from oomwatch.plan.problem import Problem, error
+from oomwatch.plan.problem import Problem, error, warning
 from oomwatch.plan.reader import Reader
 from oomwatch.plan.settings import ACTOR, CRITIC, REF, REWARD, ROLLOUT
 
@@ -83,6 +83,14 @@ def engines_read_no_deprecated(here: Reader) -> Iterator[Problem]:
         whole, key = f"{section}.{name}", f"{section}.{name}_per_gpu"
         if here.value(whole) is not None and here.value(key) is None:
             yield error(whole, "deprecated_not_read", None, suggestion=f"{key}={START}", other=key)
+
+
+def engines_cut_critics_by_tokens(here: Reader) -> Iterator[Problem]:
+    """A critic that is an engine takes its limits of tokens; a micro batch must be set for it, and is not used."""
+    key = f"{CRITIC}.ppo_micro_batch_size_per_gpu"
+    if here.has_engines and has_critic(here) and key in here.config and not here.is_on(f"{CRITIC}.use_dynamic_bsz"):
+        other = tokens_key(here, "update_critic")
+        yield warning(key, "micro_batch_not_used", other=other, tokens=here.number(other) or 0)
 
 
 def mini_batches_divide(here: Reader) -> Iterator[Problem]:

@@ -2,12 +2,28 @@
 
 from collections.abc import Iterator
 
-from oomwatch.plan.problem import Problem, error
+from oomwatch.plan.problem import Problem, error, warning
 from oomwatch.plan.reader import Reader
 from oomwatch.plan.settings import ACTOR, MODEL, ROLLOUT, ratio
 
 LOSSES = ("token-mean", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm")
 RANK_MAX = 512  # of LoRA, in vLLM
+# By the release that brought them.
+ESTIMATORS = {
+    "0.4.0": (
+        "gae",
+        "grpo",
+        "grpo_passk",
+        "opo",
+        "reinforce_plus_plus",
+        "reinforce_plus_plus_baseline",
+        "remax",
+        "rloo",
+    ),
+    "0.5.0": ("gpg",),
+    "0.6.0": ("grpo_vectorized", "rloo_vectorized"),
+    "0.7.1": ("gdpo", "optimal_token_baseline", "tir_optimal_token_baseline"),
+}
 
 
 def loss_is_known(here: Reader) -> Iterator[Problem]:
@@ -17,6 +33,21 @@ def loss_is_known(here: Reader) -> Iterator[Problem]:
     if told is not None and told not in known:
         says = f"Invalid loss_agg_mode: {told}"
         yield error(key, "loss_is_known", says, suggestion=f"{key}={known[0]}", told=told, known=", ".join(known))
+
+
+def estimator_is_known(here: Reader) -> Iterator[Problem]:
+    """Until 0.5 verl stops without words; from 0.6 in the first step, and programs may bring one of their own."""
+    key = "algorithm.adv_estimator"
+    told = here.value(key)
+    known = [name for release, names in ESTIMATORS.items() if here.since(release) for name in names]
+    if told is None or told in known or not here.since("0.4.0"):
+        return
+    said = ", ".join(known)
+    if here.since("0.6.0"):
+        says = f"Unknown advantage estimator simply: {told}"
+        yield warning(key, "estimator_is_known", says, told=told, known=said)
+    else:
+        yield error(key, "estimator_is_known", told=told, known=said)
 
 
 def validation_samples(here: Reader) -> Iterator[Problem]:
