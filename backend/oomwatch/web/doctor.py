@@ -22,14 +22,13 @@ from oomwatch.units import parse_quantity
 from oomwatch.web.answers import RefusedError, answer, refusal
 from oomwatch.web.bodies import body_of, takes
 from oomwatch.web.describe import Language, returns
-from oomwatch.web.doctorrows import CardRow, Mistake, ModelRow, TemplateRow, TemplateText
+from oomwatch.web.doctorrows import NAME_CHARS_MAX, CardRow, DoctorFile, Mistake, ModelRow, TemplateRow, TemplateText
 from oomwatch.web.parts import parts_of
 from oomwatch.web.practice import ClientGoneError
 from oomwatch.web.runplan import RunPlan, plan_of_run
 
 BYTES_MAX = 4 * 2**20
 PASTED = "pasted text"
-NAME_CHARS_MAX = 200
 
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -37,16 +36,11 @@ Version = Annotated[str | None, Query(max_length=20, description="verl's, the ne
 router = APIRouter(prefix="/api/v1/doctor")
 
 
-class File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    name: Name
-    text: str
-
-
 class Question(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A configuration and where it is to run. What is not told is taken from the configuration, or from the run."""
 
     text: str | None = None
-    files: tuple[File, ...] = ()
+    files: tuple[DoctorFile, ...] = ()
     overrides: tuple[str, ...] = ()
     run: Name | None = None  # a run that the server knows
     verl: Name | None = None

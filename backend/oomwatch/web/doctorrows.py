@@ -1,6 +1,17 @@
-"""What the routes of the doctor answer with, beside its report (doctor/result.py)."""
+"""What the routes of the doctor are sent and answer with, beside its report (doctor/result.py)."""
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+NAME_CHARS_MAX = 200
+
+
+class DoctorFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of a configuration, as it was dropped on the page."""
+
+    name: Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
+    text: str
 
 
 class Mistake(Struct, frozen=True, kw_only=True):
