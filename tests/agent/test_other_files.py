@@ -57,7 +57,9 @@ def test_a_packed_log_is_read_within_a_budget(tmp_path: Path) -> None:
     assert archive.resting
 
 
-@pytest.mark.parametrize("content", [b"no gzip at all", gzip.compress(b"x" * 10000)[:-20], b""])
+@pytest.mark.parametrize(
+    "content", [b"no gzip at all", gzip.compress(b"x" * 10000)[:-20], b""], ids=("other", "cut off", "empty")
+)
 def test_a_damaged_archive_says_so_and_stops_nothing(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(content)

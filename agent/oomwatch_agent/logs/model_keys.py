@@ -6,7 +6,7 @@ Where a model lies stays here, as does any name of one's own: `/models/acme/qwen
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from oomwatch_agent.logs.config_keys import Values
 
@@ -81,7 +81,7 @@ def told_of(config: Mapping[str, object]) -> Values:
     return {**sizes, **flags, **family}
 
 
-def _is_size(value: object) -> bool:
+def _is_size(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST
 
 
