@@ -99,8 +99,8 @@ def test_the_engine_must_be_told_where_verl_has_no_default() -> None:
 def test_a_key_that_is_not_there_needs_a_plus() -> None:
     reading = read_yaml(YAML, f"{ROLLOUT}.gpu_memory_utilisation=0.6")
     (complaint,) = reading.complaints
-    assert (complaint.what, complaint.severity) == ("not_in_struct", "error")
-    assert complaint.suggestion == f"+{ROLLOUT}.gpu_memory_utilisation=0.6"
+    assert (complaint.what, complaint.severity) == ("misspelt", "error")
+    assert complaint.suggestion == f"{ROLLOUT}.gpu_memory_utilization=0.6"
     (unknown,) = reading.unknown
     assert unknown.nearest == f"{ROLLOUT}.gpu_memory_utilization"
     assert whats(read_yaml(YAML, f"+{ROLLOUT}.gpu_memory_utilisation=0.6")) == []
@@ -117,12 +117,15 @@ def test_what_hydra_stops_at_is_certain_for_a_version_that_is_told() -> None:
     assert whats_of(f"{program} {key}=True", "0.2") == [("not_in_struct", "error")]
     assert whats_of(f"{program} +{key}=True", "0.9") == [("already_there", "error")]
     assert whats_of(f"{program} +{key}=True", "0.2") == []
-    assert whats_of(f"{program} +{key}=True trainer.nope=1", None) == [("not_in_struct", "error")]
+    assert whats_of(f"{program} +{key}=True trainer.foo=1", None) == [("not_in_struct", "error")]
 
 
 def test_a_recipes_program_may_have_settings_of_its_own() -> None:
-    text = "python3 -m recipe.dapo.main_dapo data.gen_batch_size2=5 +data.train_batch_size=5"
+    text = "python3 -m recipe.dapo.main_dapo data.oversampling=5 +data.train_batch_size=5"
     assert whats_of(text, "0.9") == [("perhaps_not_in_struct", "warning"), ("perhaps_already_there", "warning")]
+    assert whats_of("python3 -m recipe.dapo.main_dapo data.gen_batch_size2=5", "0.9") == [
+        ("perhaps_misspelt", "warning")
+    ]
 
 
 def test_what_is_added_dates_a_configuration_too() -> None:

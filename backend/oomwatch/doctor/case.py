@@ -1,9 +1,10 @@
 """A configuration on a machine: what comes of it as it is, and what would come of it with changes."""
 
 import functools
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from oomwatch.doctor.changed import Changeable, Changes
 from oomwatch.doctor.read.reading import Reading
@@ -41,7 +42,7 @@ class Look(NamedTuple):
     @property
     def errors(self) -> frozenset[tuple[str, str]]:
         """What verl would stop with."""
-        return frozenset((one.check, one.key) for one in self.problems if one.severity == "error")
+        return errors_of(self.problems)
 
     @property
     def phases(self) -> tuple[PhaseEstimate, ...]:
@@ -76,6 +77,10 @@ def excess_of(phase: PhaseEstimate) -> float:
     """What has to be freed in a phase for it to fit at the upper end of its interval."""
     trouble = phase.capacity_bytes if phase.trouble else 0.0
     return trouble + max(0.0, phase.high_bytes - TIGHT_RATIO * phase.capacity_bytes)
+
+
+def errors_of(problems: Iterable[Problem]) -> frozenset[tuple[str, str]]:
+    return frozenset((one.check, one.key) for one in problems if one.severity == "error")
 
 
 class Case:
@@ -127,11 +132,23 @@ class Case:
         found = self.reading.setting(key)
         return found.value if found else None
 
+    @functools.cached_property
+    def outlived(self) -> frozenset[tuple[str, str]]:
+        """What should have stopped a run, by its log, that took steps all the same."""
+        if not self.reading.has_run:
+            return frozenset()
+        return errors_of(problems_of(self.reading.as_printed, self.reading.version))
+
+    def _problems(self, config: Config) -> tuple[Problem, ...]:
+        found = problems_of(config, self.reading.version)
+        return tuple(
+            structs.replace(one, severity="warning") if (one.check, one.key) in self.outlived else one for one in found
+        )
+
     def _look(self, config: Config) -> Look:
-        version = self.reading.version
-        batches = batches_of(config, version)
+        batches = batches_of(config, self.reading.version)
         estimate, why_none = self._estimate(config, batches)
-        return Look(config, problems_of(config, version), batches, estimate, why_none)
+        return Look(config, self._problems(config), batches, estimate, why_none)
 
     def _estimate(self, config: Config, batches: Batches) -> tuple[Estimate | None, str | None]:
         given = self.given

@@ -67,10 +67,13 @@ def _of_text(complaint: Complaint, language: wire.Language) -> Problem:
 
 def _of_plan(case: Case, found: problem.Problem, language: wire.Language) -> Problem:
     setting = case.reading.setting(found.key)
+    message = say(f"plan.check.{found.check}", language, **found.numbers)
+    if (found.check, found.key) in case.outlived:
+        message = say("doctor.report.outlived", language, said=message)
     return Problem(
         severity=found.severity,
         key=found.key,
-        message=say(f"plan.check.{found.check}", language, **found.numbers),
+        message=message,
         suggestion=found.suggestion,
         check=found.check,
         numbers=found.numbers,

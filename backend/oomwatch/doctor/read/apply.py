@@ -17,12 +17,21 @@ class Overriding:
     Where Hydra would stop, what the person meant is done all the same, so that the rest can be judged too.
     """
 
-    def __init__(self, tree: Tree, is_certain: Callable[[str], bool] = lambda _key: True) -> None:
-        """`is_certain` says of a key whether it is known that the program has it, or has it not."""
+    def __init__(
+        self,
+        tree: Tree,
+        is_certain: Callable[[str], bool] = lambda _key: True,
+        nearest: Callable[[str], str | None] = lambda _key: None,
+    ) -> None:
+        """`is_certain` says of a key whether it is known that the program has it, or has it not.
+
+        `nearest` names the setting that was most likely meant with a key that is none.
+        """
         self.complaints: list[Complaint] = []
         self.choices: list[tuple[Override, Given]] = []
         self._tree = tree
         self._is_certain = is_certain
+        self._nearest = nearest
         self._given: dict[str, Given] = {}
 
     def put(self, given: Given) -> None:
@@ -70,7 +79,7 @@ class Overriding:
             return
         written = given.text.lstrip("+")
         if override.sign == "" and not self._fits(override):
-            self._stops("not_in_struct", origin, f"+{written}", key)
+            self._unknown(key, written, origin)
         elif override.sign == "+" and self._current(key, origin) is not None and not _merges(override.value):
             self._stops("already_there", origin, written, key)
         elif self._fits_no_list(override):
@@ -128,12 +137,21 @@ class Overriding:
             return isinstance(override.value, dict)
         return holder is not None and isinstance(holder.value, list) and not _is_item(last, holder.value)
 
-    def _stops(self, what: str, origin: Origin, suggestion: str, key: str) -> None:
+    def _unknown(self, key: str, written: str, origin: Origin) -> None:
+        """A key that is none: most likely the nearest was meant; where there is none, one is added."""
+        nearest = self._nearest(key)
+        if nearest is None:
+            self._stops("not_in_struct", origin, f"+{written}", key)
+            return
+        meant = f"{nearest}={written.partition('=')[2]}"
+        self._stops("misspelt", origin, meant, key, nearest=nearest)
+
+    def _stops(self, what: str, origin: Origin, suggestion: str, key: str, **values: str) -> None:
         """What Hydra stops at, if the program's configuration is the one that is taken for it."""
         if self._is_certain(key):
-            self._complain(what, "error", origin, suggestion, key=key)
+            self._complain(what, "error", origin, suggestion, key=key, **values)
         else:
-            self._complain(f"perhaps_{what}", "warning", origin, suggestion, key=key)
+            self._complain(f"perhaps_{what}", "warning", origin, suggestion, key=key, **values)
 
     def _complain(
         self, what: str, severity: Severity, origin: Origin, suggestion: str | None = None, **values: str | int

@@ -34,3 +34,4 @@ class Layer(NamedTuple):
     choices: tuple[tuple[str, str, int | None], ...] = ()  # of groups: name, option, line
     program: str | None = None  # that is started, where it can be told
     complaints: tuple[Complaint, ...] = ()
+    has_run: bool = False  # it is of a run that took steps with it

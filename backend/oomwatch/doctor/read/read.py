@@ -47,7 +47,7 @@ def read(sources: Sequence[Source], overrides: Sequence[str] = (), version: str 
         _put_defaults(tree, release)
     _put_files(tree, layers, release)
     missing = tuple(_missing_files(layers, release))
-    overriding = Overriding(tree, _certainty(layers, release, knows_all=not missing))
+    overriding = Overriding(tree, _certainty(layers, release, knows_all=not missing), _meant(release))
     for layer in layers:
         if not _belongs_to_whole(layer, layers):
             for given in layer.given:
@@ -73,6 +73,7 @@ def read(sources: Sequence[Source], overrides: Sequence[str] = (), version: str 
         strategy=release.strategy,
         unknown=tuple(_unknown(settings, release)),
         complaints=complaints,
+        has_run=layers[0].has_run,
     )
 
 
@@ -197,6 +198,18 @@ def _certainty(layers: Sequence[Layer], release: Release, *, knows_all: bool) ->
     """
     verls_own, told = _starts_verl(layers), release.version_from == "told"
     return lambda key: knows_all and verls_own and (told or not verlkeys.having(key, release.strategy))
+
+
+def _meant(release: Release) -> Callable[[str], str | None]:
+    """Names the setting that is spelled most like a key, for a number of keys."""
+    asked: set[str] = set()
+
+    def nearest(key: str) -> str | None:
+        asked.add(key)
+        few = len(asked) <= _MOST_LOOKED_UP
+        return verlkeys.nearest(key, release.version, release.strategy) if few else None
+
+    return nearest
 
 
 def _starts_verl(layers: Sequence[Layer]) -> bool:

@@ -90,6 +90,12 @@ class Reading(Struct, frozen=True, kw_only=True):
     strategy: Strategy  # whose settings it has
     unknown: tuple[Unknown, ...] = ()
     complaints: tuple[Complaint, ...] = ()
+    has_run: bool = False  # the first input is the log of a run that took steps with what it printed
+
+    @property
+    def as_printed(self) -> dict[str, wire.ConfigValue]:
+        """`config` as it was printed, before what was put over it."""
+        return dict(_told((one.key, _printed(one)) for one in self.settings))
 
     @property
     def config(self) -> dict[str, wire.ConfigValue]:
@@ -138,6 +144,12 @@ def _told(pairs: Iterator[tuple[str, Value]]) -> Iterator[tuple[str, wire.Config
             yield from _told((f"{key}.{name}", below) for name, below in value.items())
         elif (plain := _plain(value)) is not None:
             yield key, plain
+
+
+def _printed(setting: Setting) -> Value:
+    if setting.origin.kind == "printed":
+        return setting.value
+    return next((one.value for one in setting.shadows if one.origin.kind == "printed"), None)
 
 
 def _plain(value: Value) -> wire.ConfigValue | None:

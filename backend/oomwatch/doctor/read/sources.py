@@ -14,7 +14,7 @@ def layer_of(source: Source) -> Layer:
     """What a source says. Raises ReadingError where nothing of it can be read."""
     content = content_of(source)
     layer = _layer(content, source.name)
-    return layer._replace(complaints=(*content.complaints, *layer.complaints))
+    return layer._replace(complaints=(*content.complaints, *layer.complaints), has_run=content.has_run)
 
 
 def layer_of_overrides(overrides: Sequence[str]) -> Layer:

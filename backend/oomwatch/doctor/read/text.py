@@ -11,6 +11,7 @@ MOST_BYTES = (
 MOST_LOG_BYTES = 512 * 2**20  # of a log, of which the printed configuration alone is read
 _WINDOW_BYTES = 3 * 2**19  # of a log, from where the configuration begins
 BEGINS = b"{'actor_rollout_ref': {"  # as pprint prints verl's
+_A_STEP = re.compile(rb"\bstep:[1-9]\d* - ")  # as verl logs that it has done one
 _ODD_RATIO = 0.05  # more control characters than this are in no text
 _SAMPLE = 65536
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
@@ -25,6 +26,7 @@ class Content(NamedTuple):
     kind: Kind
     line: int = 1  # of the source, at which the text begins
     complaints: tuple[Complaint, ...] = ()
+    has_run: bool = False  # it is a log that goes on with steps of the run
 
 
 def content_of(source: Source) -> Content:
@@ -56,7 +58,7 @@ def _of_log(data: bytes, start: int) -> Content:
     """The lines of a log from the one on which the last printed configuration begins."""
     start = data.rfind(b"\n", 0, start) + 1
     text = data[start : start + _WINDOW_BYTES].replace(b"\0", b"").decode("utf-8", "replace")
-    return Content(text, "printed", data.count(b"\n", 0, start) + 1)
+    return Content(text, "printed", data.count(b"\n", 0, start) + 1, has_run=_A_STEP.search(data, start) is not None)
 
 
 def _decoded(data: bytes, name: str) -> tuple[str, tuple[Complaint, ...]]:
