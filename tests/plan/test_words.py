@@ -10,6 +10,7 @@ from oomwatch.plan import verlkeys
 from oomwatch.plan.batches import batches_of
 from oomwatch.plan.problem import Problem
 from oomwatch.plan.problems import problems_of
+from oomwatch.plan.settings import Config
 
 LINE, CHECK = "plan.line.", "plan.check."
 
@@ -33,7 +34,9 @@ def _problems() -> list[Problem]:
 
 def test_every_line_has_words_and_no_others_are_there() -> None:
     with_critic = {**ARTICLE, "algorithm.adv_estimator": "gae"}
-    lines = [*batches_of(with_critic).working, *batches_of({**ARTICLE, f"{ACTOR}.strategy": "megatron"}).working]
+    others: list[Config] = [{f"{ACTOR}.strategy": "megatron"}, {"data.train_batch_size": 61}]
+    lines = [*batches_of(with_critic).working]
+    lines += [line for other in others for line in batches_of({**ARTICLE, **other}).working]
     assert {LINE + line.name for line in lines} == _keys(LINE)
 
 

@@ -13,7 +13,7 @@ from oomwatch.doctor.read.words import words_of
 from oomwatch.doctor.text import place_in, place_of, shown
 from oomwatch.plan import cards
 from oomwatch.plan.batches import Batches
-from oomwatch.plan.memory import HostEstimate, Part, PhaseEstimate
+from oomwatch.plan.memory import HostEstimate, Largest, Part, PhaseEstimate
 from oomwatch.plan.shape import ModelShape
 
 
@@ -126,7 +126,7 @@ def parts_of(parts: Sequence[Part], language: wire.Language) -> tuple[result.Par
 def largest_of(case: Case) -> Iterator[result.Largest]:
     """Of every setting; a value that verl would refuse beside the others is none."""
     for one in case.largest():
-        fits, at_most = (_allowed(case, one.key, value) for value in (one.fits, one.at_most))
+        fits, at_most = (_allowed(case, one, value) for value in (one.fits, one.at_most))
         yield result.Largest(
             key=one.key,
             value=fits,
@@ -137,10 +137,17 @@ def largest_of(case: Case) -> Iterator[result.Largest]:
         )
 
 
-def _allowed(case: Case, key: str, value: float | None) -> wire.ConfigValue | None:
-    if value is None or not case.look({key: value}).errors <= case.as_it_is.errors:
+def _allowed(case: Case, one: Largest, value: float | None) -> wire.ConfigValue | None:
+    """The value, where verl takes it; else the one that is set now, where that fits too."""
+    if value is None:
         return None
-    return int(value) if value == int(value) else value
+    if not case.look({one.key: value}).errors <= case.as_it_is.errors:
+        return _plain(one.now) if one.now is not None and one.now <= value else None
+    return _plain(value)
+
+
+def _plain(number: float) -> int | float:
+    return int(number) if number == int(number) else number
 
 
 def model_of(shape: ModelShape | None, path: str | None) -> result.Model | None:

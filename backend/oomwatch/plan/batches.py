@@ -11,6 +11,7 @@ from msgspec import Struct
 from oomwatch.plan import verlkeys
 from oomwatch.plan.figure import Figure
 from oomwatch.plan.groups import Groups, engine_ways, gpus_of, groups_of
+from oomwatch.plan.padding import filled
 from oomwatch.plan.phasekeys import PHASES, PhaseKeys
 from oomwatch.plan.reader import Reader, reader_of
 from oomwatch.plan.settings import ACTOR, CRITIC, ROLLOUT, Config
@@ -51,7 +52,8 @@ class Batches(Struct, frozen=True, kw_only=True):
     model_parallel_size: int | None = None  # Megatron's tensor × pipeline × context; 1 elsewhere
     data_parallel_size: int | None = None
     sequences_per_step: int | None = None
-    sequences_per_gpu: int | None = None  # of a step, a data-parallel rank
+    sequences_with_padding: int | None = None  # where the trainer fills a step up; None where it does not
+    sequences_per_gpu: int | None = None  # of a step, a data-parallel rank, with those that fill it up
     mini_batches_per_step: int | None = None
     optimizer_steps_per_step: int | None = None  # mini batches in all epochs
     sequences_per_optimizer_step: int | None = None  # of all GPUs: the effective batch
@@ -59,7 +61,7 @@ class Batches(Struct, frozen=True, kw_only=True):
     micro_batches_per_update: int | None = None  # of the actor, a mini batch: passes whose gradients are accumulated
     critic_ppo_mini_batch_size_per_gpu: int | None = None  # None where there is no critic
     rollout_replicas: int | None = None
-    prompts_per_replica: int | None = None
+    prompts_per_replica: int | None = None  # at most: some have one less where they cannot be dealt evenly
     sequences_per_replica: int | None = None
     phases: tuple[PhaseBatches, ...] = ()
     working: tuple[Line, ...] = ()
@@ -91,6 +93,19 @@ def has_critic(here: Reader) -> bool:
     """As told, else only generalized advantage estimation needs one (verl's need_critic)."""
     told = here.value(f"{CRITIC}.enable")
     return told if isinstance(told, bool) else here.value("algorithm.adv_estimator") == "gae"
+
+
+def learning(here: Reader) -> tuple[str, ...]:
+    """The sections of the models that learn."""
+    return (ACTOR, CRITIC) if has_critic(here) else (ACTOR,)
+
+
+def _dealt(whole: Figure, parts: Figure) -> Figure:
+    """The most that one of the parts gets; the formula tells the least too, where they differ."""
+    most = whole.up(parts)
+    if not whole.value or not parts.value or not most.value or whole.value % parts.value == 0:
+        return most
+    return Figure(most.value, f"{most.formula} = {most.value - 1}…{most.value}", most.assumed, most.missing)
 
 
 class _Sheet:
@@ -132,9 +147,13 @@ class _Sheet:
             here.figure(key) for key in ("data.train_batch_size", f"{ROLLOUT}.n", f"{ACTOR}.ppo_epochs")
         )
         mini = here.figure(f"{ACTOR}.ppo_mini_batch_size")
-        sequences = self.note("sequences_per_step", prompts * n)
+        told = self.note("sequences_per_step", prompts * n)
+        sequences = filled(here, learning(here), told)
+        if sequences != told:
+            sequences = self.note("sequences_with_padding", sequences)
         self.note("sequences_per_gpu", sequences // groups.ranks)
-        minis = self.note("mini_batches_per_step", prompts.up(mini))
+        whole = prompts.up(mini) if sequences == told else sequences.up((mini * n).known_as())
+        minis = self.note("mini_batches_per_step", whole)
         self.note("optimizer_steps_per_step", minis * epochs)
         self.note("sequences_per_optimizer_step", mini * n)
         self.note("ppo_mini_batch_size_per_gpu", mini * n // groups.ranks)
@@ -146,7 +165,7 @@ class _Sheet:
     def replicas(self, groups: Groups) -> None:
         here = self.here
         replicas = self.note("rollout_replicas", groups.gpus // engine_ways(here))
-        prompts = self.note("prompts_per_replica", here.figure("data.train_batch_size") // replicas)
+        prompts = self.note("prompts_per_replica", _dealt(here.figure("data.train_batch_size"), replicas))
         self.note("sequences_per_replica", prompts * here.figure(f"{ROLLOUT}.n"))
 
     def phase(self, name: str, groups: Groups) -> PhaseBatches:
@@ -187,7 +206,10 @@ class _Sheet:
         of = "data.train_batch_size"
         if keys.is_update:
             of = f"{CRITIC if critic else ACTOR}.ppo_mini_batch_size"
-        return (self.here.figure(of) * self.here.figure(f"{ROLLOUT}.n") // groups.ranks.known_as()).known_as()
+        sequences = self.here.figure(of) * self.here.figure(f"{ROLLOUT}.n")
+        if not keys.is_update:
+            sequences = filled(self.here, learning(self.here), sequences)
+        return (sequences // groups.ranks.known_as()).known_as()
 
 
 CRITICS = ("values", "update_critic")

@@ -17,6 +17,7 @@ from oomwatch.plan.checks.step import (
     passes_divide,
     step_divides,
     step_holds_mini_batch,
+    step_is_filled,
     tokens_hold_longest,
 )
 from oomwatch.plan.checks.values import (
@@ -55,5 +56,6 @@ CHECKS: tuple[Check, ...] = (
     deals_are_even,
     passes_divide,
     mini_batches_fill_step,
+    step_is_filled,
     tokens_hold_longest,
 )

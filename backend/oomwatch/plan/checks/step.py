@@ -1,12 +1,12 @@
 """Whether a step's sequences can be dealt to ranks and cut into batches: verl comes upon these in the first step."""
 
 from collections.abc import Iterator
-from math import lcm
 from typing import NamedTuple
 
-from oomwatch.plan.batches import CRITICS, has_critic, is_dynamic, length_of, phases_of, tokens_key
+from oomwatch.plan.batches import CRITICS, has_critic, is_dynamic, learning, length_of, phases_of, tokens_key
 from oomwatch.plan.groups import Groups, engine_ways, gpus_of, groups_of
 from oomwatch.plan.nearest import divisors, nearest
+from oomwatch.plan.padding import filled, multiple_of, pads
 from oomwatch.plan.phasekeys import PHASES
 from oomwatch.plan.problem import Problem, error, warning
 from oomwatch.plan.reader import Reader
@@ -62,9 +62,17 @@ def deals_are_even(here: Reader) -> Iterator[Problem]:
             yield _uneven(deal.check, prompts, each, deal.parts, deal.says)
 
 
-def pads(here: Reader) -> bool:
-    """The newest trainer fills a batch up until it can be dealt."""
-    return here.since("0.9.0") and here.is_on("trainer.use_v1")
+def step_is_filled(here: Reader) -> Iterator[Problem]:
+    """What the newest trainer adds is computed with, and teaches nothing."""
+    prompts, n = here.figure(PROMPTS), here.figure(N)
+    sequences = (prompts * n).value
+    whole = filled(here, learning(here), prompts * n).value
+    if not sequences or not whole or whole == sequences or not prompts.value or not n.value:
+        return
+    multiple, each = multiple_of(here, learning(here)), n.value
+    valid = nearest(prompts.value, lambda one: one * each % multiple == 0)
+    numbers = {"prompts": prompts.value, "n": each, "sequences": sequences, "filled": whole, "multiple": multiple}
+    yield warning(PROMPTS, "step_is_filled", None, valid, **numbers)
 
 
 def _deals(here: Reader, prompts: int, n: int) -> Iterator[Deal]:
@@ -161,14 +169,8 @@ def passes_divide(here: Reader) -> Iterator[Problem]:
 
 def _dealt(here: Reader, groups: Groups) -> int | None:
     """A rank's sequences of a step; where the trainer fills the batch up, of that."""
-    prompts, n, ranks = here.number(PROMPTS), here.number(N), groups.ranks.value
-    if not prompts or not n or not ranks:
-        return None
-    if not pads(here):
-        return prompts * n // ranks
-    sections = (ACTOR, CRITIC) if has_critic(here) else (ACTOR,)
-    whole = lcm(ranks, *((here.number(f"{one}.ppo_mini_batch_size") or 1) * n for one in sections))
-    return -(-prompts * n // whole) * whole // ranks
+    whole, ranks = filled(here, learning(here), here.figure(PROMPTS) * here.figure(N)).value, groups.ranks.value
+    return whole // ranks if whole and ranks else None
 
 
 def tokens_hold_longest(here: Reader) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from oomwatch import wire
 from oomwatch.plan.batches import Batches, batches_of
 from oomwatch.plan.cards import Card
 from oomwatch.plan.memory.estimate import Estimate
@@ -68,14 +69,22 @@ def largest_that_fits(
 def _questions(told: Reader, batches: Batches, now: Estimate) -> Iterator[_Question]:
     """Of all settings that may size a phase."""
     if now.phase("rollout") is not None:
-        yield _Question(_SHARE_KEY, _SHARES)
+        yield _Question(_SHARE_KEY, _with(_SHARES, told.value(_SHARE_KEY)))
     for phase in batches.phases:
         if now.phase(phase.phase) is not None:
             tokens = range(_TOKEN_STEP, _TOKENS_MOST + 1, _TOKEN_STEP)
             choices = tokens if phase.is_dynamic else _divisors(phase.sequences_per_gpu or 1)
-            yield _Question(phase.limit_key, choices)
+            yield _Question(phase.limit_key, _with(choices, told.value(phase.limit_key)))
     if "longest_batch" in now.assumed:  # else the cap sizes nothing
-        yield _Question(_LENGTH_KEY, range(_TOKEN_STEP, _longest(told, batches) + 1, _TOKEN_STEP))
+        lengths = range(_TOKEN_STEP, _longest(told, batches) + 1, _TOKEN_STEP)
+        yield _Question(_LENGTH_KEY, _with(lengths, told.value(_LENGTH_KEY)))
+
+
+def _with(choices: Sequence[float], now: wire.ConfigValue | None) -> Sequence[float]:
+    """The choices with what is set now among them: a value that fits is never passed over."""
+    if not isinstance(now, int | float) or isinstance(now, bool) or now in choices or not choices:
+        return choices
+    return sorted((*choices, now)) if 0 < now < choices[-1] else choices
 
 
 def _longest(told: Reader, batches: Batches) -> int:
