@@ -546,7 +546,7 @@ SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
 AlertState: TypeAlias = Literal["pending", "firing", "resolved"]
 # Why an alert ended. Each has its words in the catalogue: `reason.` and the words with _ between them.
 TransitionReason: TypeAlias = Literal[
-    "recovered", "rule removed", "run ended", "no longer listed", "no longer watched", "node removed"
+    "recovered", "rule removed", "run ended", "run restarted", "no longer listed", "no longer watched", "node removed"
 ]
 # What a transition brings: another state; another severity of an alert that stays open; afterwards, what became of it
 # or what was done because of it; or, while it is open, that it is muted or is no more, or in somebody's care.

@@ -117,3 +117,21 @@ def test_the_readme_shows_the_demos_warning_as_it_is() -> None:
 
 def _without_figures(text: str) -> str:
     return re.sub(r"\d+(\.\d+)?", "N", text)
+
+
+def test_each_life_of_the_demo_has_its_own_forecasts_and_its_own_failure_and_they_end_with_it() -> None:
+    """It dies every 160 s, and is up again 15 s later; a step takes 11 s."""
+    failed: list[tuple[int, str]] = []
+    open_since: dict[str, tuple[int, str]] = {}
+    for second, one in _transitions("demo", 520):
+        if one.change == "state" and one.state == "firing":
+            open_since[one.id] = (second, one.alert)
+            failed += [(second, one.id)] if one.alert == "out_of_memory" else []
+        elif one.change == "state":
+            open_since.pop(one.id, None)
+        foretold = [at for at, alert in open_since.values() if alert in ("memory_forecast", "sleep_residue_grows")]
+        died = [at for at, _ in failed if at + 4 <= second]
+        assert not [at for at in foretold if died and at < died[-1]], f"at {second} s one of the life before is open"
+    lives = dict.fromkeys(second // 30 for second, _ in failed)
+    assert len(lives) == len({second for second, _ in failed}) == 3
+    assert len({key for _, key in failed}) == len(failed)

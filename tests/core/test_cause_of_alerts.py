@@ -73,7 +73,7 @@ def test_the_failure_names_the_phase() -> None:
     assert story.heard[-1].causes[0].cause == "rollout_kv_budget"
 
 
-def test_a_failure_keeps_its_cause_when_the_run_starts_again() -> None:
+def test_a_failure_ends_with_its_cause_when_the_run_works_again() -> None:
     story = Story(shipped("out_of_memory"))
     scores = {"sleep_residue": 0.5, "wake_up_overlap": 0.8}
     found = iter(["sleep_residue"])
@@ -87,8 +87,10 @@ def test_a_failure_keeps_its_cause_when_the_run_starts_again() -> None:
     tell_steps(story, 3, lambda _: Shape())
     story.event(wire.DeviceOom(error="OutOfMemoryError", gpu="0"))
     tell_steps(story, 3, lambda _: Shape())
-    (failure,) = story.engine.episodes()
-    assert [one.cause for one in failure.causes] == ["sleep_residue"]
+    assert [(one.state, [cause.cause for cause in one.causes]) for one in story.heard] == [
+        ("firing", ["sleep_residue"]),
+        ("resolved", ["sleep_residue"]),
+    ]
 
 
 @pytest.mark.parametrize("alert", ["agent_silent", "gpu_lost"])

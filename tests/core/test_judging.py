@@ -6,6 +6,7 @@ from tests.core.story import CARD_BYTES, Story, rules_of, shipped
 from oomwatch import wire
 from oomwatch.core.engine import Engine
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.lives import RunNews
 from oomwatch.core.rule import Override, Rule, RuleSet
 from oomwatch.core.subject import Channel, News, Scope, Subject
 from oomwatch.core.verdict import INACTIVE, Verdict
@@ -19,6 +20,7 @@ class Listener(Struct, frozen=True):
     asked: list[tuple[float, Subject]]
     scopes: tuple[Scope, ...] = ("gpu",)
     hears: tuple[News, ...] = ("events",)
+    over_when_run: RunNews | None = None
     fails: bool = False
     predicts: Channel | None = None
 

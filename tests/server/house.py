@@ -84,6 +84,7 @@ class Broken(Struct, frozen=True):
 
     scopes: tuple[str, ...] = ("gpu",)
     hears: tuple[str, ...] = ("readings",)
+    over_when_run: None = None
     predicts: None = None
 
     def judge(self, _fleet: Fleet, subject: Subject, _now: float) -> Verdict:

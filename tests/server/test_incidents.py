@@ -94,6 +94,14 @@ def test_another_moment_or_place_is_another_incident(second: wire.Transition) ->
     assert len({draft.id for draft in desk.due(START + 1000)}) == 2
 
 
+def test_what_fails_after_a_run_was_started_again_is_another_incident() -> None:
+    desk = Desk()
+    desk.note(fatal(0), START)
+    desk.note(msgspec.structs.replace(fatal(0), state="resolved", reason="run restarted", at=START + 40), START + 40)
+    desk.note(fatal(1, at=START + 60), START + 60)
+    assert [draft.at for draft in desk.due(START + 1000)] == [START, START + 60]
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -230,6 +238,32 @@ def test_a_report_holds_all_that_was_known(store: Store, tmp_path: Path) -> None
     assert used.at[0] <= START + 2
     assert used.at[-1] > accident.failed_at  # the samples after it are in it too
     assert {"host_memory_used_bytes", "step_seconds"} <= {curve.series for curve in report.curves}
+
+
+def test_each_start_of_a_run_that_runs_out_of_memory_has_its_own_alert_message_and_report(
+    store: Store, tmp_path: Path
+) -> None:
+    folder = Folder(tmp_path / "incidents", 5)
+    accident = Accident(store, folder, seconds=5)
+    accident.house.flush()
+    (failure,) = (one for one in accident.house.service.open_alerts() if one.alert == "out_of_memory")
+    accident.house.service.attention.acknowledge([failure.id], by="ann", note="")
+    accident.wait_and_write()
+    accident.event(wire.Config(values={"a.key": 7, "b.key": EVIL}))
+    accident.event(wire.Step(step=1, step_seconds=9))
+    accident.house.wait(9, lambda: accident.read(40, 2))
+    accident.event(OOM)
+    accident.wait_and_write()
+    told = [one for one in accident.house.channels.offered if one.alert == "out_of_memory" and one.change == "state"]
+    assert [(one.labels["gpu"], one.state, one.reason) for one in told] == [
+        ("0", "firing", None),
+        ("0", "resolved", "run restarted"),
+        ("0", "firing", None),
+    ]
+    assert told[0].facts["incident"] != told[2].facts["incident"]
+    assert len(folder.ids()) == 2
+    (again,) = (one for one in accident.house.service.open_alerts() if one.alert == "out_of_memory")
+    assert again.acknowledged is None
 
 
 def test_the_alert_and_the_webhook_name_the_report(store: Store, tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
-"""Alerts that end though nobody sees them recover: their run is over, or nobody watches their subject any more."""
+"""Alerts that end though nobody sees them recover.
 
-from collections.abc import Sequence
+Their run is over or has started again, or nobody watches their subject any more.
+"""
+
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.lifecycle import Key
+from oomwatch.core.lifecycle import Episode, Key
 from oomwatch.core.subject import Subject
 
 Ending: TypeAlias = tuple[Key, wire.TransitionReason]
@@ -18,6 +21,23 @@ def endings(fleet: Fleet, open_keys: Sequence[Key], now: float) -> list[Ending]:
     others = [key for key in open_keys if key.subject.scope != "run"]
     ended: list[Ending] = [(key, "run ended") for key in of_runs if fleet.run_is_over(key.subject.name, now)]
     return ended + [(key, why) for key in others if (why := _why_unwatched(fleet, key.subject, now))]
+
+
+def overtaken(fleet: Fleet, episodes: Iterable[Episode]) -> list[Ending]:
+    """Those that were about a start of a run which is over: another one goes on, or the program has left its card."""
+    return [(Key(one.rule.key, one.subject), why) for one in episodes if (why := _why_overtaken(fleet, one))]
+
+
+def _why_overtaken(fleet: Fleet, episode: Episode) -> wire.TransitionReason | None:
+    lives, when = fleet.lives(episode.labels), episode.rule.when
+    news = when[episode.condition].over_when_run if episode.condition < len(when) else None
+    if lives is None or news is None:
+        return None
+    if news == "works":
+        return "run restarted" if lives.now.works > episode.begun.works else None
+    if lives.now.starts > episode.begun.starts:
+        return "run restarted"
+    return "run ended" if fleet.is_between_starts(episode.subject) and not lives.is_starting else None
 
 
 def _why_unwatched(fleet: Fleet, subject: Subject, now: float) -> wire.TransitionReason | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from oomwatch import wire
 from oomwatch.core.diagnosis import Diagnose, diagnose
-from oomwatch.core.ending import endings
+from oomwatch.core.ending import endings, overtaken
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.grid import Grid
 from oomwatch.core.intake import Intake
@@ -27,7 +27,7 @@ from oomwatch.core.judge import (
     Defect,
     Judge,
 )
-from oomwatch.core.lifecycle import Episode, Key, Lifecycle
+from oomwatch.core.lifecycle import NO_LIVES, Episode, Key, Lifecycle
 from oomwatch.core.outcome import Outcomes
 from oomwatch.core.past import Past
 from oomwatch.core.rule import Rule, RuleSet, key_of, severity_of
@@ -67,6 +67,8 @@ class Engine:
         subjects, news = self._take_in(message, node, now)
         if isinstance(message, wire.Event):
             transitions += self._became(self._outcomes.observe, message, subjects, now)
+        if isinstance(message, wire.Event) and isinstance(message.body, wire.Config | wire.Step):
+            transitions += self._end_overtaken(now)  # first: what comes now is of another start, and another alert
         for subject in subjects:
             transitions += self._judge.judge(subject, news, now)
         return self._noted(transitions)
@@ -118,7 +120,7 @@ class Engine:
                 break
             for subject in self._subjects_on_grid():
                 transitions += self._noted(self._judge.judge(subject, TIME, at))
-            transitions += self._noted(self._end_unseen(at))
+            transitions += self._noted(self._end_overtaken(at) + self._end_unseen(at))
             transitions += self._became(self._outcomes.advance, at)
         return transitions
 
@@ -135,6 +137,10 @@ class Engine:
 
     def _end_unseen(self, now: float) -> list[wire.Transition]:
         over = endings(self.fleet, self._lifecycle.open_keys(), now)
+        return [ended for key, why in over if (ended := self._lifecycle.end(key, now, why))]
+
+    def _end_overtaken(self, now: float) -> list[wire.Transition]:
+        over = overtaken(self.fleet, self._lifecycle.episodes())
         return [ended for key, why in over if (ended := self._lifecycle.end(key, now, why))]
 
     # ------------------------------------------------------------ rules and restarts
@@ -157,7 +163,7 @@ class Engine:
             if transition.change in ("state", "severity"):
                 stories.setdefault(transition.id, []).append(transition)
         resolved = [self._continue(story, now) for story in stories.values() if story[-1].state == "firing"]
-        return self._noted([one for one in resolved if one is not None])
+        return self._noted([*(one for one in resolved if one is not None), *self._end_overtaken(now)])
 
     def _continue(self, story: Sequence[wire.Transition], now: float) -> wire.Transition | None:
         """Open an alert as it was last told of; the transition that ends it where its rule is gone."""
@@ -166,7 +172,9 @@ class Engine:
         subject = subject_of(last.labels)
         rule = next((one for one in self.rules.in_use() if one.key == key_of(last)), None)
         orphan = Rule(alert=last.alert, severity=severity_of(last), when=())
-        self._lifecycle.restore(rule or orphan, subject, last, fired_at, now)
+        lives = self.fleet.lives(last.labels)
+        begun = lives.before(last.started_at) if lives else NO_LIVES
+        self._lifecycle.restore(rule or orphan, subject, last, fired_at, now, begun)
         return None if rule else self._lifecycle.end(Key(orphan.key, subject), now, "rule removed")
 
     def remember(self, pasts: Iterable[Past]) -> None:
@@ -209,5 +217,4 @@ class Engine:
 
     def episodes(self) -> list[Episode]:
         """What is pending or firing, oldest first."""
-        episodes = [episode for of_subject in self._lifecycle.open.values() for episode in of_subject.values()]
-        return sorted(episodes, key=lambda episode: (episode.started_at, episode.id))
+        return sorted(self._lifecycle.episodes(), key=lambda episode: (episode.started_at, episode.id))

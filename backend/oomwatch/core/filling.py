@@ -94,12 +94,12 @@ def stamp(run: RunRecord | None, now: float) -> float:
     return last.at if last else now // SPAN_SECONDS * SPAN_SECONDS
 
 
-def units(run: RunRecord | None, now: float) -> Units:
+def units(run: RunRecord | None, now: float, since: float = float("-inf")) -> Units:
     """The spans to compare, up to `now`; those before a restart of the run, and those that warmed it up, left out."""
     if run is None:
         number = int(now // SPAN_SECONDS)
         bounds = tuple(SPAN_SECONDS * earlier for earlier in range(number - UNITS_KEPT, number + 1))
-        return Units(bounds, SPAN_SECONDS, None)
+        return Units(tuple(at for at in bounds if at >= since), SPAN_SECONDS, None)
     oldest = now - KEPT_SECONDS + SPAN_SECONDS
     ends = [at for at in run.steps.usual_ends(STEPS_MAX) if oldest <= at <= now]
     bounds = _apart(ends)[-UNITS_KEPT - 1 :]
@@ -107,17 +107,26 @@ def units(run: RunRecord | None, now: float) -> Units:
     return Units(bounds, unit_seconds, run.steps.rhythm_seconds())
 
 
-def filling(node: NodeRecord, run: RunRecord | None, place: Place, full_bytes: float, now: float) -> Filling | None:
+def filling(
+    node: NodeRecord,
+    run: RunRecord | None,
+    place: Place,
+    full_bytes: float,
+    now: float,
+    *,
+    since: float = float("-inf"),
+) -> Filling | None:
     """How a place of a node fills up to so many bytes; None where it does not. Worked out once a unit.
 
     What was believed once holds for some units more, unless it is undone: among noise not every unit confirms it.
+    `since`: what came before is not looked at.
     """
     peaks = node.history.of(place)
     if peaks is None:
         return None
     key = _key(place, full_bytes)
-    ended = stamp(run, now)
-    cut = node.memo.once("units", ended, lambda: units(run, now))
+    ended = (stamp(run, now), since)
+    cut = node.memo.once(("units", place), ended, lambda: units(run, now, since))
 
     def work_out() -> Filling | None:
         return _anew(_of_spans(node, place, peaks, cut), cut, full_bytes, node.memo.last(key))
@@ -175,7 +184,7 @@ def _anew(values: Sequence[float], cut: Units, full_bytes: float, last: object) 
 
 def _held(last: Filling, spans: Sequence[Span], peaks: Sequence[float]) -> Filling | None:
     """What was believed some units ago, if it still is."""
-    if is_undone(peaks) or last.until < spans[-min(HELD_UNITS, len(spans))][0]:
+    if not spans or is_undone(peaks) or last.until < spans[-min(HELD_UNITS, len(spans))][0]:
         return None
     return last
 

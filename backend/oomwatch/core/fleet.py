@@ -3,12 +3,14 @@
 The fleet is fed by the engine through the intake, one wire message at a time, and decides nothing.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from oomwatch.core.gpurecord import GpuRecord
+from oomwatch.core.lives import LifeCount
 from oomwatch.core.memo import Keeping, Memo
 from oomwatch.core.names import RunNames
 from oomwatch.core.noderecord import NodeRecord
+from oomwatch.core.notable import Notable
 from oomwatch.core.past import Pasts
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Scope, Subject
@@ -69,7 +71,25 @@ class Fleet:
     def warm_since(self, subject: Subject) -> float:
         """Since when the subject's run is past the steps that warm up; what came before says nothing of a trend."""
         run = self.run_record(subject)
-        return run.steps.warm_since() if run else float("-inf")
+        return max(run.steps.warm_since(), run.lives.started_at) if run else float("-inf")
+
+    def lives(self, labels: Mapping[str, str]) -> LifeCount | None:
+        """Those of the run that an alert with these labels is about."""
+        run = self.runs.get(self.names.of(labels.get("run", "")))
+        return run.lives if run else None
+
+    def is_between_starts(self, subject: Subject) -> bool:
+        """Whether the subject's run has ended out of memory, and its next start has yet to finish a step."""
+        run = self.run_record(subject)
+        if run is None:
+            return False
+        gpu = self.gpu(subject) if subject.scope == "gpu" else None
+        return run.lives.is_starting or (run.lives.has_failed and gpu is not None and gpu.is_left)
+
+    def is_left_behind(self, failure: Notable) -> bool:
+        """Whether the run that failed works again."""
+        lives = self.lives({"run": failure.run or ""})
+        return lives is not None and lives.now.works > failure.works
 
     def is_probed(self, subject: Subject, now: float) -> bool:
         gpu = self.gpu(subject) if subject.scope == "gpu" else None

@@ -21,6 +21,7 @@ from oomwatch.core.steps import StepRecord
 from oomwatch.core.subject import Subject
 from oomwatch.core.window import WINDOW_SECONDS_MAX, PeakWindow, Window
 
+LEFT_RATIO = 0.5  # of the last step's floor: what is less is not the program's any more
 PEAK_SLICE_SECONDS = 10.0
 PEAK_KEEP_SECONDS = 1800.0
 TORCH_SLICE_SECONDS = 60.0  # the probe reads at 1-2 Hz; a trend needs no more than its peaks
@@ -62,6 +63,14 @@ class GpuRecord:
     def steps(self) -> Sequence[GpuStep]:
         """What the last steps of its run were on this GPU, oldest first."""
         return self._steps.kept
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the program whose steps these are has left the card since the last one."""
+        last = self.steps[-1] if self.steps else None
+        if last is None or last.floor_bytes is None or self.used_bytes is None:
+            return False
+        return self.at > last.at and self.used_bytes < LEFT_RATIO * last.floor_bytes
 
     @property
     def steps_of(self) -> str | None:

@@ -11,7 +11,6 @@ from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 
 QUIET_STEPS = 10  # so many in a row say that it is over
 OVER_SECONDS, OVER_STEPS = 3600.0, 10  # a run that tells of no step for longer than both has ended, or hangs
-GONE_RATIO = 0.5  # of the last step's floor: the program has left the card
 
 
 class _Held(NamedTuple):
@@ -56,7 +55,4 @@ def held_on(gpu: GpuRecord, key: Hashable, now: float, judge: Callable[[], Verdi
 
 
 def _is_over(gpu: GpuRecord, last: GpuStep, now: float) -> bool:
-    if now - last.at > max(OVER_SECONDS, OVER_STEPS * (last.seconds or 0.0)):
-        return True
-    used, floor = gpu.used_bytes, last.floor_bytes
-    return used is not None and floor is not None and gpu.at > last.at and used < GONE_RATIO * floor
+    return gpu.is_left or now - last.at > max(OVER_SECONDS, OVER_STEPS * (last.seconds or 0.0))

@@ -12,7 +12,7 @@ from oomwatch.core.coverage import PROBE
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import PEAK_SLICE_SECONDS, GpuRecord
 from oomwatch.core.noderecord import NodeRecord
-from oomwatch.core.notable import NOTABLE, Notable
+from oomwatch.core.notable import NOTABLE, OUT_OF_MEMORY, Notable
 from oomwatch.core.past import LEVEL_STEPS, levels_of
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.steps import StepRecord
@@ -65,7 +65,8 @@ class Intake:
             concerned.append(run.subject)
             concerned += self._observe_run(event, run, node, gpu)
         if isinstance(event.body, NOTABLE) and not event.backlog:
-            place.notable.append(Notable(event.at, event.body, event.origin))
+            name, works = (run.name, run.lives.now.works) if run else (None, 0)
+            place.notable.append(Notable(event.at, event.body, event.origin, name, works))
         return list(dict.fromkeys(concerned))
 
     def _place(
@@ -132,9 +133,9 @@ class Intake:
         body, pid = event.body, event.origin.pid if event.origin else None
         run.sights.observe(event)
         if isinstance(body, wire.Config):
-            run.configure(body)
+            self._configure(event, body, run)
         if isinstance(body, wire.Step):
-            record = run.steps.add(event.at, body, pid=pid, backlog=event.backlog)
+            record = self._add_step(event, body, run)
             if record is None or event.backlog:
                 return []
             run.timeline.observe(event.at, body)
@@ -143,6 +144,8 @@ class Intake:
         if event.backlog:
             return []
         run.timeline.observe(event.at, body)
+        if isinstance(body, OUT_OF_MEMORY):
+            run.lives.fail()
         if isinstance(body, wire.Reshard):
             run.mark_cycle(body.marker, event.at, (node.name, pid))
         if isinstance(body, wire.TorchMemory):
@@ -150,6 +153,18 @@ class Intake:
         if isinstance(body, wire.EngineSleep) and gpu is not None and body.still_used_bytes is not None:
             gpu.observe_sleep(body.still_used_bytes, pid)
         return []
+
+    def _configure(self, event: wire.Event, told: wire.Config, run: RunRecord) -> None:
+        if not event.backlog:
+            run.lives.configure(event.at, anew=bool(run.config) and told.values != run.config)
+        run.configure(told)
+
+    def _add_step(self, event: wire.Event, step: wire.Step, run: RunRecord) -> StepRecord | None:
+        starts, pid = run.steps.restarts, event.origin.pid if event.origin else None
+        record = run.steps.add(event.at, step, pid=pid, backlog=event.backlog, anew=run.lives.is_starting)
+        if record is not None:
+            run.lives.finish_step(event.at, resumed=record.segment > starts)
+        return record
 
     def _finish_step(self, record: StepRecord, run: RunRecord) -> list[Subject]:
         """A step is over on all the GPUs of the run, whichever node its line was read on; all that it concerns."""

@@ -10,9 +10,10 @@ from typing import NamedTuple
 from msgspec import structs
 
 from oomwatch import wire
+from oomwatch.core.asking import ask
 from oomwatch.core.diagnosis import Diagnose, is_clearer
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.lifecycle import Episode, Key, Lifecycle
+from oomwatch.core.lifecycle import NO_LIVES, Episode, Key, Lifecycle
 from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.core.spent import Spent
 from oomwatch.core.subject import News, Scope, Subject
@@ -100,7 +101,13 @@ class Judge:
             return None
         labels = episode.labels if episode else self._fleet.labels(subject)
         transition = self._lifecycle.step(
-            rule, subject, labels, verdict, now, rhythm_seconds=self._fleet.rhythm_seconds(subject)
+            rule,
+            subject,
+            labels,
+            verdict,
+            now,
+            rhythm_seconds=self._fleet.rhythm_seconds(subject),
+            lives=lives.now if (lives := self._fleet.lives(labels)) else NO_LIVES,
         )
         if verdict.state == "active":
             episode = self._lifecycle.open[subject][rule.key]
@@ -147,7 +154,7 @@ class Judge:
         last = episode.condition if episode is not None and episode.condition < len(rule.when) else 0
         verdict_of_last = UNKNOWN
         for index, condition in rule.conditions[subject.scope]:
-            verdict = condition.judge(self._fleet, subject, now)
+            verdict = ask(condition, self._fleet, subject, now)
             if verdict.state == "active":
                 return verdict, index
             if index == last:

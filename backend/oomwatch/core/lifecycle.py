@@ -19,6 +19,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from oomwatch import wire
+from oomwatch.core.lives import Lives
 from oomwatch.core.rule import Rule
 from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import Verdict
@@ -27,6 +28,7 @@ RHYTHM_MARGIN = 1.5
 GAP_LEARNED_SECONDS_MAX = 900.0  # a longer pause is no rhythm, but two incidents
 HOLD_SECONDS_MAX = 1800.0
 QUIET_FORGOTTEN_SECONDS = 3600.0
+NO_LIVES = Lives()
 
 
 class Key(NamedTuple):
@@ -59,6 +61,7 @@ class Episode:
         self.looked_again = 0  # how often for a clearer cause
         self.lowered = False  # it says what is steady: for information, until there is a new peak
         self.quiet = False  # and has done so since it began
+        self.begun = Lives()  # how often its run had started when it began
 
     def judge(self, verdict: Verdict, now: float) -> None:
         """Add the time since the last verdict to the sum that it belongs to, and take the new verdict in."""
@@ -132,6 +135,7 @@ class Lifecycle:
         now: float,
         *,
         rhythm_seconds: float,
+        lives: Lives = NO_LIVES,
     ) -> wire.Transition | None:
         """Take one verdict in; returns the change of state that follows from it, if any."""
         key = Key(rule.key, subject)
@@ -142,6 +146,7 @@ class Lifecycle:
             if verdict.state != "active":
                 return None
             episode = self._open(key, Episode(rule, subject, labels, now))
+            episode.begun = lives
         episode.rule = rule
         episode.judge(verdict, now)
         if episode.fired_at is None and verdict.state == "active" and episode.active_seconds >= rule.for_seconds:
@@ -170,6 +175,10 @@ class Lifecycle:
             del self._last_active[key]
             self._gaps.pop(key, None)
 
+    def episodes(self) -> list[Episode]:
+        """Every open one, those of one subject together."""
+        return [episode for of_subject in self.open.values() for episode in of_subject.values()]
+
     def find(self, key: Key) -> Episode | None:
         return self.open.get(key.subject, {}).get(key.rule)
 
@@ -189,11 +198,19 @@ class Lifecycle:
             del self.open[key.subject]
         return episode.transition("resolved", now, reason) if episode.fired_at is not None else None
 
-    def restore(self, rule: Rule, subject: Subject, firing: wire.Transition, fired_at: float, now: float) -> None:
+    def restore(
+        self,
+        rule: Rule,
+        subject: Subject,
+        firing: wire.Transition,
+        fired_at: float,
+        now: float,
+        lives: Lives = NO_LIVES,
+    ) -> None:
         """Continue an alert that was open before a restart, under its id and as it was last told of."""
         episode = Episode(rule, subject, firing.labels, firing.started_at)
         episode.id = firing.id
-        episode.fired_at = fired_at
+        episode.fired_at, episode.begun = fired_at, lives
         episode.judged_at = now
         episode.lowered, episode.quiet = firing.lowered_from is not None, firing.quiet
         episode.causes, episode.remedies = firing.causes, firing.remedies

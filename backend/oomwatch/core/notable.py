@@ -11,6 +11,7 @@ from oomwatch.core.subject import Topic
 
 NOTABLE = (wire.DeviceOom, wire.HostOom, wire.DiskFull, wire.ShmSmall, wire.GpuLost, wire.NcclError)
 NOTABLE_KEPT = 64
+OUT_OF_MEMORY = (wire.DeviceOom, wire.HostOom)
 # What they are about; the others have no cause in a memory.
 TOPICS: dict[type[msgspec.Struct], Topic] = {
     wire.DeviceOom: "device",
@@ -26,6 +27,8 @@ class Notable(NamedTuple):
     at: float
     body: wire.EventBody
     origin: wire.Origin | None
+    run: str | None = None
+    works: int = 0  # how often its run had worked again by then (core/lives.py)
 
 
 def kept(events: Iterable[Notable] = ()) -> "deque[Notable]":

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from oomwatch import wire
 from oomwatch.core import notable
 from oomwatch.core.coverage import Sights
+from oomwatch.core.lives import LifeCount
 from oomwatch.core.memo import Keeping, Memo
 from oomwatch.core.notable import Notable
 from oomwatch.core.phases import Timeline
@@ -37,6 +38,7 @@ class RunRecord:
         self.nodes: dict[str, None] = {}  # in order of first sight
         self.simulated = False
         self.steps = StepHistory()
+        self.lives = LifeCount()
         self.timeline = Timeline()
         self.sights = Sights()
         self.config: dict[str, wire.ConfigValue] = {}
@@ -65,6 +67,7 @@ class RunRecord:
         self.first_seen_at += seconds
         self.last_seen_at += seconds
         self.steps.shift(seconds)
+        self.lives.shift(seconds)
         self.timeline.shift(seconds)
         self.torch_reserved.shift(seconds)
         self.notable = notable.moved(self.notable, seconds)
@@ -95,6 +98,7 @@ class RunRecord:
         self.framework_version = self.framework_version or other.framework_version
         if not self.steps:
             self.steps, self.timeline, self.sights = other.steps, other.timeline, other.sights
+            self.lives = other.lives
         for marker, marks in other.cycle_marks.items():
             for mark in marks:
                 self.mark_cycle(marker, mark.at, mark.printer)

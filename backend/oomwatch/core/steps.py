@@ -49,14 +49,19 @@ class StepHistory:
         """How often the run was seen to begin again."""
         return self._segment
 
-    def add(self, at: float, step: wire.Step, *, pid: int | None, backlog: bool) -> StepRecord | None:
-        """Take a step in; None where it is one that is known already, to which it may add figures."""
+    def add(
+        self, at: float, step: wire.Step, *, pid: int | None, backlog: bool, anew: bool = False
+    ) -> StepRecord | None:
+        """Take a step in; None where it is one that is known already, to which it may add figures.
+
+        `anew`: the run is known to have started again.
+        """
         last = self._records[-1] if self._records else None
         if last is not None and self._is_told_again(last, at, step):
             self._pids |= {pid} if pid else set()
             self._records[-1] = last._replace(step=_filled(last.step, step))
             return None
-        resumed = last is not None and self._is_resume(last.step, step, pid)
+        resumed = last is not None and (anew or self._is_resume(last.step, step, pid))
         if resumed:
             self._segment += 1
             self._pids = set()

@@ -7,6 +7,7 @@ is worked out for them is not kept (memo.py): what they are told is what the jud
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from oomwatch.core.asking import ask
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.core.subject import Subject
@@ -44,7 +45,7 @@ def _nearest(fleet: Fleet, rule: Rule, subject: Subject, now: float) -> tuple[Ve
 def _said(rule: Rule, index: int, fleet: Fleet, subject: Subject, now: float) -> Verdict:
     """A defect of one condition leaves the others to be read; the judge keeps and counts it."""
     try:
-        return rule.when[index].judge(fleet, subject, now)
+        return ask(rule.when[index], fleet, subject, now)
     except Exception:
         return UNKNOWN
 

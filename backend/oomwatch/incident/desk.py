@@ -1,6 +1,7 @@
 """Which alerts begin an incident, and when its report is due. Pure: the time is an argument.
 
-Each rank of a run that dies says so by an alert of its own. What a run says within two minutes is one incident.
+Each rank of a run that dies says so by an alert of its own. What a run says within two minutes is one incident, unless
+it was started again in between.
 """
 
 from collections import OrderedDict
@@ -28,6 +29,8 @@ class Desk:
 
     def note(self, transition: wire.Transition, now: float) -> None:
         """The engine has said this. An alert that something has run out of memory begins an incident, or joins one."""
+        if transition.reason == "run restarted":
+            self._close(transition.id)
         is_new = transition.change == "state" and transition.state == "firing"
         if not is_new or transition.facts.get("event") not in FATAL or transition.id in self._of_alert:
             return
@@ -42,6 +45,11 @@ class Desk:
         self._drafts[draft.id] = _joined(draft, labels, transition.id)
         self._due_at.setdefault(draft.id, now + AFTER_SECONDS)
         self._remember(transition.id, draft.id)
+
+    def _close(self, alert_id: str) -> None:
+        """The run works again: what fails now is another failure."""
+        incident = self._of_alert.get(alert_id)
+        self._latest = {place: latest for place, latest in self._latest.items() if latest != incident}
 
     def remember(self, entries: Iterable[Entry]) -> None:
         """Incidents of an earlier life of the server, oldest first."""

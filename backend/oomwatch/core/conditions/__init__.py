@@ -4,7 +4,8 @@ A condition is a frozen struct whose fields are its parameters in alerts.yaml. I
 it can judge), `hears` (what news can make it true: it is judged on no other, unless an alert of it is open),
 `fact_names` (what its texts may mention), `predicts` (which memory is full if it is right, or None: its warnings are
 held against that afterwards, core/outcome.py), `topic` (what its alerts are about, and so which causes may stand behind
-them, core/cause/; None for none) and `judge(fleet, subject, now) -> Verdict`.
+them, core/cause/; None for none), `over_when_run` (what of its run ends an alert of it at once, core/lives.py) and
+`judge(fleet, subject, now) -> Verdict`, which is asked by way of core/asking.py.
 """
 
 from typing import TypeAlias

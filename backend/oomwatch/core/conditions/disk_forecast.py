@@ -9,6 +9,7 @@ from oomwatch.core.filling import FACTS, Horizon, filling, last_filling, rhythm_
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.foretold import Foretold
 from oomwatch.core.hostdisks import Disk, DiskUse, disk_use
+from oomwatch.core.lives import RunNews
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
@@ -31,6 +32,7 @@ class DiskForecast(
     hears: ClassVar[tuple[News, ...]] = ("blocks", "steps")
     predicts: ClassVar[Channel | None] = "disk"
     topic: ClassVar[Topic | None] = "disk"
+    over_when_run: ClassVar[RunNews | None] = None  # what fills a disk outlives its run
     fact_names: ClassVar[tuple[str, ...]] = (*FACTS, "until_ratio", "path", "used_bytes", "limit_bytes")
 
     of: tuple[Disk, ...] = ("spill_disk", "shm")

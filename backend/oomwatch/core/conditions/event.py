@@ -8,8 +8,9 @@ from msgspec import Struct
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
+from oomwatch.core.lives import RunNews
 from oomwatch.core.noderecord import NodeRecord
-from oomwatch.core.notable import NOTABLE, Notable
+from oomwatch.core.notable import NOTABLE, OUT_OF_MEMORY, Notable
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
@@ -39,6 +40,11 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
                 raise ValueError(f'unknown kind of event "{kind}"; known are {", ".join(_BODIES)}')
 
     @property
+    def over_when_run(self) -> RunNews | None:
+        """A run that works again has left its failure behind: the next one is another. What else was told stays."""
+        return "works" if all(issubclass(_BODIES[kind], OUT_OF_MEMORY) for kind in self.of) else None
+
+    @property
     def fact_names(self) -> tuple[str, ...]:
         """Whatever the named events carry."""
         fields = [field.name for body in _BODIES.values() for field in msgspec.structs.fields(body)]
@@ -48,9 +54,8 @@ class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event"
         record = _record(fleet, subject)
         if record is None:
             return UNKNOWN
-        recent = [
-            notable for notable in record.notable if _kind(notable.body) in self.of and notable.at > now - self.within
-        ]
+        told = [one for one in record.notable if _kind(one.body) in self.of and one.at > now - self.within]
+        recent = [one for one in told if self.over_when_run is None or not fleet.is_left_behind(one)]
         if not recent:
             return inactive(0.0, None, "count")
         facts = _facts(recent[-1]) | (_whereabouts(recent[-1]) if subject.scope == "run" else {})

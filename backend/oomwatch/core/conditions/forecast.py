@@ -13,6 +13,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.forecast import Forecast, forecast
 from oomwatch.core.foretold import Foretold
 from oomwatch.core.gpurecord import GpuRecord
+from oomwatch.core.lives import RunNews
 from oomwatch.core.peaks import usual_of
 from oomwatch.core.settings import response_cap_of
 from oomwatch.core.stepseries import first_full
@@ -54,6 +55,7 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
     hears: ClassVar[tuple[News, ...]] = ("steps", "blocks")
     predicts: ClassVar[Channel | None] = "device"
     topic: ClassVar[Topic | None] = "device"
+    over_when_run: ClassVar[RunNews | None] = "starts"
     fact_names: ClassVar[tuple[str, ...]] = FACTS
 
     within_steps: int = 40
@@ -80,7 +82,7 @@ class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forec
     def foretold(self, fleet: Fleet, subject: Subject, now: float) -> Iterator[Foretold]:
         """What the last judgement of any rule of this kind believed, however far off."""
         gpu = fleet.gpu(subject)
-        if gpu is None:
+        if gpu is None or fleet.is_between_starts(subject):
             return
         rhythm_seconds = fleet.rhythm_seconds(subject)
         if _tells_of_steps(gpu, rhythm_seconds, now):

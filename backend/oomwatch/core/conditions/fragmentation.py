@@ -10,6 +10,7 @@ from oomwatch.core.drift import LONG_STEPS, drift
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on
+from oomwatch.core.lives import RunNews
 from oomwatch.core.peaks import usual_of
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
@@ -39,6 +40,7 @@ class Fragmentation(
     hears: ClassVar[tuple[News, ...]] = ("steps",)
     predicts: ClassVar[Channel | None] = "device"
     topic: ClassVar[Topic | None] = "device"
+    over_when_run: ClassVar[RunNews | None] = "starts"
     fact_names: ClassVar[tuple[str, ...]] = (
         "slack_bytes",
         "slope_bytes",

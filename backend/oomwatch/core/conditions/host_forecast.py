@@ -10,6 +10,7 @@ from oomwatch.core.filling import FACTS, Filling, Horizon, filling, last_filling
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.foretold import Foretold
 from oomwatch.core.hostmemory import HostUse, uses
+from oomwatch.core.lives import RunNews
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
@@ -32,6 +33,7 @@ class HostForecast(
     hears: ClassVar[tuple[News, ...]] = ("blocks", "steps")
     predicts: ClassVar[Channel | None] = "host"
     topic: ClassVar[Topic | None] = "host"
+    over_when_run: ClassVar[RunNews | None] = "starts"
     fact_names: ClassVar[tuple[str, ...]] = (
         *FACTS,
         "until_ratio",
@@ -58,7 +60,8 @@ class HostForecast(
         if node is None or host is None or node.host is None or now - node.host_at > node.stale_after_seconds:
             return UNKNOWN
         run = rhythm_of(fleet, subject, now)
-        found = [(one, use) for use in uses(node.host, host) if (one := self._filling(node, run, use, now))]
+        since = begun.started_at if (begun := fleet.lives(fleet.labels(subject))) else float("-inf")
+        found = [(one, use) for use in uses(node.host, host) if (one := self._filling(node, run, use, now, since))]
         if not found:
             return INACTIVE
         forecast, use = min(found, key=lambda pair: pair[0].agreed_seconds)
@@ -74,12 +77,16 @@ class HostForecast(
         host = node.hello.facts.host if node else None
         if node is None or host is None or node.host is None or now - node.host_at > node.stale_after_seconds:
             return
+        if fleet.is_between_starts(subject):
+            return
         for use in uses(node.host, host):
             if found := last_filling(node, use.limited_by, self.until * use.limit_bytes):
                 yield found.foretold_at(now, use.limited_by)
 
-    def _filling(self, node: NodeRecord, run: RunRecord | None, use: HostUse, now: float) -> Filling | None:
-        return filling(node, run, use.limited_by, self.until * use.limit_bytes, now)
+    def _filling(
+        self, node: NodeRecord, run: RunRecord | None, use: HostUse, now: float, since: float
+    ) -> Filling | None:
+        return filling(node, run, use.limited_by, self.until * use.limit_bytes, now, since=since)
 
     def _use(self, use: HostUse) -> dict[str, wire.Fact]:
         return {

@@ -10,6 +10,7 @@ from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on
+from oomwatch.core.lives import RunNews
 from oomwatch.core.peers import role_of, strangers_bytes
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
@@ -36,6 +37,7 @@ class Imbalance(
     hears: ClassVar[tuple[News, ...]] = ("steps",)
     predicts: ClassVar[Channel | None] = "device"
     topic: ClassVar[Topic | None] = "device"
+    over_when_run: ClassVar[RunNews | None] = "starts"
     fact_names: ClassVar[tuple[str, ...]] = (
         "peak_bytes",
         "median_bytes",

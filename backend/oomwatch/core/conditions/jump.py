@@ -7,6 +7,7 @@ from oomwatch import wire
 from oomwatch.core.conditions.bounds import check_share
 from oomwatch.core.conditions.of_signal import OfSignal
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.lives import RunNews
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.subject import News, Subject
 from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
@@ -27,6 +28,7 @@ class Jump(OfSignal, frozen=True, kw_only=True, tag="jump"):
     """
 
     hears: ClassVar[tuple[News, ...]] = ("steps",)
+    over_when_run: ClassVar[RunNews | None] = "starts"
 
     increase: Quantity
 

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.lives import RunNews
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
@@ -34,6 +35,7 @@ class KvPressure(Struct, frozen=True, kw_only=True, tag_field="kind", tag="kv_pr
     hears: ClassVar[tuple[News, ...]] = ("readings", "steps")
     predicts: ClassVar[Channel | None] = None
     topic: ClassVar[Topic | None] = "speed"
+    over_when_run: ClassVar[RunNews | None] = "starts"
     fact_names: ClassVar[tuple[str, ...]] = (
         "engine",
         "address",

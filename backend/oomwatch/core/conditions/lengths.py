@@ -11,6 +11,7 @@ from oomwatch.core.conditions.bounds import check_share
 from oomwatch.core.drift import LONG_STEPS, drift
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held
+from oomwatch.core.lives import RunNews
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.settings import response_cap_of
 from oomwatch.core.steps import StepRecord
@@ -32,6 +33,7 @@ class Lengths(
     hears: ClassVar[tuple[News, ...]] = ("steps",)
     predicts: ClassVar[Channel | None] = None
     topic: ClassVar[Topic | None] = "speed"
+    over_when_run: ClassVar[RunNews | None] = "starts"
     fact_names: ClassVar[tuple[str, ...]] = (
         "step", "length_mean_tokens", "earlier_length_mean_tokens", "slope_tokens", "cap_tokens", "eta_steps",
         "clip_ratio", "earlier_clip_ratio", "over_steps",

@@ -1,9 +1,11 @@
 """What the kinds that watch a signal have in common: whom they judge, what they hear and what they are about."""
 
 from functools import cached_property
+from typing import ClassVar
 
 from msgspec import Struct
 
+from oomwatch.core.lives import RunNews
 from oomwatch.core.signals import signal
 from oomwatch.core.signals.signal import Signal
 from oomwatch.core.subject import Channel, News, Scope, Topic
@@ -11,6 +13,8 @@ from oomwatch.core.subject import Channel, News, Scope, Topic
 
 class OfSignal(Struct, frozen=True, kw_only=True, tag_field="kind", forbid_unknown_fields=True, dict=True):
     """A condition of the signal `metric`, which is looked up once (`dict` makes room for it)."""
+
+    over_when_run: ClassVar[RunNews | None] = None
 
     metric: str
 

@@ -9,6 +9,7 @@ from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on, last_active
+from oomwatch.core.lives import RunNews
 from oomwatch.core.peaks import GpuStep, usual_of
 from oomwatch.core.peers import role_of, strangers_bytes
 from oomwatch.core.planned import NoPlan, Plan, learned, plan_of
@@ -49,6 +50,7 @@ class PlanExceeded(
     hears: ClassVar[tuple[News, ...]] = ("steps",)
     predicts: ClassVar[Channel | None] = None
     topic: ClassVar[Topic | None] = "device"
+    over_when_run: ClassVar[RunNews | None] = "starts"
     fact_names: ClassVar[tuple[str, ...]] = (
         "phase",
         "measured_bytes",

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.lives import RunNews
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
 from oomwatch.units import Duration, Quantity
@@ -19,6 +20,7 @@ class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forb
 
     scopes: ClassVar[tuple[Scope, ...]] = ("run",)
     hears: ClassVar[tuple[News, ...]] = ("events",)
+    over_when_run: ClassVar[RunNews | None] = None
     predicts: ClassVar[Channel | None] = None
     topic: ClassVar[Topic | None] = "switch"
     fact_names: ClassVar[tuple[str, ...]] = ("cycles", "marker", "window_seconds")

@@ -12,6 +12,7 @@ from oomwatch import wire
 from oomwatch.core.conditions.bounds import check_share, check_size
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held
+from oomwatch.core.lives import RunNews
 from oomwatch.core.past import Levels, StepLevel, highest
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
@@ -44,6 +45,7 @@ class Regression(
     hears: ClassVar[tuple[News, ...]] = ("steps",)
     predicts: ClassVar[Channel | None] = None
     topic: ClassVar[Topic | None] = "device"
+    over_when_run: ClassVar[RunNews | None] = "starts"
     fact_names: ClassVar[tuple[str, ...]] = (
         "phase", "step", "level_bytes", "good_bytes", "excess_bytes", "increase_ratio",
         "length_mean_tokens", "good_length_mean_tokens", "changed_keys",

@@ -17,6 +17,7 @@ from oomwatch.core.drift import drift
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on, last_active
+from oomwatch.core.lives import RunNews
 from oomwatch.core.peaks import GpuStep
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.trend import scatter
@@ -62,6 +63,7 @@ class Residue(
     hears: ClassVar[tuple[News, ...]] = ("steps", "events")
     predicts: ClassVar[Channel | None] = "device"
     topic: ClassVar[Topic | None] = "device"
+    over_when_run: ClassVar[RunNews | None] = "starts"
     fact_names: ClassVar[tuple[str, ...]] = (
         "residue_bytes",
         "usual_bytes",

@@ -8,6 +8,7 @@ from msgspec import Struct
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held_on
+from oomwatch.core.lives import RunNews
 from oomwatch.core.peaks import usual_of
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
@@ -28,6 +29,7 @@ class Retries(
     hears: ClassVar[tuple[News, ...]] = ("steps",)
     predicts: ClassVar[Channel | None] = "device"
     topic: ClassVar[Topic | None] = "device"
+    over_when_run: ClassVar[RunNews | None] = "starts"
     fact_names: ClassVar[tuple[str, ...]] = ("step", "retries", "steps", "of_steps", "peak_bytes", "usable_bytes")
 
     in_steps: int = 2

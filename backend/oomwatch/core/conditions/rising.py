@@ -8,6 +8,7 @@ from oomwatch import wire
 from oomwatch.core.climb import climb, is_highest_so_far, is_record, risen
 from oomwatch.core.conditions.of_signal import OfSignal
 from oomwatch.core.fleet import Fleet
+from oomwatch.core.lives import RunNews
 from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict, inactive
 from oomwatch.core.window import WINDOW_SECONDS_MAX, Point, Window
@@ -34,6 +35,7 @@ class Rising(OfSignal, frozen=True, kw_only=True, tag="rising"):
     climb (core/climb.py) that amounts to `by`, as they did a peak ago, or rise steeply one after the other.
     """
 
+    over_when_run: ClassVar[RunNews | None] = "starts"
     fact_names: ClassVar[tuple[str, ...]] = ("earlier_peak_ratio", "risen_ratio", "over_seconds")
 
     above: Quantity

@@ -10,6 +10,7 @@ from oomwatch.core import microbatch
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on, last_active
+from oomwatch.core.lives import RunNews
 from oomwatch.core.peaks import GpuStep, usual_of
 from oomwatch.core.peers import peers_of, role_of
 from oomwatch.core.relation import Line, Point, Slope, line_with, slope_through, together
@@ -55,6 +56,7 @@ class WorstCase(
     hears: ClassVar[tuple[News, ...]] = ("steps",)
     predicts: ClassVar[Channel | None] = "device"
     topic: ClassVar[Topic | None] = "device"
+    over_when_run: ClassVar[RunNews | None] = "starts"
     fact_names: ClassVar[tuple[str, ...]] = (
         "predicted_bytes",
         "usable_bytes",

@@ -1,0 +1,13 @@
+"""Asking a condition: what looks at one start of a run knows nothing until the next one has finished a step."""
+
+from oomwatch.core.conditions import Condition
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.subject import Subject
+from oomwatch.core.verdict import UNKNOWN, Verdict
+
+
+def ask(condition: Condition, fleet: Fleet, subject: Subject, now: float) -> Verdict:
+    """What it says of a subject."""
+    if condition.over_when_run == "starts" and fleet.is_between_starts(subject):
+        return UNKNOWN
+    return condition.judge(fleet, subject, now)
