@@ -39,7 +39,7 @@ def make_report(
         headline=headline(case, problems, plan, missing, language),
         derived=rows.derived_of(look.batches),
         problems=problems,
-        shadowed=tuple(rows.shadowed_of(reading.settings, language)),
+        shadowed=tuple(rows.shadowed_of(case, language)),
         memory=tuple(rows.memory_of(phase, language) for phase in look.estimate.phases) if look.estimate else (),
         advice=advice_of(case, base, language),
         plan=plan,

@@ -1,20 +1,22 @@
 """The rows of the report, each kind from what it tells of."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.doctor import result
 from oomwatch.doctor.case import Case
+from oomwatch.doctor.idle import idle_settings
 from oomwatch.doctor.outcome import line_of
 from oomwatch.doctor.problems import unknown_message
-from oomwatch.doctor.read import Origin, Reading, Setting
+from oomwatch.doctor.read import Origin, Reading, Setting, Shadowed
 from oomwatch.doctor.read.words import words_of
 from oomwatch.doctor.text import place_in, place_of, shown
 from oomwatch.plan import cards
 from oomwatch.plan.batches import Batches
 from oomwatch.plan.memory import HostEstimate, Largest, Part, PhaseEstimate
 from oomwatch.plan.shape import ModelShape
+from oomwatch.plan.verlkeys import Default
 
 
 def origin_of(origin: Origin) -> result.Origin:
@@ -35,30 +37,59 @@ def settings_of(reading: Reading, *, with_defaults: bool) -> Iterator[result.Set
             )
 
 
-def shadowed_of(settings: Iterable[Setting], language: wire.Language) -> Iterator[result.Shadowed]:
-    """Values of people that have no effect, because another value was put over them."""
-    for one in settings:
-        for old in one.shadows:
-            if old.origin.kind == "default" or old.value == one.value:
-                continue
-            place, winner = place_of(old.origin), place_of(one.origin)
-            yield result.Shadowed(
-                key=one.key,
-                value=old.value,
-                loses_to=f"{shown(one.value)} ({winner})",
-                place=place,
-                winner=one.value,
-                winner_place=winner,
-                message=say(
-                    "doctor.report.shadowed",
-                    language,
-                    name=one.key,
-                    value=shown(old.value),
-                    place=place,
-                    winner=shown(one.value),
-                    winner_place=winner,
-                ),
-            )
+def shadowed_of(case: Case, language: wire.Language) -> Iterator[result.Shadowed]:
+    """Values of people that have no effect: another was put over them, or another setting makes them void."""
+    idle = {one.key: one.because for one in idle_settings(case)}
+    for one in case.reading.settings:
+        old = [old for old in one.shadows if old.origin.kind != "default" and old.value != one.value]
+        if one.key in idle:
+            because = _decisive(case, idle[one.key])
+            values = [(one.value, one.origin), *((before.value, before.origin) for before in old)]
+            yield from (_void(one.key, value, origin, because, language) for value, origin in values)
+        else:
+            yield from (_beaten(one, before, language) for before in old)
+
+
+def _beaten(one: Setting, old: Shadowed, language: wire.Language) -> result.Shadowed:
+    place, winner = place_of(old.origin), place_of(one.origin)
+    said = {"value": shown(old.value), "place": place, "winner": shown(one.value), "winner_place": winner}
+    return result.Shadowed(
+        key=one.key,
+        value=old.value,
+        loses_to=f"{shown(one.value)} ({winner})",
+        place=place,
+        winner=one.value,
+        winner_place=winner,
+        message=say("doctor.report.shadowed", language, name=one.key, **said),
+    )
+
+
+def _decisive(case: Case, key: str) -> Setting:
+    """The setting that makes others void, as it stands; as verl's own where its configuration has it not."""
+    verls_own = Setting(key=key, value=None, origin=Origin(kind="default", name=f"verl {case.reading.version}"))
+    return case.reading.setting(key) or verls_own
+
+
+def _void(key: str, value: Default, origin: Origin, because: Setting, language: wire.Language) -> result.Shadowed:
+    place, winner = place_of(origin), place_of(because.origin)
+    decides = f"{because.key}={shown(because.value)}"
+    return result.Shadowed(
+        key=key,
+        value=value,
+        loses_to=f"{decides} ({winner})",
+        place=place,
+        winner=because.value,
+        winner_place=winner,
+        message=say(
+            "doctor.report.idle",
+            language,
+            name=key,
+            value=shown(value),
+            place=place,
+            because=decides,
+            because_place=winner,
+        ),
+    )
 
 
 def derived_of(batches: Batches) -> dict[str, int | str | None]:
