@@ -1,5 +1,6 @@
 """A real Chromium for the tests of the page, and a stage to play on."""
 
+import contextlib
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -8,9 +9,10 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 from tests.browser import scenes
 from tests.browser.stage import Stage
-from tests.server.running_server import until
+from tests.server.running_server import RunningServer, serving, until
 
 from oomwatch import wire
+from oomwatch.settings import Settings
 
 FLAGS = [
     "--no-sandbox",
@@ -21,6 +23,13 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A reader leaves before the server closes: a page that outlives its server complains of what it is refused."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "reader" in item.fixturenames:
+            item.fixturenames.sort(key="reader".__eq__)  # what is set up last is torn down first
 
 
 # Of a module and not of the session: as long as it is open, Playwright has an event loop running in this thread, and no
@@ -100,6 +109,13 @@ def staged() -> Iterator[Callable[[wire.Snapshot], Stage]]:
     yield start
     for stage in stages:
         stage.close()
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[[Settings], RunningServer]]:
+    """`served(settings)` is a real server that stops with the test."""
+    with contextlib.ExitStack() as open_ones:
+        yield lambda settings: open_ones.enter_context(serving(settings))
 
 
 @pytest.fixture

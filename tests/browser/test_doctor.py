@@ -14,9 +14,10 @@ from tests.browser.conftest import Reader
 from tests.browser.stage import Stage
 from tests.browser.test_accessible import AXE, found
 from tests.server.house import hello
-from tests.server.running_server import AgentClient, serving, settings_in, until
+from tests.server.running_server import AgentClient, RunningServer, settings_in, until
 
 from oomwatch import wire
+from oomwatch.settings import Settings
 
 pytestmark = pytest.mark.browser
 PATIENCE_MS = 60_000  # a report takes a fraction of a second, and this machine may have much else to do
@@ -311,13 +312,16 @@ def test_axe_finds_nothing_in_a_report_and_nothing_is_too_wide(
     assert list(found(page, AXE.read_text(encoding="utf-8"))) == []
 
 
-def test_a_runs_page_leads_to_its_configuration_on_the_cards_that_it_is_on(reader: Reader, tmp_path: Path) -> None:
+def test_a_runs_page_leads_to_its_configuration_on_the_cards_that_it_is_on(
+    reader: Reader, served: Callable[[Settings], RunningServer], tmp_path: Path
+) -> None:
     values: dict[str, wire.ConfigValue] = {
         "actor_rollout_ref.model.path": "Qwen/Qwen2.5-7B-Instruct",
         "data.train_batch_size": 64,
         "actor_rollout_ref.rollout.n": 4,
     }
-    with serving(settings_in(tmp_path)) as server, AgentClient(server) as agent:
+    server = served(settings_in(tmp_path))
+    with AgentClient(server) as agent:
         agent.greet(hello(sent_at=time.time(), gpus=4, run="qwen7b"))
         agent.say(wire.Event(seq=1, at=time.time(), run="qwen7b", body=wire.Config(values=values, framework="verl")))
         until("the run's configuration", lambda: server.get("/api/v1/runs").json()[0].get("config"))
@@ -331,4 +335,3 @@ def test_a_runs_page_leads_to_its_configuration_on_the_cards_that_it_is_on(reade
         expect(section(page, "working")).to_contain_text("32 × 4")
         page.goto(f"{server.url}/#/doctor?run=none")
         expect(page.locator(".problem")).to_contain_text('no run "none"')
-        page.context.close()  # before the server that it would ask

@@ -2,14 +2,16 @@
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import Reader
 from tests.server.house import hello, sample
 from tests.server.running_server import RULES, AgentClient, RunningServer, serving, settings_in, until
+
+from oomwatch.settings import Settings
 
 pytestmark = pytest.mark.browser
 REFUSED = re.compile("Failed to load resource")
@@ -23,6 +25,18 @@ def server(tmp_path: Path) -> Iterator[RunningServer]:
         agent.say(sample(1, 79, time.time()))
         until("the alert", lambda: server.get("/api/v1/alerts?state=firing").json())
         yield server
+
+
+@pytest.fixture
+def closing_last(chromium: Browser) -> Iterator[Browser]:
+    """Set up as a server is that a test names after its reader."""
+    yield chromium
+    assert chromium.contexts == []
+
+
+def test_a_page_is_closed_before_the_server_that_it_asks(reader: Reader, closing_last: Browser) -> None:
+    reader.visit("about:blank")
+    assert len(closing_last.contexts) == 1
 
 
 def _file(reader: Reader, server: RunningServer) -> Page:
@@ -95,7 +109,7 @@ def test_mistakes_are_shown_at_their_lines_and_nothing_is_changed(reader: Reader
     page = _file(reader, server)
     page.locator("textarea").fill(RULES.replace("gpu_used_ratio", "gpu_used_ration"))
     page.get_by_role("button", name="Save and put in force").click()
-    expect(page.locator(".mistakes li")).to_contain_text(re.compile("Line 5:.*gpu_used_ration"))
+    expect(page.locator(".mistakes li").last).to_contain_text(re.compile("Line 5:.*gpu_used_ration"))
     expect(page.locator(".numbers .mistaken")).to_have_text("5\n")
     page.locator(".mistakes button").first.click()
     selected = page.locator("textarea").evaluate("one => one.value.slice(one.selectionStart, one.selectionEnd)")
@@ -130,14 +144,16 @@ def test_a_file_that_somebody_else_changed_meanwhile_is_not_overwritten(reader: 
     reader.forgive(REFUSED)
 
 
-def test_where_rules_may_not_be_changed_the_page_says_how_to_let_them(reader: Reader, tmp_path: Path) -> None:
-    with serving(settings_in(tmp_path)) as server:
-        page = reader.visit(f"{server.url}/#/rules")
-        expect(page.locator(".locked")).to_contain_text("--rules-editable")
-        page.locator(".rule > summary").click()
-        expect(page.locator(".rule").get_by_role("link", name="Edit in the file")).to_be_visible()
-        expect(page.locator(".rule").get_by_role("button")).to_have_count(0)
-        page = _file(reader, server)
-        expect(page.locator(".locked")).to_contain_text("--rules-editable")
-        expect(page.get_by_role("button", name="Save and put in force")).to_be_hidden()
-        expect(page.get_by_role("button", name="Try")).to_be_enabled()
+def test_where_rules_may_not_be_changed_the_page_says_how_to_let_them(
+    reader: Reader, served: Callable[[Settings], RunningServer], tmp_path: Path
+) -> None:
+    server = served(settings_in(tmp_path))
+    page = reader.visit(f"{server.url}/#/rules")
+    expect(page.locator(".locked")).to_contain_text("--rules-editable")
+    page.locator(".rule > summary").click()
+    expect(page.locator(".rule").get_by_role("link", name="Edit in the file")).to_be_visible()
+    expect(page.locator(".rule").get_by_role("button")).to_have_count(0)
+    page = _file(reader, server)
+    expect(page.locator(".locked")).to_contain_text("--rules-editable")
+    expect(page.get_by_role("button", name="Save and put in force")).to_be_hidden()
+    expect(page.get_by_role("button", name="Try")).to_be_enabled()
