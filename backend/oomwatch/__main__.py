@@ -90,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     up = _command(commands, "up", "run the server and an agent on this machine", _UP, _up)
     for flag, metavar, text in _UP_FLAGS:
         up.add_argument(flag, metavar=metavar, help=text)
+    up.add_argument("--rules-editable", action="store_true", help="let rules be changed on the page (serve: the same)")
     serve = _command(commands, "serve", "run the server", _SERVE, _serve)
     add_options(serve, Settings)
     check = _command(commands, "check", "look for mistakes in a rule file", _CHECK, _check)
@@ -273,12 +274,14 @@ def _start_log(resolved: Resolved[Settings]) -> None:
 def _up(options: argparse.Namespace) -> int:
     from oomwatch.up import Up
 
+    editable = {"rules-editable": None} if options.rules_editable else {}
     return Up(
-        server=_given(options, "listen", "db", "rules"), agent=_given(options, "log", "ray", "run", "node", "simulate")
+        server=_given(options, "listen", "db", "rules") | editable,
+        agent=_given(options, "log", "ray", "run", "node", "simulate"),
     ).run()
 
 
-def _given(options: argparse.Namespace, *names: str) -> dict[str, str]:
+def _given(options: argparse.Namespace, *names: str) -> dict[str, str | None]:
     return {name: value for name in names if (value := getattr(options, name)) is not None}
 
 

@@ -25,9 +25,9 @@ class StoppedError(Exception):
 
 
 class Up:
-    """`server` and `agent` are the flags to hand on, without their dashes."""
+    """`server` and `agent` are the flags to hand on, without their dashes; None for one that takes no value."""
 
-    def __init__(self, *, server: Mapping[str, str], agent: Mapping[str, str]) -> None:
+    def __init__(self, *, server: Mapping[str, str | None], agent: Mapping[str, str | None]) -> None:
         self._server_flags = dict(server)
         # Without a GPU the agent shows a demo, and says so.
         self._agent_flags = ({} if os.environ.get("OOMWATCH_SIMULATE") else {"simulate": "auto"}) | dict(agent)
@@ -56,8 +56,8 @@ class Up:
         return _tell_end(processes)
 
 
-def _start(module: str, command: str | None, flags: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    arguments = [part for name, value in flags.items() for part in (f"--{name}", value)]
+def _start(module: str, command: str | None, flags: Mapping[str, str | None]) -> "subprocess.Popen[bytes]":
+    arguments = [part for name, value in flags.items() for part in (f"--{name}", value) if part is not None]
     # A session of its own: Ctrl-C in the terminal reaches only us, and we stop the agent before the server.
     return subprocess.Popen(  # noqa: S603 - our own programs, with the user's own flags
         [sys.executable, "-m", module, *([command] if command else []), *arguments],

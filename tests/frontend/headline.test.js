@@ -26,6 +26,27 @@ test("a fleet in which all is well says so, with its size", () => {
   assert.equal(headline(scene().store, chinese).sentence, "全部 2 块 GPU 显存余量充足");
 });
 
+/** The golden run with so many steps, of these numbers, watched by a rule that foresees. @param {number[]} numbers */
+function stepped(numbers) {
+  const { store } = scene();
+  store.rules = store.rules.map((rule) => ({ ...rule, when: [{ kind: "forecast" }] }));
+  const run = store.runs.get("qwen7b_grpo");
+  assert.ok(run);
+  const [one] = run.steps;
+  store.runs.set(run.run, { ...run, first_seen_at: AT - 60, steps: numbers.map((step) => ({ ...one, step: { ...one.step, step } })) });
+  return store;
+}
+
+test("headroom is promised to last only where a rule has seen enough steps to say so", () => {
+  const unknown = "All 2 GPUs have headroom now; no forecast of qwen7b_grpo yet";
+  assert.equal(headline(stepped([1, 2, 3, 4]), english).sentence, "All 2 GPUs have headroom");
+  assert.equal(headline(stepped([1, 2, 3]), english).sentence, unknown);
+  assert.equal(headline(stepped([7, 8, 9, 1, 2, 3]), english).sentence, unknown, "it was started again");
+  assert.equal(headline(stepped([7, 8, 9, 1, 2, 3, 4]), english).sentence, "All 2 GPUs have headroom");
+  assert.equal(headline(stepped([]), english).sentence, unknown);
+  assert.equal(headline(stepped([1]), chinese).sentence, "全部 2 块 GPU 显存余量充足（当前）；尚无 qwen7b_grpo 的预测");
+});
+
 test("one open alert is told by its own sentence, after the run that it puts at risk", () => {
   const { store } = scene({ state: "firing", severity: "critical" });
   const said = headline(store, english);

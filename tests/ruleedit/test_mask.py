@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -139,8 +140,20 @@ def test_no_trick_has_a_secret_shown_or_sent_elsewhere(trick: Callable[[str], st
 @pytest.mark.parametrize("wrong", ["secret-9-of-{mark}", "secret-0-of-{mark}", "secret-1-of-00000000"])
 def test_a_placeholder_of_another_state_of_the_file_is_refused_with_its_line(wrong: str) -> None:
     text = masked(FILE).text.replace(placeholder(1), wrong.format(mark=digest_of(FILE)[:8]))
-    with pytest.raises(EditError, match=r"line 8: .* stands for no secret of the file as it is now"):
+    with pytest.raises(EditError, match=r"line 8: .* stands for no secret"):
         restored(text, FILE)
+
+
+def test_of_a_file_that_was_changed_meanwhile_it_is_said_what_happened_and_what_to_do() -> None:
+    with pytest.raises(EditError, match=r"line 13: the file was changed on disk since .*; read the file again"):
+        restored(masked(FILE).text, FILE + "# more\n")
+
+
+def test_an_address_of_this_machine_in_a_comment_is_an_example_and_no_secret() -> None:
+    shipped = (Path(__file__).resolve().parents[2] / "alerts.yaml").read_text(encoding="utf-8")
+    assert masked(shipped).secrets == ()
+    for url in ("http://127.0.0.1:9/hook?token=a1", "http://me:pw@localhost/", "https://localhost.evil.org/hook"):
+        assert masked(f"{RULES}# url: {url}\n").secrets == (url,)
 
 
 def test_a_sentence_about_the_file_quotes_no_secret() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from oomwatch import wire
 from oomwatch.ruleedit.marks import EditError
 from oomwatch.ruleedit.switch import Switch, UnknownRuleError, switched
 from oomwatch.rulefile import RuleFileError, parse_rules
@@ -73,6 +74,17 @@ def test_off_and_on_again_gives_rules_that_are_on() -> None:
     on = switched(off, Switch("full", enabled=True))
     assert parse_rules(on).rules == parse_rules(FILE).rules
     assert switched(on, Switch("full", enabled=True)) == on
+
+
+@pytest.mark.parametrize("severity", ["warning", "critical"])
+def test_a_file_switched_off_and_on_is_the_file_that_it_was(severity: wire.Severity) -> None:
+    off = switched(FILE, Switch("full", enabled=False, severity=severity))
+    assert switched(off, Switch("full", enabled=True, severity=severity)) == FILE
+
+
+def test_a_switch_that_somebody_wrote_a_word_beside_is_turned_and_stays() -> None:
+    off = FILE.replace("enabled: yes ", "enabled: false ")
+    assert "    enabled: true   # for now\n" in switched(off, Switch("other", enabled=True))
 
 
 def test_switching_on_what_is_on_changes_nothing() -> None:

@@ -104,3 +104,13 @@ def test_without_a_gpu_a_demo_is_shown_and_said_to_be_one(tmp_path: Path) -> Non
     finally:
         up.process.terminate()
         up.process.wait(20)
+
+
+def test_what_the_page_may_change_is_handed_on_to_the_server(tmp_path: Path) -> None:
+    up = Up(tmp_path, simulate=("--simulate", "demo", "--node", "demo", "--rules-editable"))
+    try:
+        until("the agent to be seen", up.nodes)
+        assert httpx.get(f"{up.address.url}/api/v1/rules/file", trust_env=False).json()["editable"]
+    finally:
+        up.process.terminate()
+        up.process.wait(20)

@@ -21,6 +21,9 @@ from oomwatch.yamlread import MistakeFoundError, Reader
 _HIDDEN = "url|urls|uri|secret|secrets|token|tokens|password|passwd|key|keys|webhook|credentials|authorization|headers"
 _SECRET_KEY = re.compile(rf"(?:.*[_-])?(?:{_HIDDEN})\Z", re.IGNORECASE)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_EXAMPLE = re.compile(
+    r"(?i)[a-z]+://(?:127\.0\.0\.1|localhost|\[::1\]|(?:[\w-]+\.)*example\.(?:com|org|net))(?::\d+)?(?:/[^@?#=\s]*)?\Z"
+)
 # In comments, and in text that is no YAML: `url: value`, up to what ends a value.
 _PAIR = re.compile(rf"(?i)(?<![\w-])(?:[\w-]*[_-])?(?:{_HIDDEN})[\"']?\s*[:=]\s*(\"[^\"\n]*\"|'[^'\n]*'|[^\s,}}\]]+)")
 # What stands between blanks, quotes and brackets.
@@ -89,7 +92,7 @@ def _places(text: str) -> Iterator[tuple[int, int]]:
     )
     inside = [(one.start_mark.index, one.end_mark.index) for one in scalars(root)]
     for start, comment in _comments(text, inside):
-        yield from _looks_secret(comment, start)
+        yield from (place for place in _looks_secret(comment, start) if not _is_example(text[slice(*place)]))
 
 
 def _holds_made_up(text: str) -> bool:
@@ -101,6 +104,11 @@ def _looks_made_up(run: str) -> bool:
     if "://" in run or "@" in run.partition(":")[2]:
         return True
     return len(run) >= _MADE_UP_CHARS and any(map(str.isdigit, run)) and any(map(str.isalpha, run))
+
+
+def _is_example(value: str) -> bool:
+    """Whether it is an address of this machine or of nobody (RFC 2606), and holds no name and no query: it lets nobody in."""
+    return _EXAMPLE.match(value.strip("\"'")) is not None
 
 
 def hiding_sections(root: Node | None) -> list[tuple[str, Node]]:

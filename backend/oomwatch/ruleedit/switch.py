@@ -31,6 +31,7 @@ from oomwatch.ruleedit.marks import (
 from oomwatch.rulefile import RuleFile, RuleFileError, parse_rules
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
+_AS_PUT = re.compile(r"(?:\r?\n[ ]*|, )enabled: false\Z")
 _NOT_PLAIN = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 
@@ -87,11 +88,15 @@ def _edits(text: str, root: MappingNode, switch: Switch) -> Iterator[Edit]:
 
 
 def _set(text: str, mapping: MappingNode, switch: Switch, *, behind: str | None = None) -> Edit:
-    """`enabled` within a mapping: changed where it stands, else put behind an entry, or behind the last one."""
+    """`enabled` within a mapping: changed where it stands, else put behind an entry, or behind the last one.
+
+    What was put there to switch a rule off goes again: a file that is switched off and on is the file that it was.
+    """
     told = "true" if switch.enabled else "false"
     old = value_of(mapping, "enabled")
     if old is not None:
-        return Edit(old.start_mark.index, old.end_mark.index, told)
+        ours = _put_by_us(text, old) if switch.enabled and behind else None
+        return Edit(*ours, "") if ours else Edit(old.start_mark.index, old.end_mark.index, told)
     if not mapping.value:
         return Edit(mapping.start_mark.index + 1, mapping.start_mark.index + 1, f"enabled: {told}")
     key, child = (entry(mapping, behind) if behind else None) or mapping.value[-1]
@@ -100,6 +105,13 @@ def _set(text: str, mapping: MappingNode, switch: Switch, *, behind: str | None 
         return Edit(end, end, f", enabled: {told}")
     end = line_end(text, end)
     return Edit(end, end, f"{newline_of(text)}{' ' * key.start_mark.column}enabled: {told}")
+
+
+def _put_by_us(text: str, told: Node) -> tuple[int, int] | None:
+    """From where to where `enabled: false` stands as it is put here, with nothing said beside it: then it may go again."""
+    start, end = told.start_mark.index, told.end_mark.index
+    before = _AS_PUT.search(text, max(0, start - 200), end)
+    return before.span() if before and re.match(r"[ \t]*(?:[\r\n,}]|\Z)", text[end:]) else None
 
 
 # ---------------------------------------------------------------- overrides

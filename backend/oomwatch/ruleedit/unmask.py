@@ -91,10 +91,15 @@ def _company(parts: list[tuple[str, Node]]) -> Iterator[tuple[_Company, list[Sca
 
 def _secret(found: "re.Match[str]", secrets: tuple[str, ...], mark: str, text: str, place: int) -> str:
     number = int(found[1])
-    if found[2] != mark or not 1 <= number <= len(secrets):
+    if found[2] != mark:
         raise EditError(
-            f"line {_line(text, place)}: {found.group()} stands for no secret of the file as it is now; read the file "
-            "again, or write the secret itself"
+            f"line {_line(text, place)}: the file was changed on disk since this text was read from it, so "
+            f"{found.group()} stands for no secret any more; read the file again (on the page: Discard changes) and "
+            "make the change anew, or write the secret itself in its place"
+        )
+    if not 1 <= number <= len(secrets):
+        raise EditError(
+            f"line {_line(text, place)}: {found.group()} stands for no secret of the file; write the secret itself"
         )
     return secrets[number - 1]
 

@@ -18,7 +18,7 @@ from oomwatch.web.answers import RefusedError
 
 READ_ONLY = (
     "this server does not let its rules be changed over the API; start it with --rules-editable "
-    "(OOMWATCH_RULES_EDITABLE=true), or edit the file itself"
+    "(OOMWATCH_RULES_EDITABLE=true; with make run: ARGS=--rules-editable), or edit the file itself"
 )
 
 

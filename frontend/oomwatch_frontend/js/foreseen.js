@@ -69,3 +69,23 @@ const FORESEEING = { gpu: "forecast", host: "host_forecast" };
 /** Whether a rule looks for growth: only then does its silence say that there is none. @param {import("./wire.js").Rule[]} rules @param {"gpu" | "host"} thing */
 export const isForeseen = (rules, thing) =>
   rules.some((rule) => rule.when.some((condition) => condition.kind === FORESEEING[thing]));
+
+const STEPS_TO_JUDGE = 4; // of fewer no forecast is believed (core/forecast.py, STEEP_STEPS)
+const SECONDS_TO_JUDGE = 1800; // without steps, six blocks of five minutes (core/blockforecast.py, HISTORY_BLOCKS_MIN)
+
+/**
+ * Whether there was enough of it to tell growth from none: before that, silence says nothing.
+ * @param {import("./store.js").Store} store @param {string | null} name of a run; null: what no run is known to use
+ */
+export function isJudged(store, name) {
+  const run = store.runs.get(name ?? "");
+  if (run !== undefined && run.steps.length > 0) return stepsOfThisLife(run) >= STEPS_TO_JUDGE;
+  const since = run?.first_seen_at ?? store.server?.started_at ?? store.now();
+  return store.now() - since >= SECONDS_TO_JUDGE;
+}
+
+/** How many steps it did since it was started, or started again: then they are counted from a lower number. @param {Run} run */
+function stepsOfThisLife({ steps }) {
+  const again = steps.findLastIndex(({ step }, index) => index > 0 && step.step < steps[index - 1].step.step);
+  return steps.length - Math.max(0, again);
+}

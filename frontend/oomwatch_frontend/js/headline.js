@@ -3,7 +3,7 @@
 import { age } from "./format.js";
 import { openGroups, titleOf, unacknowledged } from "./groups.js";
 import { gpuData, gpuRatio, levelOf, memoryLimits, nodeData } from "./judge.js";
-import { foreseenBy } from "./foreseen.js";
+import { foreseenBy, isForeseen, isJudged } from "./foreseen.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./i18n.js").Words} Words */
@@ -158,5 +158,15 @@ function ofMemory(store, words) {
     full += view.gpus.filter((gpu) => (gpuRatio(gpu) ?? 0) > limit).length;
   }
   if (full > 0) return say("watch", words.count("state.above", full, { limit: Math.round(limit * 100) }));
-  return say("ok", words.count("state.headroom", known));
+  return say("ok", ofGrowth(store, words, words.count("state.headroom", known)));
+}
+
+/** Headroom is what there is now. Whether it lasts is not known of a run of which too little was seen. @param {Store} store @param {Words} words @param {string} headroom */
+function ofGrowth(store, words, headroom) {
+  if (!isForeseen(store.rules, "gpu")) return headroom;
+  const now = store.now();
+  const current = [...store.nodes.values()].filter((view) => nodeData(view, now) === "ok");
+  const runs = new Set(current.flatMap((view) => view.gpus.flatMap((gpu) => gpu.run ?? [])));
+  const unjudged = [...runs].filter((run) => !isJudged(store, run));
+  return unjudged.length === 0 ? headroom : words.count("state.unjudged", unjudged.length, { headroom, run: unjudged[0] });
 }

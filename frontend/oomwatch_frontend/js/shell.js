@@ -77,7 +77,7 @@ export class Shell {
 
   /** @param {Words} words @param {Route} route @param {number} open */
   #drawNav(words, route, open) {
-    const current = SECTION[route.view] ?? "fleet";
+    const current = SECTION[route.view] ?? "";
     const tabs = ["fleet", "runs", "alerts", "rules", "doctor"].map((name) => {
       const badge = name === "alerts" && open > 0 ? h("span", { class: "badge" }, String(open)) : null;
       const attributes = { href: link(name), "aria-current": current === name ? "page" : null };
@@ -138,12 +138,13 @@ export class Shell {
   #drawHeadline(store, words) {
     const told = headline(store, words);
     const { mark, sentence, alert } = told;
-    this.#when("headline", [mark, sentence, alert, words.language], () => {
+    this.#when("headline", [mark, sentence, alert, words.language, isDemo(store)], () => {
+      const demo = isDemo(store) ? h("span", { class: "demo wall-only" }, words.t("demo.badge")) : null;
       const label = h("strong", {}, words.t(`mark.${mark}`));
       const text =
         alert === null ? h("span", {}, sentence) : h("a", { href: link("alerts", [], { id: alert }) }, sentence);
       byId("headline").className = `headline headline-${mark}`;
-      fill(byId("headline"), markIcon(mark), mark === "ok" ? null : label, text);
+      fill(byId("headline"), demo, markIcon(mark), mark === "ok" ? null : label, text);
     });
     document.body.classList.toggle("offline", !isCurrent(store));
     const { phase, failed } = store.connection;

@@ -16,17 +16,21 @@ const OTHERS = {
   incidents: async () => (await import("./views/incidents.js")).incidentsView,
   rules: async () => (await import("./views/rules.js")).rulesView,
   doctor: async () => (await import("./views/doctor.js")).doctorView,
+  "": async () => (await import("./views/nowhere.js")).nowhereView,
 };
 
 /** @type {Map<string, MakeView>} */
 const here = new Map([["fleet", fleetView]]);
 
-/** What an address names, where it is here already; the fleet for a name that there is not. @param {string} name @returns {MakeView | null} */
-export const viewHere = (name) => here.get(name) ?? (Object.hasOwn(OTHERS, name) ? null : fleetView);
+/** The name under which a view is kept: of an address that names none, that of the one which says so. @param {string} name */
+const known = (name) => (here.has(name) || Object.hasOwn(OTHERS, name) ? name : "");
+
+/** What an address names, where it is here already. @param {string} name @returns {MakeView | null} */
+export const viewHere = (name) => here.get(known(name)) ?? null;
 
 /** @param {string} name of a view that is not here yet @throws {TypeError} it cannot be fetched */
 export async function fetchView(name) {
-  here.set(name, await OTHERS[name]());
+  here.set(known(name), await OTHERS[known(name)]());
 }
 
 /** All that is not here yet, one after the other, so that to open one costs no wait. What fails is fetched when it is wanted. */

@@ -2,7 +2,7 @@
 // closest to full. Ten rows at most.
 
 import { h } from "../dom.js";
-import { isForeseen } from "../foreseen.js";
+import { isForeseen, isJudged } from "../foreseen.js";
 import { duration, gibOf, isDue, percent, roughAge, timeAndSteps } from "../format.js";
 import { bandOf } from "../fleet-look.js";
 import { LEVELS, fullest, fullnessOf, gpuRatio, hostUse } from "../judge.js";
@@ -104,7 +104,7 @@ export class NextOut {
   draw(alerts, forecasts, runs) {
     const { store } = this.app;
     const rows = nextOut(store, forecasts, ROWS, alerts);
-    this.element.classList.toggle("untimed", rows.every((row) => this.#time(row) === ""));
+    this.element.classList.toggle("untimed", rows.every((row) => this.#time(row, runs) === ""));
     this.#arrange(rows.map((row) => row.key));
     for (const row of rows) this.#write(/** @type {Line} */ (this.lines.get(row.key)), row, alerts, runs);
     if (rows.length === 0 && store.nodes.size > 0) this.element.append(this.nothing);
@@ -139,7 +139,7 @@ export class NextOut {
     line.lead(hrefOf(row), foreseen === null ? amount : `${foreseenSentence(words, foreseen)} · ${amount}`);
     line.fill(level === "warning" || level === "critical" ? level : `band-${bandOf(ratio ?? 0)}`, ratio ?? 0, percent(words, ratio));
     line.say({
-      time: this.#time(row),
+      time: this.#time(row, runs),
       node,
       what: gpu !== null ? words.t("name.gpu", { gpu: gpu.facts.gpu }) : (row.path ?? words.t("host.short")),
       run: gpu === null ? (runs.get(node) ?? []).join(", ") : (gpu.run ?? ""),
@@ -147,11 +147,14 @@ export class NextOut {
     });
   }
 
-  /** What is not foreseen is called steady only where a rule looks for growth. @param {Row} row */
-  #time(row) {
+  /** What is not foreseen is called steady only where a rule looks for growth and has seen enough. @param {Row} row @param {Map<string, string[]>} runs by node */
+  #time(row, runs) {
     const { store, words } = this.app;
     if (row.foreseen !== null) return timeLeft(words, row.foreseen);
-    return isForeseen(store.rules, row.gpu === null ? "host" : "gpu") ? words.t("fleet.steady") : "";
+    if (!isForeseen(store.rules, row.gpu === null ? "host" : "gpu")) return "";
+    const working = row.gpu === null ? (runs.get(row.node) ?? []) : row.gpu.run === null ? [] : [row.gpu.run];
+    const judged = (working.length === 0 ? [null] : working).every((run) => isJudged(store, run));
+    return words.t(judged ? "fleet.steady" : "fleet.unjudged");
   }
 }
 

@@ -90,7 +90,7 @@ class RuleFilePage {
     const { file } = this;
     if (file === null) return;
     const { words } = this.app;
-    const locked = file.editable ? null : h("p", { class: "locked" }, words.t("rules.locked"), " ", h("span", { class: "muted" }, file.why_not ?? ""));
+    const locked = file.editable ? null : h("p", { class: "locked" }, words.t("rules.locked"));
     const secrets = file.secrets > 0 ? h("p", { class: "muted" }, words.count("rules.secrets", file.secrets)) : null;
     fill(this.about, h("p", {}, h("code", {}, file.path)), locked, secrets);
     // A copy may be changed and tried anywhere; only saving it needs leave.

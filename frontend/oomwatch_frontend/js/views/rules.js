@@ -76,7 +76,7 @@ class RulesPage {
     const { words } = this.app;
     const editable = this.file?.editable !== false;
     this.locked.hidden = editable;
-    if (!editable) fill(this.locked, words.t("rules.read_only"), " ", h("span", { class: "muted" }, this.file?.why_not ?? ""));
+    if (!editable) fill(this.locked, words.t("rules.read_only"));
   }
 
   #draw() {
