@@ -28,9 +28,10 @@ class Up:
     """`server` and `agent` are the flags to hand on, without their dashes; None for one that takes no value."""
 
     def __init__(self, *, server: Mapping[str, str | None], agent: Mapping[str, str | None]) -> None:
-        self._server_flags = dict(server)
+        self._server_flags: dict[str, str | None] = dict(server)
         # Without a GPU the agent shows a demo, and says so.
-        self._agent_flags = ({} if os.environ.get("OOMWATCH_SIMULATE") else {"simulate": "auto"}) | dict(agent)
+        by_itself: dict[str, str | None] = {} if os.environ.get("OOMWATCH_SIMULATE") else {"simulate": "auto"}
+        self._agent_flags = by_itself | dict(agent)
         listen = server.get("listen") or os.environ.get("OOMWATCH_LISTEN") or Settings().listen
         self._address = address_of(Settings(listen=listen))
 

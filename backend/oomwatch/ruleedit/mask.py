@@ -107,7 +107,7 @@ def _looks_made_up(run: str) -> bool:
 
 
 def _is_example(value: str) -> bool:
-    """Whether it is an address of this machine or of nobody (RFC 2606), and holds no name and no query: it lets nobody in."""
+    """Whether it is an address of this machine or of nobody (RFC 2606), without a name and a query: no secret."""
     return _EXAMPLE.match(value.strip("\"'")) is not None
 
 

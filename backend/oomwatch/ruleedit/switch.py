@@ -108,7 +108,7 @@ def _set(text: str, mapping: MappingNode, switch: Switch, *, behind: str | None 
 
 
 def _put_by_us(text: str, told: Node) -> tuple[int, int] | None:
-    """From where to where `enabled: false` stands as it is put here, with nothing said beside it: then it may go again."""
+    """Where `enabled: false` stands as it is put here, with nothing said beside it: then it may go again."""
     start, end = told.start_mark.index, told.end_mark.index
     before = _AS_PUT.search(text, max(0, start - 200), end)
     return before.span() if before and re.match(r"[ \t]*(?:[\r\n,}]|\Z)", text[end:]) else None
