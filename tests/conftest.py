@@ -17,12 +17,13 @@ hypothesis.settings.load_profile("deterministic")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What may run beside what, where several workers share the tests (`make test`).
 
-    A file stays with one worker, which then sets up its server or browser once. Tests that start the real programs stay
-    together with one: an agent looks around on its machine, and must not find what another test has started there.
+    A file stays with one worker, which then sets up what it needs once. Tests that start the real programs stay together
+    with one: an agent looks around on its machine, and must not find what another test has started there. So do those
+    that drive a browser: two of them would wait for each other.
     """
     for item in items:
-        alone = item.get_closest_marker("acceptance") is not None
-        item.add_marker(pytest.mark.xdist_group("programs" if alone else str(item.path)))
+        group = next((name for name in ("acceptance", "browser") if item.get_closest_marker(name)), str(item.path))
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
