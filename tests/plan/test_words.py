@@ -27,9 +27,11 @@ def _problems() -> list[Problem]:
     deprecated = {key: value for key, value in ARTICLE.items() if "micro_batch" not in key}
     deprecated[f"{ROLLOUT}.log_prob_micro_batch_size"] = 48
     cold = {**ARTICLE, f"{ROLLOUT}.temperature": 0, f"{ROLLOUT}.val_kwargs.do_sample": True}
+    text = {**ARTICLE, "data.max_response_length": "x", f"{ACTOR}.optim.lr": "x", f"{ACTOR}.use_kl_loss": "x"}
+    text[f"{ROLLOUT}.gpu_memory_utilization"] = 7
     none = {**ARTICLE, f"{ACTOR}.ppo_mini_batch_size": 0}
     unheard = {**ARTICLE, "algorithm.adv_estimator": "grop"}
-    return [*found, *(one for config in (deprecated, cold, none, unheard) for one in problems_of(config))]
+    return [*found, *(one for config in (deprecated, cold, none, text, unheard) for one in problems_of(config))]
 
 
 def test_every_line_has_words_and_no_others_are_there() -> None:

@@ -10,6 +10,7 @@ from oomwatch.doctor.changed import Changeable, Changes
 from oomwatch.doctor.read.reading import Reading
 from oomwatch.plan.batches import Batches, batches_of
 from oomwatch.plan.cards import Card
+from oomwatch.plan.checks.kinds import unsettles
 from oomwatch.plan.memory import Estimate, Largest, PhaseEstimate, estimate_of, largest_that_fits
 from oomwatch.plan.memory import Verdict as MemoryVerdict
 from oomwatch.plan.memory.estimate import TIGHT_RATIO
@@ -43,6 +44,11 @@ class Look(NamedTuple):
     def errors(self) -> frozenset[tuple[str, str]]:
         """What verl would stop with."""
         return errors_of(self.problems)
+
+    @property
+    def unsettled(self) -> tuple[str, ...]:
+        """Settings whose value is none that anything could be estimated with."""
+        return tuple(dict.fromkeys(one.key for one in self.problems if unsettles(one)))
 
     @property
     def phases(self) -> tuple[PhaseEstimate, ...]:
@@ -102,7 +108,7 @@ class Case:
         """What comes of the configuration with these changes."""
         key = tuple(sorted(changes.items()))
         if key not in self._looks:
-            self._looks[key] = self._look(self._changeable.config(changes))
+            self._looks[key] = self._look({**self.reading.emptied, **self._changeable.config(changes)})
         return self._looks[key]
 
     def largest(self) -> tuple[Largest, ...]:
@@ -146,9 +152,9 @@ class Case:
         )
 
     def _look(self, config: Config) -> Look:
-        batches = batches_of(config, self.reading.version)
-        estimate, why_none = self._estimate(config, batches)
-        return Look(config, self._problems(config), batches, estimate, why_none)
+        problems, batches = self._problems(config), batches_of(config, self.reading.version)
+        estimate, why_none = (None, None) if any(map(unsettles, problems)) else self._estimate(config, batches)
+        return Look(config, problems, batches, estimate, why_none)
 
     def _estimate(self, config: Config, batches: Batches) -> tuple[Estimate | None, str | None]:
         given = self.given

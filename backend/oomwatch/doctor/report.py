@@ -65,7 +65,7 @@ def make_report(
 def _told(reading: Reading) -> Batches:
     """The arithmetic of what people set alone, which knows what of it is verl's default."""
     told = structs.replace(reading, settings=tuple(one for one in reading.settings if one.origin.kind != "default"))
-    return batches_of(told.config, reading.version)
+    return batches_of({**told.emptied, **told.config}, reading.version)
 
 
 def _critic(case: Case, look: Look) -> ModelShape | None:
@@ -81,8 +81,11 @@ def _missing(case: Case, language: wire.Language) -> Iterator[Missing]:
     if case.given.card is None:
         yield Missing(what="card", message=say("doctor.report.missing.card", language))
     look = case.as_it_is
-    if look.batches.gpus is None:
+    if look.batches.gpus is None and not look.unsettled:
         yield Missing(what="gpus", message=say("doctor.report.missing.gpus", language))
+    if look.unsettled:
+        message = say("doctor.report.missing.unsettled", language, keys=", ".join(look.unsettled))
+        yield Missing(what="phases", message=message)
     if look.unsized:
         yield Missing(what="phases", message=unsized_message(look, language))
     if look.why_none is not None:

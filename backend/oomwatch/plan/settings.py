@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from oomwatch import wire
 
-Config = Mapping[str, wire.ConfigValue]  # dotted key of verl's -> value; what is null there is not in it
+# Dotted key of verl's -> value. What is null is not in it, unless a person put null over a default of verl's.
+Config = Mapping[str, wire.ConfigValue | None]
 
 ACTOR, ROLLOUT, REF = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.ref"
 MODEL, CRITIC, REWARD = "actor_rollout_ref.model", "critic", "reward_model"

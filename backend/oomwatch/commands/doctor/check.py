@@ -1,6 +1,7 @@
 """`oomwatch doctor`: what a training's configuration means, and whether it fits, before it is started."""
 
 import argparse
+import shutil
 import sys
 
 import msgspec
@@ -14,6 +15,7 @@ from oomwatch.doctor.read import Reading, ReadingError, Source, read
 from oomwatch.doctor.read.words import words_of
 from oomwatch.doctor.report import Given, Report, make_report
 from oomwatch.doctor.show import page_of
+from oomwatch.doctor.show.layout import COLUMNS
 from oomwatch.options import SettingError
 from oomwatch.plan.cards import card_named
 
@@ -31,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(msgspec.json.format(msgspec.json.encode(report), indent=1).decode())
     else:
-        print(page_of(report, options.language))
+        print(page_of(report, options.language, shutil.get_terminal_size((COLUMNS, 0)).columns))
     return REFUSED if report.verdict in STOPPING else 0
 
 

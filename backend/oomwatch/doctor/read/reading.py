@@ -103,6 +103,15 @@ class Reading(Struct, frozen=True, kw_only=True):
         return dict(_told((setting.key, setting.value) for setting in self.settings))
 
     @property
+    def emptied(self) -> dict[str, str | None]:
+        """What people set to no value: null, or as text what JSON has no number for ("nan")."""
+        return {
+            one.key: None if one.value is None else str(one.value)
+            for one in self.settings
+            if one.origin.kind != "default" and (one.value is None or one.value == UNTOLD or _is_endless(one.value))
+        }
+
+    @property
     def model_path(self) -> str | None:
         """The actor's model as it was written: a path or a name. None where nobody named one."""
         return self._path("actor_rollout_ref.model.path")
@@ -152,11 +161,15 @@ def _printed(setting: Setting) -> Value:
     return next((one.value for one in setting.shadows if one.origin.kind == "printed"), None)
 
 
+def _is_endless(value: Value) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
 def _plain(value: Value) -> wire.ConfigValue | None:
     if isinstance(value, list):
         words = [one for one in value if isinstance(one, str | int | float)]
         value = ",".join(map(str, words)) or None
-    if isinstance(value, float) and not math.isfinite(value):
+    if _is_endless(value):
         return None
     if isinstance(value, str):
         return value if len(value) <= _LONGEST_TEXT and value != UNTOLD else None

@@ -1,4 +1,4 @@
-"""A report as text for a terminal of a hundred columns."""
+"""A report as text for a terminal of a hundred columns, or of fewer."""
 
 from oomwatch.doctor.show.page import page_of
 

@@ -1,15 +1,51 @@
 """Text in columns and lines of a given width; a Chinese character is as wide as two others."""
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 COLUMNS = 100
 _WIDE = ("W", "F")
+_NO_CELL = ("Mn", "Me", "Cf")  # marks over the sign before them, and signs that are not seen
+_GAP = re.compile(r"(?<=\S) {2,}")
+_columns = ContextVar("columns", default=COLUMNS)
+
+
+@contextmanager
+def lines_of(columns: int) -> Iterator[None]:
+    """All text that is laid out meanwhile is for a terminal of so many columns."""
+    before = _columns.set(columns)
+    try:
+        yield
+    finally:
+        _columns.reset(before)
 
 
 def width(text: str) -> int:
     """In columns of a terminal."""
-    return sum(2 if unicodedata.east_asian_width(one) in _WIDE else 1 for one in text)
+    return len(text) if text.isascii() else sum(map(_cells, text))
+
+
+def _cells(sign: str) -> int:
+    if unicodedata.category(sign) in _NO_CELL:
+        return 0
+    return 2 if unicodedata.east_asian_width(sign) in _WIDE else 1
+
+
+def narrowed(lines: Sequence[str]) -> Iterator[str]:
+    """What stands in columns of its own, run on over several lines where the terminal is too narrow for it.
+
+    A line of a command that goes on behind it stays whole: it is there to be copied.
+    """
+    for line in lines:
+        if width(line) <= _columns.get() or line.endswith(" \\"):
+            yield line
+        else:
+            text = line.lstrip(" ")
+            indent = line[: len(line) - len(text)]
+            yield from wrapped(_GAP.sub("  ", text), indent, f"{indent}  ")
 
 
 def left(text: str, columns: int) -> str:
@@ -35,10 +71,10 @@ def cut(text: str, columns: int) -> str:
 
 
 def wrapped(text: str, indent: str = "", later: str | None = None) -> Iterator[str]:
-    """Lines of at most COLUMNS; a word that is longer than a line has one of its own."""
+    """Lines that the terminal holds; a word that is longer than a line has one of its own, to be copied whole."""
     words, start = "", indent
     for word in _words(text):
-        if words and width((start + words + word).rstrip()) > COLUMNS:
+        if words and width((start + words + word).rstrip()) > _columns.get():
             yield (start + words).rstrip()
             start, words = indent if later is None else later, word.lstrip()
         else:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from oomwatch.plan.checks.groups import engine_is_whole, engines_fit, groups_fit, sharing_removes_padding
+from oomwatch.plan.checks.kinds import kinds_are_right
 from oomwatch.plan.checks.micro import (
     deprecated_fits,
     engines_cut_critics_by_tokens,
@@ -26,6 +27,7 @@ from oomwatch.plan.checks.values import (
     loss_is_known,
     mode_is_there,
     rank_is_possible,
+    shares_are_possible,
     turns_have_tools,
     validation_samples,
 )
@@ -34,7 +36,9 @@ from oomwatch.plan.reader import Reader
 
 Check = Callable[[Reader], Iterator[Problem]]
 CHECKS: tuple[Check, ...] = (
+    kinds_are_right,
     counts_are_positive,
+    shares_are_possible,
     estimator_is_known,
     groups_fit,
     megatron_needs_both,

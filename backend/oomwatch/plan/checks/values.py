@@ -2,12 +2,17 @@
 
 from collections.abc import Iterator
 
+from oomwatch.plan.batches import has_critic, is_dynamic, phases_of, tokens_key
+from oomwatch.plan.checks.kinds import SHARES, usual
+from oomwatch.plan.groups import MEGATRON_PARALLEL
+from oomwatch.plan.phasekeys import PHASES
 from oomwatch.plan.problem import Problem, error, warning
 from oomwatch.plan.reader import Reader
-from oomwatch.plan.settings import ACTOR, MODEL, ROLLOUT, ratio
+from oomwatch.plan.settings import ACTOR, CRITIC, MODEL, ROLLOUT
 
 LOSSES = ("token-mean", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm")
 RANK_MAX = 512  # of LoRA, in vLLM
+PERCENT, LEAST_PERCENT = 100, 10  # a share from 10 to 100 was most likely meant in per cent
 # By the release that brought them.
 ESTIMATORS = {
     "0.4.0": (
@@ -103,16 +108,41 @@ def turns_have_tools(here: Reader) -> Iterator[Problem]:
 
 
 def counts_are_positive(here: Reader) -> Iterator[Problem]:
-    """verl divides by these."""
-    for key in (
-        "data.train_batch_size",
-        "trainer.nnodes",
-        "trainer.n_gpus_per_node",
-        f"{ROLLOUT}.n",
-        f"{ROLLOUT}.tensor_model_parallel_size",
-        f"{ACTOR}.ppo_mini_batch_size",
-        f"{ACTOR}.ppo_micro_batch_size_per_gpu",
-    ):
-        told = ratio(here.config, key)
-        if told is not None and told < 1:
-            yield error(key, "counts_are_positive", None, (1,), told=told)
+    """verl divides by these, or has nothing to do without them."""
+    for key in dict.fromkeys(_counts(here)):
+        told = here.value(key)
+        if isinstance(told, int) and not isinstance(told, bool) and told < 1:
+            instead = usual(here, key) or 1
+            yield error(key, "counts_are_positive", suggestion=f"{key}={instead}", setting=key, told=told, least=1)
+
+
+def _counts(here: Reader) -> Iterator[str]:
+    """All counts that a run of this kind works with."""
+    yield from ("data.train_batch_size", "data.max_prompt_length", "data.max_response_length")
+    yield from ("trainer.nnodes", "trainer.n_gpus_per_node", f"{ROLLOUT}.n", f"{ROLLOUT}.agent.num_workers")
+    yield from (f"{ROLLOUT}.{way}_parallel_size" for way in ("tensor_model", "data", "pipeline_model", "expert"))
+    yield from (f"{ROLLOUT}.max_num_seqs", f"{ROLLOUT}.max_num_batched_tokens")
+    yield f"{ACTOR}.ppo_micro_batch_size_per_gpu"
+    for section in (ACTOR, *([CRITIC] if has_critic(here) else [])):
+        yield from (f"{section}.ppo_mini_batch_size", f"{section}.ppo_epochs")
+        if here.strategy == "megatron":
+            yield from (f"{section}.megatron.{way}" for way in MEGATRON_PARALLEL)
+        else:
+            yield f"{section}.ulysses_sequence_parallel_size"
+    for phase in phases_of(here):
+        keys = PHASES[phase]
+        cut = (tokens_key(here, phase),) if is_dynamic(here, phase) else (*keys.sequences, keys.sequences_of_all)
+        yield from cut
+
+
+def shares_are_possible(here: Reader) -> Iterator[Problem]:
+    """A share of a card is more than nothing and at most all of it; a part that is offloaded may be nothing."""
+    for key, told in here.config.items():
+        if not key.endswith(SHARES) or isinstance(told, bool) or not isinstance(told, int | float):
+            continue
+        may_be_none = key.endswith("_fraction")
+        if not (0 < told <= 1 or (told == 0 and may_be_none)):
+            least = "[0, 1]" if may_be_none else "(0, 1]"
+            instead = told / PERCENT if LEAST_PERCENT <= told <= PERCENT else usual(here, key)
+            suggestion = None if instead is None else f"{key}={instead}"
+            yield error(key, "share_is_possible", suggestion=suggestion, setting=key, told=told, within=least)
