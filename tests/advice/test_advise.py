@@ -54,7 +54,7 @@ def test_the_worked_example_says_what_halving_frees() -> None:
     first = remedies([cause], CONFIG, device("old_log_prob", needed_bytes=7.0 * GIB), version="0.9.1")[0]
     assert first.override == f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu=4"
     assert first.texts["en"].endswith(
-        "log_prob_micro_batch_size_per_gpu 8 -> 4: frees about 23.0 GiB of the 7.0 GiB needed."
+        "log_prob_micro_batch_size_per_gpu 8 -> 4: frees about 23.0 GiB; to be safe 7.0 GiB must come free."
     )
     assert (first.frees_bytes, first.needed_bytes) == (23 * GIB, 7 * GIB)
 

@@ -32,8 +32,10 @@ def test_what_waits_for_its_hold_time_is_not_said_to_have_held_for_it() -> None:
     (firing,) = Story(shipped("gpu_memory_high")).wait(40, lambda s: s.used(75)).heard
     pending = msgspec.structs.replace(firing, state="pending")
     assert words(pending).summary == words(firing).summary
-    assert words(pending).description == "It has not fired yet: it does once this has held for 30 s in total."
-    assert words(pending, "zh").description == "尚未触发：累计持续 30 秒后才会触发。"
+    assert words(pending).description == (
+        "It has not fired yet: only the moments in which this holds count, and together they must come to 30 s."
+    )
+    assert words(pending, "zh").description == "尚未触发：只计条件成立的时间，累计达到 30 秒后才会触发。"
     reserved = msgspec.structs.replace(pending, alert="torch_reserved_high", severity="critical")
     assert words(reserved).description.startswith("The peak rose by")
 

@@ -127,7 +127,7 @@ class AlertsPage {
     this.bulk.element.hidden = open.length < 2;
     if (open.length < 2) return;
     const all = open.flatMap((group) => group.alerts);
-    this.bulk.draw(all, this.app.words.count("alerts.all_open", all.length));
+    this.bulk.draw(all, this.app.words.count("alerts.all_open", all.filter(({ acknowledged }) => acknowledged === null).length));
     this.bulk.element.hidden = false;
   }
 
