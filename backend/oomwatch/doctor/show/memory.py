@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.doctor.result import Host, Memory, Part, Report
-from oomwatch.doctor.show.layout import bar, cut, left, right, wrapped
+from oomwatch.doctor.show.layout import bar, left, right, width, wrapped
 from oomwatch.figures import figure
+from oomwatch.plan.memory.estimate import TIGHT_RATIO
 
 _CELLS = 30
 _NAME, _SIZE, _RANGE, _LEFT = 14, 9, 17, 10
-_PART, _SHARE_CELLS, _FORMULA = 40, 6, 40
+_PART, _SHARE_CELLS = 40, 6
 
 
 def memory(report: Report, language: wire.Language) -> Iterator[str]:
@@ -24,6 +25,8 @@ def memory(report: Report, language: wire.Language) -> Iterator[str]:
         yield _phase(phase, scale, language)
         if phase.trouble:
             yield from wrapped(phase.trouble, "      ")
+    if any(phase.verdict == "tight" for phase in report.memory):
+        yield from wrapped(say("doctor.text.tight", language, share=figure(TIGHT_RATIO, "ratio", language)), "  ")
     for assumed in report.assumed:
         yield from wrapped(assumed, "  ")
     yield from _worst(report, language)
@@ -56,13 +59,16 @@ def _worst(report: Report, language: wire.Language) -> Iterator[str]:
     if phase is not None:
         yield ""
         yield say("doctor.text.parts", language, phase=phase.label, moment=phase.moment)
-        yield from (_part(part, phase.expected_bytes, language) for part in phase.parts)
+        for part in phase.parts:
+            yield from _part(part, phase.expected_bytes, language)
 
 
-def _part(part: Part, whole_bytes: int, language: wire.Language) -> str:
+def _part(part: Part, whole_bytes: int, language: wire.Language) -> Iterator[str]:
+    """A long formula goes on below itself: none is cut."""
     share = "█" * round(_SHARE_CELLS * part.bytes / whole_bytes) if whole_bytes else ""
     size = right(figure(part.bytes, "bytes", language), _SIZE)
-    return f"  {left(part.label, _PART)} {size} {left(share, _SHARE_CELLS)} {cut(part.formula, _FORMULA)}".rstrip()
+    head = f"  {left(part.label, _PART)} {size} {left(share, _SHARE_CELLS)} "
+    yield from wrapped(part.formula, head, " " * width(head)) if part.formula else (head.rstrip(),)
 
 
 def _host(host: Host, language: wire.Language) -> Iterator[str]:
@@ -76,4 +82,5 @@ def _host(host: Host, language: wire.Language) -> Iterator[str]:
         verdict = say(f"doctor.text.verdict.{host.verdict}", language)
         said = say("doctor.text.host_of", language, said=said, capacity=capacity, verdict=verdict)
     yield said
-    yield from (_part(part, host.expected_bytes, language) for part in host.parts)
+    for part in host.parts:
+        yield from _part(part, host.expected_bytes, language)

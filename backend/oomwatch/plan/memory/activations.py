@@ -44,7 +44,7 @@ def boundaries(model: Model, work: Pass) -> Part | None:
         return None
     layers = _layers_kept(model, work)
     each = 2 * model.shape.hidden / _between_shards(model)
-    formula = f"2 B x {amount(work.tokens)} tokens x {model.shape.hidden} x {layers:g} layers"
+    formula = f"2 bytes x {amount(work.tokens)} tokens x {model.shape.hidden} x {layers:g} layers"
     return Part(
         name="boundaries",
         stay="per_token",
@@ -62,7 +62,7 @@ def kept(model: Model, work: Pass) -> Part | None:
     ratio = work.kept_ratio * (SELECTIVE_RATIO if work.recompute == "selective" else 1.0)
     layers = _layers_kept(model, work)
     size = ratio * layer_bytes_per_token(model) * layers * work.tokens
-    formula = f"{amount(ratio * layer_bytes_per_token(model))} B x {amount(work.tokens)} tokens x {layers:g} layers"
+    formula = f"{amount(ratio * layer_bytes_per_token(model))} bytes x {amount(work.tokens)} tokens x {layers:g} layers"
     return Part(
         name="activations", stay="per_token", bytes=round(size), formula=formula, source=KORTHIKANTI, spread=0.25
     )
@@ -74,7 +74,7 @@ def sequences_together(model: Model, work: Pass) -> Part | None:
     if shards.tensor == 1 or not shards.sequence_parallel:
         return None
     size = _WHOLE_AT_ONCE * 2 * work.tokens * model.shape.hidden
-    formula = f"{_WHOLE_AT_ONCE} x 2 B x {amount(work.tokens)} tokens x {model.shape.hidden}"
+    formula = f"{_WHOLE_AT_ONCE} x 2 bytes x {amount(work.tokens)} tokens x {model.shape.hidden}"
     return Part(name="sequences", stay="per_token", bytes=round(size), formula=formula, source=KORTHIKANTI, spread=0.5)
 
 
@@ -82,7 +82,7 @@ def layer_at_work(model: Model, work: Pass) -> Part:
     """The layer that is computed at the moment."""
     ratio = work.kept_ratio if work.learns else 0.5  # without a backward pass each result is dropped when it was used
     each = ratio * layer_bytes_per_token(model)
-    formula = f"{amount(each)} B x {amount(work.tokens)} tokens"
+    formula = f"{amount(each)} bytes x {amount(work.tokens)} tokens"
     return Part(
         name="layer", stay="per_token", bytes=round(each * work.tokens), formula=formula, source=KORTHIKANTI, spread=0.3
     )

@@ -52,8 +52,7 @@ def _processes(gpus: float) -> Part:
 
 def _driver(setup: Setup) -> Part:
     batch = setup.dataset_sequences * setup.longest_tokens * _TOKEN_BYTES
-    formula = (
-        f"{_DRIVER_BYTES / GIB:g} GiB + {_TOKEN_BYTES} B x {setup.dataset_sequences} x {setup.longest_tokens} tokens"
-    )
+    tokens = f"{setup.dataset_sequences} x {setup.longest_tokens} tokens"
+    formula = f"{_DRIVER_BYTES / GIB:g} GiB + {_TOKEN_BYTES} bytes x {tokens}"
     size = round(_DRIVER_BYTES + batch)
     return Part(name="driver", bytes=size, formula=formula, source=PROCESSES, holder="host", spread=0.5)

@@ -23,7 +23,7 @@ def engine_weights(engine: Engine) -> Part:
     shape = engine.shape
     dense = shape.dense_parameters / engine.tensor / engine.pipeline
     experts = shape.expert_parameters / max(engine.tensor, engine.expert) / engine.pipeline
-    formula = f"{engine.weight_bytes:g} B x {amount(dense + experts)} parameters on this GPU"
+    formula = f"{engine.weight_bytes:g} bytes x {amount(dense + experts)} parameters on this GPU"
     size = round(engine.weight_bytes * (dense + experts))
     return Part(name="rollout_weights", bytes=size, formula=formula, source=SHARE, holder="engine")
 
@@ -37,9 +37,9 @@ def profile(engine: Engine) -> Part:
     sampler = SAMPLER_BYTES * sampled * engine.shape.vocab
     layer = engine.batched_tokens * (4 * engine.shape.hidden + 4 * engine.shape.active_ffn / engine.tensor)
     size = round(max(sampler, layer))
-    formula = f"{SAMPLER_BYTES} B x {engine.sequences} sequences x {amount(engine.shape.vocab)} words"
+    formula = f"{SAMPLER_BYTES} bytes x {engine.sequences} sequences x {amount(engine.shape.vocab)} words"
     if layer > sampler:
-        formula = f"{amount(layer / engine.batched_tokens)} B x {engine.batched_tokens} tokens"
+        formula = f"{amount(layer / engine.batched_tokens)} bytes x {engine.batched_tokens} tokens"
     return Part(name="profile", bytes=size, formula=formula, source=PROFILE, holder="engine", spread=0.2)
 
 

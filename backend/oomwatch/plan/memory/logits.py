@@ -46,5 +46,5 @@ def logits(work: Pass, vocab: int) -> Part | None:
 def _formula(scores: Logits, vocab: int) -> str:
     each = vocab / scores.shards
     terms = [(scores.bytes_each, scores.tokens), (scores.some_bytes_each, scores.some_tokens)]
-    shown = [f"{width:.3g} B x {amount(tokens)} tokens" for width, tokens in terms if width * tokens]
+    shown = [f"{width:.3g} bytes x {amount(tokens)} tokens" for width, tokens in terms if width * tokens]
     return f"({' + '.join(shown)}) x {amount(each)} words"

@@ -18,7 +18,7 @@ def gradients(model: Model) -> Part | None:
     if not model.learns or model.streamed:
         return None
     held = learning_held(model, by_data=model.shards.gradients)
-    formula = f"{model.widths.gradients:g} B x {amount(held)} that learn on this GPU"
+    formula = f"{model.widths.gradients:g} bytes x {amount(held)} that learn on this GPU"
     return Part(
         name="gradients", stay="lasting", bytes=round(model.widths.gradients * held), formula=formula, source=ZERO
     )
@@ -29,7 +29,7 @@ def whole_gradients(model: Model, work: Pass) -> Part | None:
     if not (model.learns and work.sync_deferred and model.shards.data > 1):
         return None
     held = learning_held(model, by_data=False)
-    formula = f"{model.widths.gradients:g} B x {amount(held)}, not divided"
+    formula = f"{model.widths.gradients:g} bytes x {amount(held)}, not divided"
     size = round(model.widths.gradients * held)
     return Part(name="whole_gradients", bytes=size, formula=formula, source=NO_SYNC, spread=0.05)
 
@@ -39,7 +39,7 @@ def head_gradient(model: Model) -> Part | None:
     if not model.learns or model.trainable is not None or model.scalar_head:
         return None
     size = model.widths.compute * model.shape.embedding_parameters / model.shards.tensor
-    formula = f"{model.widths.compute:g} B x {amount(model.shape.embedding_parameters)}"
+    formula = f"{model.widths.compute:g} bytes x {amount(model.shape.embedding_parameters)}"
     return Part(name="head_gradient", bytes=round(size), formula=formula, source=FSDP, spread=0.4)
 
 
@@ -48,7 +48,7 @@ def outer_gradients(model: Model) -> Part | None:
     if not model.learns or model.trainable is not None:
         return None
     each, outer = _outer_width(model), outer_parameters(model)
-    formula = f"{each:g} B x {amount(outer)} of embedding and head"
+    formula = f"{each:g} bytes x {amount(outer)} of embedding and head"
     return Part(name="outer_gradients", bytes=round(each * outer), formula=formula, source=FSDP, spread=0.4)
 
 
@@ -65,7 +65,7 @@ def states(model: Model) -> Part | None:
     if not model.learns or model.optimizer_steps_on_host:
         return None
     held = learning_held(model, by_data=model.shards.optimizer)
-    formula = f"{model.widths.optimizer:g} B x {amount(held)} that learn on this GPU"
+    formula = f"{model.widths.optimizer:g} bytes x {amount(held)} that learn on this GPU"
     return Part(
         name="optimizer", stay="lasting", bytes=round(model.widths.optimizer * held), formula=formula, source=ZERO
     )
@@ -75,7 +75,7 @@ def step_copy(model: Model) -> Part | None:
     if not model.learns or model.optimizer_steps_on_host:
         return None
     held = learning_held(model, by_data=model.shards.optimizer)
-    formula = f"{model.widths.step:g} B x {amount(held)}"
+    formula = f"{model.widths.step:g} bytes x {amount(held)}"
     return Part(
         name="optimizer_step", bytes=round(model.widths.step * held), formula=formula, source=FOREACH, spread=0.1
     )

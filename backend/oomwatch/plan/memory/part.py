@@ -21,7 +21,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
     name: PartName
     bytes: int
-    formula: str  # with its numbers: "4 B x 7.62 G / 8"
+    formula: str  # with its numbers: "4 bytes x 7.62 G / 8"
     source: str
     holder: Holder = "allocated"
     stay: Stay = "passing"

@@ -36,16 +36,16 @@ def gathered(model: Model) -> Part | None:
         return _all_gathered(model)
     layer = model.shape.layer_parameters / model.shards.tensor / max(1, model.shards.expert)
     units = UNITS_AT_ONCE * layer + outer_parameters(model)
-    formula = f"{model.widths.compute:g} B x ({UNITS_AT_ONCE} layers + embedding and head) {amount(units)}"
+    formula = f"{model.widths.compute:g} bytes x ({UNITS_AT_ONCE} layers + embedding and head) {amount(units)}"
     size = round(model.widths.compute * units)
     return Part(name="gathered", bytes=size, formula=formula, source=FSDP, spread=0.3)
 
 
 def _all_gathered(model: Model) -> Part:
     whole = parameters_held(model, by_data=False)
-    formula = f"{model.widths.compute:g} B x {amount(whole)}, not divided again after the forward pass"
+    formula = f"{model.widths.compute:g} bytes x {amount(whole)}, not divided again after the forward pass"
     return Part(name="gathered", bytes=round(model.widths.compute * whole), formula=formula, source=FSDP, spread=0.1)
 
 
 def _formula(model: Model, held: float) -> str:
-    return f"{model.widths.weights:g} B x {amount(held)} parameters on this GPU"
+    return f"{model.widths.weights:g} bytes x {amount(held)} parameters on this GPU"
