@@ -7,7 +7,7 @@ from oomwatch.figures import figure
 
 
 def text_of(entry: Entry, remedy: wire.Remedy, language: wire.Language, *, failed: bool) -> str:
-    """What to do, then "log_prob_micro_batch_size_per_gpu 8 -> 4: frees about 9.0 GiB; to be safe 7.0 GiB must come free".
+    """What to do, then "log_prob_micro_batch_size_per_gpu 8 -> 4: frees about 9.0 GiB; to be safe ...".
 
     `failed`: memory has run out, so that nothing can be done before it does.
     """
