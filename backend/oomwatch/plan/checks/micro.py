@@ -88,7 +88,8 @@ def engines_read_no_deprecated(here: Reader) -> Iterator[Problem]:
 def engines_cut_critics_by_tokens(here: Reader) -> Iterator[Problem]:
     """A critic that is an engine takes its limits of tokens; a micro batch must be set for it, and is not used."""
     key = f"{CRITIC}.ppo_micro_batch_size_per_gpu"
-    if here.has_engines and has_critic(here) and key in here.config and not here.is_on(f"{CRITIC}.use_dynamic_bsz"):
+    is_set = key in here.config and here.value(key) is not None
+    if is_set and here.has_engines and has_critic(here) and not here.is_on(f"{CRITIC}.use_dynamic_bsz"):
         other = tokens_key(here, "update_critic")
         yield warning(key, "micro_batch_not_used", other=other, tokens=here.number(other) or 0)
 
