@@ -266,6 +266,20 @@ def test_each_start_of_a_run_that_runs_out_of_memory_has_its_own_alert_message_a
     assert again.acknowledged is None
 
 
+def test_a_warning_is_shown_as_it_was_told_before_the_failure(store: Store, tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "incidents", 5)
+    accident = Accident(store, folder, gpus=1, seconds=5)
+    accident.house.wait(12, lambda: accident.read(79, 1))  # and by then the board tells of more
+    accident.wait_and_write()
+    (warning,) = (one for one in accident.house.service.board.all() if one.alert == "full")
+    (shown,) = (one for one in written(folder).alerts if one.alert == "full")
+    assert (warning.texts["en"].summary, shown.texts["en"].summary) == (
+        "GPU 0 of gpu-07 is 99 % full",
+        "GPU 0 of gpu-07 is 94 % full",
+    )
+    assert shown.value == pytest.approx(75 / 80, abs=0.01)
+
+
 def test_the_alert_and_the_webhook_name_the_report(store: Store, tmp_path: Path) -> None:
     accident = Accident(store, Folder(tmp_path / "incidents", 5))
     accident.house.flush()

@@ -11,6 +11,7 @@ from oomwatch.incident.report import BEFORE_SECONDS, Card, Curve, Draft, Inciden
 from oomwatch.service import runviews
 from oomwatch.service.service import Service
 from oomwatch.store.history import SERIES, Series
+from oomwatch.story import STATES
 
 AFTER_SECONDS_SHOWN = 30.0
 CARDS_MAX = 64  # of a large run those that failed, and the first of the others
@@ -32,6 +33,8 @@ class Archive(Protocol):
     ) -> Iterable[tuple[str, wire.Event]]: ...
 
     def steps(self, run: str, limit: int) -> list[wire.StepPoint]: ...
+
+    def transitions_of(self, alert_id: str) -> list[wire.Transition]: ...
 
 
 class Scene(NamedTuple):
@@ -99,7 +102,7 @@ def gather(archive: Archive, draft: Draft, told: Scene, now: float) -> Incident:
         nodes=told.nodes,
         cards=told.cards,
         cards_left_out=told.cards_left_out,
-        alerts=tuple(msgspec.structs.replace(alert, stale=False) for alert in told.alerts),
+        alerts=tuple(msgspec.structs.replace(_as_told(archive, draft, one), stale=False) for one in told.alerts),
         messages=tuple(_messages(archive, draft, told, start, end)),
         causes=by_cause.causes if by_cause else (),
         remedies=next((alert.remedies for alert in told.alerts if alert.remedies), ()),
@@ -108,6 +111,20 @@ def gather(archive: Archive, draft: Draft, told: Scene, now: float) -> Incident:
         steps=tuple(one for one in _steps(archive, draft) if one.at <= end),
         config=told.config,
         curves=tuple(_curves(archive, draft, told, start, end)),
+    )
+
+
+def _as_told(archive: Archive, draft: Draft, alert: wire.Alert) -> wire.Alert:
+    """What a warning said when people were last told of it before the failure: its figures have gone on since."""
+    if alert.id in draft.alerts:
+        return alert
+    story = archive.transitions_of(alert.id)
+    told = [one for one in story if one.change in STATES and one.state == "firing" and one.at <= draft.at]
+    if not told:
+        return alert
+    last = told[-1]
+    return msgspec.structs.replace(
+        alert, severity=last.severity, value=last.value, limit=last.limit, facts=last.facts, texts=last.texts
     )
 
 

@@ -12,3 +12,14 @@ export function openOf(alerts, rule) {
   );
   return own.sort(byUrgency);
 }
+
+/**
+ * Whether an alert about this subject fires. What the condition says of it now is another matter: an alert stays open until
+ * it has been quiet for the rule's hold time.
+ * @param {readonly Alert[]} open @param {Record<string, string>} labels
+ */
+export function firesOn(open, labels) {
+  /** @param {Record<string, string>} one */
+  const place = (one) => ("gpu" in one ? `${one.node} ${one.gpu}` : "node" in one ? one.node : `run ${one.run}`);
+  return open.some((one) => one.state === "firing" && place(one.labels) === place(labels));
+}

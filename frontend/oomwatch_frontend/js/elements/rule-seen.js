@@ -5,6 +5,7 @@ import { ApiError, ask } from "../api.js";
 import { Part, h } from "../dom.js";
 import { UNKNOWN, quantity } from "../format.js";
 import { nothing, places, row, table } from "../parts.js";
+import { firesOn, openOf } from "../rulewatch.js";
 import { readRuleNow } from "../rulewire.js";
 import { WireError } from "../wire.js";
 
@@ -49,12 +50,13 @@ export class RuleSeen {
 
   /** @param {Rule} rule @param {RuleNow} now */
   #told(rule, now) {
-    const { words } = this.app;
+    const { words, store } = this.app;
     const counts = /** @type {const} */ (["active", "inactive", "unknown", "off"]).filter((state) => now[state] > 0);
     const sentence = counts.map((state) => words.t(`rules.seen_${state}`, { n: now[state] })).join(" · ");
     const more = now.active + now.inactive + now.unknown + now.off - now.subjects.length;
+    const open = openOf(store.alerts.values(), rule);
     const rows = now.subjects.map(({ labels, state, value, limit, unit }) =>
-      row([places(words, labels), words.t(`rules.is_${state}`), quantity(words, value, unit), limit === null ? UNKNOWN : quantity(words, limit, unit)], NUMERIC),
+      row([places(words, labels), words.t(state !== "active" && firesOn(open, labels) ? "rules.is_held" : `rules.is_${state}`), quantity(words, value, unit), limit === null ? UNKNOWN : quantity(words, limit, unit)], NUMERIC),
     );
     return [
       h("h3", {}, words.t("rules.last_values")),
