@@ -6,6 +6,8 @@ from tests.browser.desk import Play
 
 from oomwatch import wire
 from oomwatch.incident.report import Entry
+from oomwatch.plan.batches import batches_of
+from oomwatch.web.batches import Told, batches_of_run
 from oomwatch.web.choosing import Wanted
 from oomwatch.web.planrows import PlannedPhase, PlanOfRun
 from oomwatch.web.rows import Peaks, PeaksOfRun, PeakSource, alert_row
@@ -31,6 +33,7 @@ class Past:
     def install(self, app: FastAPI) -> None:
         app.add_api_route("/api/v1/runs/{name:path}/peaks", self._peaks)
         app.add_api_route("/api/v1/runs/{name:path}/plan", self._plan)
+        app.add_api_route("/api/v1/runs/{name:path}/batches", self._batches)
         app.add_api_route("/api/v1/runs/{name:path}/steps", self._steps)
         app.add_api_route("/api/v1/incidents", lambda: _answer(self.incidents))
         app.add_api_route("/api/v1/alerts/timeline", self._timeline)
@@ -45,6 +48,12 @@ class Past:
 
     def _plan(self, name: str) -> Response:
         return _answer(self.plan or planned(name))
+
+    def _batches(self, name: str, language: wire.Language = "en") -> Response:
+        """Worked out as the server does it."""
+        run = self._run(name)
+        config = run.config if run else {}
+        return _answer(batches_of_run(Told(name, config, None, batches_of(config)), language))
 
     def _steps(self, name: str) -> Response:
         run = self._run(name)

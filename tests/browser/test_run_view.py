@@ -194,15 +194,6 @@ def test_a_new_step_is_drawn_and_its_peak_is_asked_for(foretold: Stage, reader: 
     expect(_row(page, "peaks")).to_contain_text("73.0 GiB (gpu-01:3)")
 
 
-def test_batches_are_worked_out_and_what_is_missing_is_unknown(healthy: Stage, reader: Reader) -> None:
-    page = reader.open(healthy, RUN)
-    batches = page.locator(".batches")
-    expect(batches.locator("tr", has_text="Sequences in a step").first).to_contain_text("3,072")
-    gpus = batches.locator("tr", has_text="GPUs").first
-    expect(gpus).to_contain_text("unknown")
-    expect(gpus).to_contain_text("trainer.nnodes")
-
-
 def test_a_run_is_compared_with_another_that_is_chosen_from_a_list(troubled: Stage, reader: Reader) -> None:
     first, second = troubled.snapshot.runs
     settings = {**scenes.CONFIG, "actor_rollout_ref.rollout.gpu_memory_utilization": 0.5}

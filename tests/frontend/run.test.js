@@ -1,11 +1,12 @@
-// A run's timeline: which steps count, what is usual, how long runs are thinned, where a forecast leads, and the batches.
+// A run's timeline: which steps count, what is usual, how long runs are thinned, where a forecast leads, and in what two runs differ.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { niceStep } from "../../frontend/oomwatch_frontend/js/elements/step-timeline.js";
 import { allowedIncrease, usualTimes } from "../../frontend/oomwatch_frontend/js/run-baseline.js";
-import { batchesOf, differences } from "../../frontend/oomwatch_frontend/js/run-batches.js";
+import { besideOne, differences } from "../../frontend/oomwatch_frontend/js/run-differences.js";
+import { readBatches } from "../../frontend/oomwatch_frontend/js/planwire.js";
 import { flagsOf, stepAt } from "../../frontend/oomwatch_frontend/js/run-flags.js";
 import { fanOf, linesOf, stepsAhead } from "../../frontend/oomwatch_frontend/js/run-forecast.js";
 import { timelineRows } from "../../frontend/oomwatch_frontend/js/run-rows.js";
@@ -242,71 +243,37 @@ test("alerts of one step are one flag, the worst of them; an end and an out of m
   );
 });
 
-// ---------------------------------------------------------------- batches
+// ---------------------------------------------------------------- batches, and two runs
 
-const ACTOR = "actor_rollout_ref.actor";
-const ROLLOUT = "actor_rollout_ref.rollout";
-const CONFIG = {
-  "trainer.nnodes": 1,
-  "trainer.n_gpus_per_node": 6,
-  "data.train_batch_size": 60,
-  [`${ROLLOUT}.n`]: 12,
-  [`${ROLLOUT}.tensor_model_parallel_size`]: 2,
-  [`${ROLLOUT}.log_prob_micro_batch_size_per_gpu`]: 8,
-  [`${ACTOR}.ppo_mini_batch_size`]: 60,
-  [`${ACTOR}.ppo_micro_batch_size_per_gpu`]: 8,
-};
-/** @param {Record<string, string | number | boolean>} config */
-const values = (config) => Object.fromEntries(batchesOf(config).map(({ name, value }) => [name, value]));
-/** @param {Record<string, string | number | boolean>} config */
-const broken = (config) => batchesOf(config).flatMap(({ broken: what }) => what ?? []);
+/** @param {string} name @param {number | null} value @param {string | null} [phase] @param {object} [more] @returns {any} */
+const line = (name, value, phase = null, more = {}) => ({ name, phase, label: name, formula: "60 × 12", value, assumed: [], missing: [], ...more });
 
-test("the batches of verl's own example come out as verl works them out", () => {
-  assert.deepEqual(values(CONFIG), {
-    gpus: 6, sequences: 720, replicas: 3, replica_sequences: 240, mini: 1, normalised: 120, micro: 15, log_prob: 15,
-  });
-  assert.deepEqual(broken(CONFIG), []);
+test("the server's batches are read, with what is assumed, missing, and what verl says", () => {
+  const [key, says] = ["data.train_batch_size", "real_train_batch_size (61) must be divisible"];
+  const problem = { severity: "error", key, message: "It cannot be dealt evenly", verl_says: says, valid: [60] };
+  const working = [line("gpus", 8, null, { assumed: ["trainer.nnodes"] }), line("micro_batches", null, "ref", { missing: [key] })];
+  const found = readBatches({ run: "r", release: "0.9.1", working, problems: [problem] });
+  assert.deepEqual([found.why, found.release, found.release_told], [null, "0.9.1", false]);
+  assert.deepEqual(found.working, working);
+  assert.deepEqual([found.problems[0].verl_says, found.problems[0].valid], [says, [60]]);
+  assert.equal(readBatches({ run: "r", why: "config" }).why, "config");
+  assert.throws(() => readBatches({ run: "r", why: "weather" }));
 });
 
-test("where a setting is missing the number is unknown, and the setting is named", () => {
-  const { [`${ROLLOUT}.n`]: _, ...rest } = CONFIG;
-  const found = batchesOf(rest).find(({ name }) => name === "sequences");
-  assert.deepEqual([found?.value, found?.missing], [null, [`${ROLLOUT}.n`]]);
-  assert.equal(values(rest).gpus, 6);
-});
-
-test("sequence parallelism and Megatron's groups lower the GPUs that work on different data", () => {
-  assert.equal(values({ ...CONFIG, [`${ACTOR}.ulysses_sequence_parallel_size`]: 2 }).normalised, 240);
-  const megatron = { [`${ACTOR}.strategy`]: "megatron", [`${ACTOR}.megatron.tensor_model_parallel_size`]: 3 };
-  assert.equal(values({ ...CONFIG, ...megatron }).normalised, 360);
-});
-
-test("a size that is told for all GPUs together is named as such, and nothing is made of it", () => {
-  const { [`${ACTOR}.ppo_micro_batch_size_per_gpu`]: each, ...rest } = /** @type {Record<string, any>} */ (CONFIG);
-  const found = batchesOf({ ...rest, [`${ACTOR}.ppo_micro_batch_size`]: each * 8 }).find(({ name }) => name === "micro");
-  assert.deepEqual([found?.value, found?.missing, found?.together], [null, [], [`${ACTOR}.ppo_micro_batch_size`]]);
-  const lacking = batchesOf(rest).find(({ name }) => name === "micro");
-  assert.deepEqual([lacking?.missing, lacking?.together], [[`${ACTOR}.ppo_micro_batch_size_per_gpu`], []]);
-});
-
-test("parallel sizes that nobody told are said to be assumed", () => {
-  const assumed = (/** @type {any} */ config) => batchesOf(config).find(({ name }) => name === "gpus")?.assumed;
-  assert.deepEqual(assumed(CONFIG), ["ulysses_sequence_parallel_size = 1"]);
-  assert.deepEqual(assumed({ ...CONFIG, [`${ACTOR}.ulysses_sequence_parallel_size`]: 2 }), []);
-  const megatron = { ...CONFIG, [`${ACTOR}.strategy`]: "megatron", [`${ACTOR}.megatron.tensor_model_parallel_size`]: 2 };
-  assert.deepEqual(assumed(megatron), ["pipeline_model_parallel_size = 1", "context_parallel_size = 1"]);
-  assert.deepEqual(assumed({}), []); // nothing came of it
-});
-
-test("dynamic batches are bounded by tokens", () => {
-  const found = values({ ...CONFIG, [`${ACTOR}.use_dynamic_bsz`]: true, [`${ACTOR}.ppo_max_token_len_per_gpu`]: 16_384 });
-  assert.deepEqual([found.tokens, "micro" in found], [16_384, false]);
-});
-
-test("what verl would refuse is said", () => {
-  assert.deepEqual(broken({ ...CONFIG, [`${ACTOR}.ppo_micro_batch_size_per_gpu`]: 7 }), ["micro"]);
-  assert.deepEqual(broken({ ...CONFIG, [`${ROLLOUT}.tensor_model_parallel_size`]: 4 }), ["replicas"]);
-  assert.deepEqual(broken({ ...CONFIG, "data.train_batch_size": 61, [`${ROLLOUT}.n`]: 1 }).includes("sequences"), true);
+test("each number stands beside the other run's of the same phase, and what it alone has comes last", () => {
+  const others = [line("gpus", 16), line("micro_batches", 4, "ref"), line("micro_batches", 9, "values", { assumed: ["a"], missing: ["b"] })];
+  const found = besideOne([line("gpus", 8), line("micro_batches", null, "ref"), line("rollout_replicas", 2)], others);
+  assert.deepEqual(
+    found.map(({ line: { name, phase }, own, other }) => [phase, name, own, other]),
+    [
+      [null, "gpus", 8, 16],
+      ["ref", "micro_batches", null, 4],
+      [null, "rollout_replicas", 2, null],
+      ["values", "micro_batches", null, 9],
+    ],
+  );
+  const { formula, assumed, missing } = found[3].line;
+  assert.deepEqual([formula, assumed, missing], ["", [], []]); // they are the other's
 });
 
 test("two runs differ in what has another value, or is told of one alone", () => {

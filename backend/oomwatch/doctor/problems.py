@@ -1,5 +1,7 @@
 """Everything that is wrong, in one list: with the text, with the names of settings, and with what they come to."""
 
+from msgspec import structs
+
 from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.doctor.case import Case
@@ -51,6 +53,21 @@ def unknown_message(case: Case, unknown: Unknown, language: wire.Language) -> st
     )
 
 
+def problem_in_words(found: problem.Problem, language: wire.Language, place: str | None = None) -> Problem:
+    """What verl makes of settings. `place`: where the setting was told."""
+    return Problem(
+        severity=found.severity,
+        key=found.key,
+        message=say(f"plan.check.{found.check}", language, **found.numbers),
+        suggestion=found.suggestion,
+        check=found.check,
+        numbers=found.numbers,
+        verl_says=found.verl_says,
+        valid=found.valid,
+        place=place,
+    )
+
+
 def _of_text(complaint: Complaint, language: wire.Language) -> Problem:
     words = words_of(complaint, language)
     return Problem(
@@ -67,20 +84,10 @@ def _of_text(complaint: Complaint, language: wire.Language) -> Problem:
 
 def _of_plan(case: Case, found: problem.Problem, language: wire.Language) -> Problem:
     setting = case.reading.setting(found.key)
-    message = say(f"plan.check.{found.check}", language, **found.numbers)
-    if (found.check, found.key) in case.outlived:
-        message = say("doctor.report.outlived", language, said=message)
-    return Problem(
-        severity=found.severity,
-        key=found.key,
-        message=message,
-        suggestion=found.suggestion,
-        check=found.check,
-        numbers=found.numbers,
-        verl_says=found.verl_says,
-        valid=found.valid,
-        place=place_of(setting.origin) if setting else None,
-    )
+    told = problem_in_words(found, language, place_of(setting.origin) if setting else None)
+    if (found.check, found.key) not in case.outlived:
+        return told
+    return structs.replace(told, message=say("doctor.report.outlived", language, said=told.message))
 
 
 def _of_name(case: Case, unknown: Unknown, language: wire.Language) -> Problem:

@@ -16,7 +16,20 @@ from oomwatch import wire
 from oomwatch.service import runviews
 from oomwatch.service.sessions import StillConnectedError
 from oomwatch.store.store import StoreError
-from oomwatch.web import care, channels, doctor, incidents, peaks, planned, rules, scores, silences, timeline, windows
+from oomwatch.web import (
+    batches,
+    care,
+    channels,
+    doctor,
+    incidents,
+    peaks,
+    planned,
+    rules,
+    scores,
+    silences,
+    timeline,
+    windows,
+)
 from oomwatch.web.answers import RefusedError, answer, refusal, refused
 from oomwatch.web.choosing import Wanted, newest
 from oomwatch.web.describe import Language, described, refusals, returns
@@ -201,6 +214,7 @@ def install(app: FastAPI) -> None:
     app.include_router(scores.router)
     app.include_router(peaks.router)
     app.include_router(planned.router)
+    app.include_router(batches.router)
     app.include_router(incidents.router)
     app.include_router(rules.router)
     app.include_router(channels.router)

@@ -12,6 +12,7 @@ from oomwatch.incident.report import Entry, Incident
 from oomwatch.ruleedit.rows import RuleRow
 from oomwatch.scorecard import Scorecard
 from oomwatch.tryout.result import Tryout
+from oomwatch.web.batchrows import BatchesOfRun
 from oomwatch.web.doctorrows import CardRow, DoctorFile, ModelRow, TemplateRow, TemplateText
 from oomwatch.web.planrows import PlanOfRun
 from oomwatch.web.rows import Acknowledged, Agent, AlertRow, AlertStory, History, PeaksOfRun, Preview, SilenceRow
@@ -25,7 +26,7 @@ Language = Annotated[wire.Language, Query(description="language of the texts")]
 # Every type that an answer holds, or a question within it.
 KINDS = (
     *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan, wire.ChannelState),
-    *(AlertRow, AlertStory, History, PeaksOfRun, PlanOfRun, Agent, Scorecard, Entry, Incident),
+    *(AlertRow, AlertStory, History, PeaksOfRun, PlanOfRun, BatchesOfRun, Agent, Scorecard, Entry, Incident),
     *(Acknowledged, SilenceRow, Preview),
     *(RuleRow, RuleFileShown, RulesTaken, RuleNow, Tryout),
     *(AlertSpans, MutingWindows),

@@ -9,7 +9,7 @@ const phaseVerdict = oneOf("fits", "tight", "will_not_fit");
 const severity = oneOf("error", "warning", "info");
 const origin = struct({ kind: oneOf("default", "file", "override", "printed"), place: text });
 
-const problem = struct({
+export const problem = struct({
   severity,
   key: text,
   message: text,
@@ -67,7 +67,7 @@ const plan = struct({ override: text, diff: text, outcome, enough: flag });
 const largest = struct({ key: text, value: anything, at_most: anything, now: anything, override: maybe(text) });
 /** @typedef {ReturnType<typeof largest>} Largest */
 
-const line = struct({ name: text, phase: maybe(text), label: text, formula: text, value: maybe(number), assumed: list(text), missing: list(text) });
+export const line = struct({ name: text, phase: maybe(text), label: text, formula: text, value: maybe(number), assumed: list(text), missing: list(text) });
 /** @typedef {ReturnType<typeof line>} WorkingLine */
 
 const unknown = struct({ key: text, nearest: maybe(text), place: text, message: text });

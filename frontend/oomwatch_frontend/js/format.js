@@ -103,7 +103,7 @@ export function beside(words, value, unit) {
 }
 
 /** A number without a unit; below a hundred three digits count. @param {Words} words @param {number} value "12,345", "51.3" */
-export function plain(words, value) {
+function plain(words, value) {
   return (Number.isInteger(value) || Math.abs(value) >= 100 ? words.integer : words.digits3).format(value);
 }
 

@@ -1,7 +1,8 @@
-// What the server says of a run and its plan, checked (docs/reference/api.md; the types are in
-// backend/oomwatch/web/planrows.py).
+// What the server says of a run, its plan and its batches, checked (docs/reference/api.md; the types are in
+// backend/oomwatch/web/planrows.py and batchrows.py).
 
-import { list, maybe, number, oneOf, struct, text } from "./wire.js";
+import { line, problem } from "./doctorwire.js";
+import { flag, list, maybe, number, oneOf, struct, text } from "./wire.js";
 
 const verdict = oneOf("fits", "tight", "will_not_fit");
 
@@ -39,3 +40,13 @@ const plan = struct({
 
 /** An answer of /api/v1/runs/NAME/plan. @type {(value: unknown) => Plan} @throws {import("./wire.js").WireError} */
 export const readPlan = plan;
+
+/** An answer of /api/v1/runs/NAME/batches. @throws {import("./wire.js").WireError} */
+export const readBatches = struct({
+  why: maybe(oneOf("config")),
+  release: maybe(text),
+  release_told: flag,
+  working: list(line),
+  problems: list(problem),
+});
+/** @typedef {ReturnType<typeof readBatches>} BatchesOfRun */

@@ -1,10 +1,10 @@
-// What the page asks the server of one run: the peaks of its steps, steps from before the page knew it, what its alerts
+// What the page asks the server of one run: the peaks of its steps, its batches, steps from before the page knew it, what its alerts
 // came to, and the reports of what ran out of memory. A question that fails is told, and the rest is shown.
 
 import { ApiError, ask } from "./api.js";
 import { fetchHistory } from "./history.js";
 import { hostUse } from "./judge.js";
-import { readPlan } from "./planwire.js";
+import { readBatches, readPlan } from "./planwire.js";
 import { NODES_MOST } from "./run-containers.js";
 import { withOlder } from "./run-steps.js";
 import { WireError, readAlertRows, readIncidents, readPeaks, readSteps } from "./wire.js";
@@ -28,6 +28,9 @@ export class RunData {
     this.peaks = null;
     /** @type {import("./planwire.js").Plan | null} */
     this.plan = null;
+    /** @type {import("./planwire.js").BatchesOfRun | null} */
+    this.batches = null;
+    this.batchesOf = ""; // the configuration that they were asked for
     /** @type {StepPoint[]} */
     this.older = [];
     /** @type {import("./wire.js").AlertRow[]} */
@@ -61,11 +64,22 @@ export class RunData {
     const path = `runs/${encodeURIComponent(this.name)}`;
     this.#soon("peaks", `${path}/peaks`, (answer) => (this.peaks = readPeaks(answer)));
     this.#soon("plan", `${path}/plan`, (answer) => (this.plan = readPlan(answer)));
+    if (this.problems.get("batches")) this.batchesOf = ""; // to ask again
     void this.askContainers();
     const told = this.app.store.runs.get(this.name)?.steps.length ?? 0;
     if (this.hasAskedOlder || told < STEPS_TOLD) return;
     this.hasAskedOlder = true;
     this.#soon("steps", `${path}/steps?limit=${STEPS_MOST}`, (answer) => (this.older = readSteps(answer)));
+  }
+
+  /** Its configuration may be another one. */
+  askBatches() {
+    const run = this.app.store.runs.get(this.name);
+    const config = JSON.stringify(run?.config);
+    if (run === undefined || config === this.batchesOf) return;
+    this.batchesOf = config;
+    const search = new URLSearchParams({ language: this.app.words.language });
+    this.#soon("batches", `runs/${encodeURIComponent(this.name)}/batches?${search}`, (answer) => (this.batches = readBatches(answer)));
   }
 
   /** The memory of the containers that its nodes work in, where they do, from the first step to the last. */

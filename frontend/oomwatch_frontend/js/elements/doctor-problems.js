@@ -7,16 +7,17 @@ import { copyButton, prose } from "../parts.js";
 /** @typedef {import("../i18n.js").Words} Words */
 /** @typedef {import("../doctorwire.js").Report} Report */
 /**
- * What a report leads to: a button to the line of the text that a place names, where it names one; and a line tried at once.
- * @typedef {{ placeLink: (place: string | null) => HTMLElement | null, tryOut: (line: string) => void }} Ways
+ * What a report leads to: a button to the line of the text that a place names, where it names one; and a line tried at once,
+ * where there is a text to try it on.
+ * @typedef {{ placeLink: (place: string | null) => HTMLElement | null, tryOut: ((line: string) => void) | null }} Ways
  */
 
 const MARKS = /** @type {const} */ ({ error: "critical", warning: "warning", info: "watch" });
 const UNKNOWN_KEY = "unknown_key"; // told below, with the key that is nearest
 
-/** Errors first, each with what to write instead. @param {Words} words @param {Report} report @param {Ways} ways */
-export function problemList(words, report, ways) {
-  const items = report.problems
+/** Errors first, each with what to write instead. @param {Words} words @param {Report["problems"]} problems @param {Ways} ways */
+export function problemList(words, problems, ways) {
+  const items = problems
     .filter(({ check }) => check !== UNKNOWN_KEY)
     .map((one) => {
       const mark = MARKS[one.severity];
@@ -30,10 +31,10 @@ export function problemList(words, report, ways) {
 }
 
 /** A line for the command, to be copied or tried. @param {Words} words @param {string | null} line @param {Ways} ways */
-export function suggestion(words, line, ways) {
+export function suggestion(words, line, { tryOut }) {
   if (line === null) return null;
-  const tryOut = h("button", { type: "button", class: "copy", click: () => ways.tryOut(line) }, words.t("doctor.try"));
-  return h("div", { class: "override" }, h("code", {}, line), copyButton(words, line), tryOut);
+  const button = tryOut === null ? null : h("button", { type: "button", class: "copy", click: () => tryOut(line) }, words.t("doctor.try"));
+  return h("div", { class: "override" }, h("code", {}, line), copyButton(words, line), button);
 }
 
 /** Values without effect, and which wins. @param {Report} report @param {Words} words @param {Ways} ways */

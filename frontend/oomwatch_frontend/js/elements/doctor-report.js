@@ -71,7 +71,7 @@ export class DoctorReport {
   #contentOf(name, report) {
     const { words, ways } = this;
     const some = (/** @type {HTMLElement | null} */ element) => (element === null ? null : [element]);
-    if (name === "problems") return some(problemList(words, report, ways));
+    if (name === "problems") return some(problemList(words, report.problems, ways));
     if (name === "shadowed") return some(shadowedList(words, report, ways));
     if (name === "unknown") return some(unknownList(words, report, ways));
     if (name === "plan") return report.plan === null ? null : [planBox(words, report.plan, ways)];

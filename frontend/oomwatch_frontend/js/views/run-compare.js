@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { nothing, row, table } from "../parts.js";
-import { differences } from "../run-batches.js";
+import { differences } from "../run-differences.js";
 import { link, parseRoute } from "../router.js";
 import { valueOf } from "./run-facts.js";
 import { UNKNOWN } from "../format.js";

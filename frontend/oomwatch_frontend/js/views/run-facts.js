@@ -3,8 +3,7 @@
 import { h } from "../dom.js";
 import { nothing, aged, phaseName, prose, row, table } from "../parts.js";
 import { markIcon } from "../marks.js";
-import { UNKNOWN, plain } from "../format.js";
-import { batchesOf } from "../run-batches.js";
+import { UNKNOWN } from "../format.js";
 
 /** @typedef {import("../i18n.js").Words} Words */
 /** @typedef {import("../wire.js").Run} Run */
@@ -46,41 +45,6 @@ export function configTable(words, config) {
   const heads = [words.t("config.key"), words.t("config.value")];
   return h("div", { class: "config" }, table(heads, [1], h("tbody", {}, ...rows)));
 }
-
-/** What the settings come to, for one step and one GPU. @param {Words} words @param {Run["config"]} config */
-export function batchTable(words, config) {
-  if (Object.keys(config).length === 0) return null;
-  const rows = batchesOf(config).map(({ name, value, broken, ...from }) =>
-    row(
-      [
-        h("span", {}, words.t(`run.batch_${name}`)),
-        value === null ? h("span", { class: "muted" }, words.t("run.unknown_number")) : plain(words, value),
-        h("span", { class: "muted" }, ...reasons(words, from)),
-        broken === null ? null : h("span", { class: "broken" }, markIcon("warning"), words.t(`run.broken_${broken}`)),
-      ],
-      [1],
-    ),
-  );
-  const heads = [words.t("run.batch_what"), words.t("config.value"), words.t("run.batch_how"), words.t("run.batch_problem")];
-  return h("div", { class: "batches" }, table(heads, [1], h("tbody", {}, ...rows)));
-}
-
-/**
- * What a number comes from, what was assumed for it, and what it lacks.
- * @param {Words} words @param {Pick<import("../run-batches.js").Derived, "how" | "missing" | "together" | "assumed">} from
- */
-function reasons(words, { how, missing, together, assumed }) {
-  const lists = /** @type {[string, string[]][]} */ ([
-    ["run.batch_missing", missing],
-    ["run.batch_global", together],
-    ["run.batch_assumed", assumed],
-  ]);
-  const told = lists.filter(([, keys]) => keys.length > 0);
-  return [how, ...told.flatMap(([key, keys]) => [` ${words.t(key)} `, ...keys.map(code)])];
-}
-
-/** @param {string} key */
-const code = (key) => h("code", {}, key);
 
 /** As trainers write it. @param {string | number | boolean} value */
 export const valueOf = (value) => (typeof value === "boolean" ? (value ? "True" : "False") : String(value));

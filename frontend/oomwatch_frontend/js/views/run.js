@@ -11,8 +11,9 @@ import { patch } from "../patch.js";
 import { link, noteInAddress } from "../router.js";
 import { RunData } from "../run-data.js";
 import { readLook, writeLook } from "../run-look.js";
+import { batchesOf } from "./run-batches.js";
 import { differenceTable, runChoice } from "./run-compare.js";
-import { batchTable, configTable, coverageTable, currentPhase } from "./run-facts.js";
+import { configTable, coverageTable, currentPhase } from "./run-facts.js";
 import { incidentList, verdictList } from "./run-history.js";
 import { planTable } from "./run-plan.js";
 import { RunTimeline } from "./run-timeline.js";
@@ -69,9 +70,9 @@ class RunPage {
       this.timeline.element,
       this.other === null ? null : section(words.t("run.differ"), differences.element),
       section(words.t("run.plan"), plan.element),
-      section(words.t("run.batches"), batches.element),
       section(words.t("coverage.title"), coverage),
       section(words.t("config.title"), this.check, config.element),
+      section(words.t("run.batches"), batches.element), // the last: it fills when its answer comes
     ];
     const right = [
       section(words.t("nav.alerts"), quiet, alerts),
@@ -134,6 +135,8 @@ class RunPage {
 
   /** @param {Run} run */
   #askAnew(run) {
+    this.data.askBatches();
+    this.other?.askBatches();
     const steps = run.steps.length + (this.app.store.runs.get(this.otherName)?.steps.length ?? 0);
     if (steps === this.steps) return;
     this.steps = steps;
@@ -194,7 +197,7 @@ class RunPage {
     const { plan, problems } = this.data;
     this.parts.plan.draw([plan, problems.get("plan")], () => [planTable(words, plan, problems.get("plan") ?? "")]);
     patch(this.parts.coverage, coverageTable(words, run.coverage));
-    this.parts.batches.draw(run.config, () => [batchTable(words, run.config) ?? nothing(words.t("config.none"))]);
+    this.#drawBatches();
     this.check.hidden = Object.keys(run.config).length === 0;
     this.parts.config.draw(run.config, () => [configTable(words, run.config)]);
     const other = store.runs.get(this.otherName);
@@ -213,6 +216,18 @@ class RunPage {
         [words.t("runs.seen"), aged(words, "age.ago", run.last_seen_at)],
       ]),
     );
+  }
+
+  #drawBatches() {
+    const { batches, problems } = this.data;
+    const problem = problems.get("batches") ?? "";
+    /** @type {import("./run-batches.js").Other | null} */
+    const other = this.other && {
+      names: [this.name, this.otherName],
+      batches: this.other.batches,
+      problem: this.other.problems.get("batches") ?? "",
+    };
+    this.parts.batches.draw([batches, problem, other], () => batchesOf(this.app.words, batches, problem, other));
   }
 
   /** Cycles by which marker; without a marker never "0", but how to get one. @param {Run} run @param {boolean} timed */
