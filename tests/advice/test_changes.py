@@ -90,9 +90,9 @@ def test_gpus_that_hold_one_model_together_cut_its_whole_mini_batch() -> None:
         assert to("smaller_update_batch", "actor_update", facts, config=config) == expected
 
 
-@pytest.mark.parametrize(("prompts", "micro", "expected"), [(60, 18, 8), (33, 8, 3)])
+@pytest.mark.parametrize(("prompts", "micro", "expected"), [(60, 18, 8), (33, 8, 4)])
 def test_a_log_prob_batch_divides_a_gpus_share_of_a_step(prompts: int, micro: int, expected: int) -> None:
-    """Of 120 sequences a GPU 9 is no divisor and 8 is one; of 66, neither 4 is, so 3."""
+    """Of 120 sequences a GPU 9 is no divisor and 8 is one; 33 prompts are filled up to a mini batch, 120 again."""
     config = CONFIG | {"data.train_batch_size": prompts, f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu": micro}
     facts = device("old_log_prob", needed_bytes=1.0 * GIB)
     assert to("smaller_log_prob_batch", "log_prob_micro_batch", facts, config=config) == expected
