@@ -9,7 +9,7 @@ from oomwatch import wire
 from oomwatch.__main__ import main
 from oomwatch.doctor.report import make_report
 from oomwatch.doctor.show import page_of
-from oomwatch.doctor.show.layout import COLUMNS, lines_of, narrowed, width, wrapped
+from oomwatch.doctor.show.layout import COLUMNS, flowing, laid_out, width
 
 OVERRIDES = (f"{ACTOR}.ppo_micro_batch_size_per_gpu=7", "+data.unheard=1")
 
@@ -36,16 +36,14 @@ def test_the_width_of_the_terminal_is_asked_for(
 
 
 def test_a_line_that_a_command_goes_on_behind_stays_whole() -> None:
-    with lines_of(20):
-        assert list(narrowed([f"  {ACTOR}.use_kl_loss=True \\"])) == [f"  {ACTOR}.use_kl_loss=True \\"]
+    line = f"  {ACTOR}.use_kl_loss=True \\"
+    assert list(laid_out([line], 20)) == [line]
+
+
+def test_a_paragraph_fills_the_lines_of_any_width() -> None:
+    (text,) = flowing("word " * 40, "  ", "    ")
+    assert [max(map(width, laid_out([text], columns))) for columns in (24, 48)] == [23, 48]
 
 
 def test_signs_are_as_wide_as_a_terminal_shows_them() -> None:
     assert [width(text) for text in ("GPU", "显存", "（）", "e\u0301", "\u200b", "█│")] == [3, 4, 4, 1, 0, 2]
-
-
-def test_the_width_is_of_one_report_alone() -> None:
-    text = "word " * 40
-    with lines_of(20):
-        assert max(map(width, wrapped(text))) <= 20
-    assert max(map(width, wrapped(text))) > 20

@@ -3,24 +3,26 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 
 COLUMNS = 100
+_TEXT_MIN = 30  # columns that a paragraph needs beside what stands before it
 _WIDE = ("W", "F")
 _NO_CELL = ("Mn", "Me", "Cf")  # marks over the sign before them, and signs that are not seen
 _GAP = re.compile(r"(?<=\S) {2,}")
-_columns = ContextVar("columns", default=COLUMNS)
 
 
-@contextmanager
-def lines_of(columns: int) -> Iterator[None]:
-    """All text that is laid out meanwhile is for a terminal of so many columns."""
-    before = _columns.set(columns)
-    try:
-        yield
-    finally:
-        _columns.reset(before)
+class Paragraph(str):
+    """Text that runs on over as many lines as it takes; which ones shows when the terminal's width is known."""
+
+    indent: str = ""  # of its first line
+    later: str | None = None  # of the others, where it is another
+
+
+def flowing(text: str, indent: str = "", later: str | None = None) -> Iterator[Paragraph]:
+    """As `wrapped`, for a width that is not known yet."""
+    found = Paragraph(text)
+    found.indent, found.later = indent, later
+    yield found
 
 
 def width(text: str) -> int:
@@ -34,18 +36,27 @@ def _cells(sign: str) -> int:
     return 2 if unicodedata.east_asian_width(sign) in _WIDE else 1
 
 
-def narrowed(lines: Sequence[str]) -> Iterator[str]:
-    """What stands in columns of its own, run on over several lines where the terminal is too narrow for it.
+def laid_out(lines: Sequence[str], columns: int) -> Iterator[str]:
+    """Paragraphs as lines, and what stands in columns of its own run on where the terminal is too narrow for it.
 
     A line of a command that goes on behind it stays whole: it is there to be copied.
     """
     for line in lines:
-        if width(line) <= _columns.get() or line.endswith(" \\"):
+        if isinstance(line, Paragraph):
+            has_room = width(line.indent) <= max(0, columns - _TEXT_MIN)
+            yield from (
+                wrapped(line, line.indent, line.later, columns) if has_room else _run_on(line.indent + line, columns)
+            )
+        elif width(line) <= columns or line.endswith(" \\"):
             yield line
         else:
-            text = line.lstrip(" ")
-            indent = line[: len(line) - len(text)]
-            yield from wrapped(_GAP.sub("  ", text), indent, f"{indent}  ")
+            yield from _run_on(line, columns)
+
+
+def _run_on(line: str, columns: int) -> Iterator[str]:
+    text = line.lstrip(" ")
+    indent = line[: len(line) - len(text)]
+    return wrapped(_GAP.sub("  ", text), indent, f"{indent}  ", columns)
 
 
 def left(text: str, columns: int) -> str:
@@ -70,11 +81,11 @@ def cut(text: str, columns: int) -> str:
     return f"{kept}…"
 
 
-def wrapped(text: str, indent: str = "", later: str | None = None) -> Iterator[str]:
-    """Lines that the terminal holds; a word that is longer than a line has one of its own, to be copied whole."""
+def wrapped(text: str, indent: str = "", later: str | None = None, columns: int = COLUMNS) -> Iterator[str]:
+    """Lines of at most so many columns; a word that is longer than a line has one of its own, to be copied whole."""
     words, start = "", indent
     for word in _words(text):
-        if words and width((start + words + word).rstrip()) > _columns.get():
+        if words and width((start + words + word).rstrip()) > columns:
             yield (start + words).rstrip()
             start, words = indent if later is None else later, word.lstrip()
         else:

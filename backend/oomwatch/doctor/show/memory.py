@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.doctor.result import Host, Memory, Part, Report
-from oomwatch.doctor.show.layout import bar, left, right, width, wrapped
+from oomwatch.doctor.show.layout import bar, flowing, left, right, width
 from oomwatch.figures import figure
 from oomwatch.plan.memory.estimate import TIGHT_RATIO
 
@@ -24,11 +24,11 @@ def memory(report: Report, language: wire.Language) -> Iterator[str]:
     for phase in report.memory:
         yield _phase(phase, scale, language)
         if phase.trouble:
-            yield from wrapped(phase.trouble, "      ")
+            yield from flowing(phase.trouble, "      ")
     if any(phase.verdict == "tight" for phase in report.memory):
-        yield from wrapped(say("doctor.text.tight", language, share=figure(TIGHT_RATIO, "ratio", language)), "  ")
+        yield from flowing(say("doctor.text.tight", language, share=figure(TIGHT_RATIO, "ratio", language)), "  ")
     for assumed in report.assumed:
-        yield from wrapped(assumed, "  ")
+        yield from flowing(assumed, "  ")
     yield from _worst(report, language)
     if report.host:
         yield from _host(report.host, language)
@@ -68,7 +68,7 @@ def _part(part: Part, whole_bytes: int, language: wire.Language) -> Iterator[str
     share = "█" * round(_SHARE_CELLS * part.bytes / whole_bytes) if whole_bytes else ""
     size = right(figure(part.bytes, "bytes", language), _SIZE)
     head = f"  {left(part.label, _PART)} {size} {left(share, _SHARE_CELLS)} "
-    yield from wrapped(part.formula, head, " " * width(head)) if part.formula else (head.rstrip(),)
+    yield from flowing(part.formula, head, " " * width(head)) if part.formula else (head.rstrip(),)
 
 
 def _host(host: Host, language: wire.Language) -> Iterator[str]:

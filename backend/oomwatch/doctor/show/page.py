@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.doctor.result import Report
-from oomwatch.doctor.show.layout import COLUMNS, lines_of, narrowed, printable, wrapped
+from oomwatch.doctor.show.layout import COLUMNS, flowing, laid_out, printable
 from oomwatch.doctor.show.memory import memory
 from oomwatch.doctor.show.settings import problems, shadowed, working
 from oomwatch.doctor.show.what_to_set import advice, largest, plan
@@ -16,12 +16,11 @@ SECTIONS = (problems, shadowed, working, memory, largest, advice, plan)
 
 def page_of(report: Report, language: wire.Language, columns: int = COLUMNS) -> str:
     """The whole text, for a terminal of so many columns. Sections that have nothing to say are left out."""
-    with lines_of(min(columns, COLUMNS)):
-        lines = [*wrapped(report.headline), "", *_about(report, language)]
-        for section in SECTIONS:
-            told = list(section(report, language))
-            lines += ["", *told] if told else []
-        return "\n".join(printable(list(narrowed(lines))))
+    lines = [*flowing(report.headline), "", *_about(report, language)]
+    for section in SECTIONS:
+        told = list(section(report, language))
+        lines += ["", *told] if told else []
+    return "\n".join(printable(list(laid_out(lines, min(columns, COLUMNS)))))
 
 
 def _about(report: Report, language: wire.Language) -> Iterator[str]:
@@ -35,9 +34,9 @@ def _about(report: Report, language: wire.Language) -> Iterator[str]:
         *([_model(report, language)] if report.model else []),
         *([_card(report, language)] if report.card else []),
     ]
-    yield from wrapped(" · ".join(told))
+    yield from flowing(" · ".join(told))
     for missing in report.missing:
-        yield from wrapped(f"? {missing.message}", later="  ")
+        yield from flowing(f"? {missing.message}", later="  ")
 
 
 def _model(report: Report, language: wire.Language) -> str:

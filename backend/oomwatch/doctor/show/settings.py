@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.doctor.result import Line, Problem, Report
-from oomwatch.doctor.show.layout import left, right, width, wrapped
+from oomwatch.doctor.show.layout import flowing, left, right, width
 
 _MARKS = {"error": "✗", "warning": "!", "info": "i"}
 _FORMULA_END, _LABEL_MAX, _VALUE = 88, 75, 10
@@ -30,11 +30,11 @@ def _told_below(one: Problem, report: Report) -> bool:
 def _problem(one: Problem, language: wire.Language) -> Iterator[str]:
     where = one.key if one.place is None else f"{one.key} ({one.place})" if one.key else one.place
     yield f"  {_MARKS[one.severity]} {where}"
-    yield from wrapped(one.message, "    ")
+    yield from flowing(one.message, "    ")
     if one.verl_says:
-        yield from wrapped(say("doctor.text.verl_says", language, says=one.verl_says), "    ")
+        yield from flowing(say("doctor.text.verl_says", language, says=one.verl_says), "    ")
     if one.remedy:
-        yield from wrapped(one.remedy, "    ")
+        yield from flowing(one.remedy, "    ")
     if one.suggestion:
         yield f"    {say('doctor.text.set', language, line=one.suggestion)}"
     if len(one.valid) > 1:
@@ -47,7 +47,7 @@ def shadowed(report: Report, language: wire.Language) -> Iterator[str]:
     if report.shadowed:
         yield say("doctor.text.shadowed", language)
         for one in report.shadowed:
-            yield from wrapped(one.message, "  ", "    ")
+            yield from flowing(one.message, "  ", "    ")
 
 
 def working(report: Report, language: wire.Language) -> Iterator[str]:
@@ -64,7 +64,7 @@ def working(report: Report, language: wire.Language) -> Iterator[str]:
                 assumed |= dict.fromkeys(line.assumed)
                 yield _line(line, language, star=" *" if is_new else "")
     if assumed:
-        yield from wrapped(say("doctor.text.assumed", language, keys=", ".join(assumed)), "  ", "    ")
+        yield from flowing(say("doctor.text.assumed", language, keys=", ".join(assumed)), "  ", "    ")
 
 
 def _line(line: Line, language: wire.Language, star: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.doctor.result import Advice, Report
-from oomwatch.doctor.show.layout import left, right, wrapped
+from oomwatch.doctor.show.layout import flowing, left, right
 from oomwatch.doctor.text import shown
 
 _KEY, _VALUE = 65, 6
@@ -30,9 +30,9 @@ def advice(report: Report, language: wire.Language) -> Iterator[str]:
 
 def _advice(number: int, one: Advice, language: wire.Language) -> Iterator[str]:
     yield f"  {number}. {one.override}"
-    yield from wrapped(one.text, "     ")
-    yield from wrapped(say("doctor.text.effect", language, effect=one.effect), "     ")
-    yield from wrapped(say("doctor.text.price", language, price=one.price), "     ")
+    yield from flowing(one.text, "     ")
+    yield from flowing(say("doctor.text.effect", language, effect=one.effect), "     ")
+    yield from flowing(say("doctor.text.price", language, price=one.price), "     ")
 
 
 def plan(report: Report, language: wire.Language) -> Iterator[str]:
