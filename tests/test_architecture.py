@@ -100,7 +100,6 @@ PURE_IN = {
     "oomwatch.plan.verlkeys": {"importlib"},  # its own file, which belongs to the code
     "oomwatch.doctor.templates.template": {"importlib", "yaml"},
     "oomwatch.doctor.read.yamlfile": _YAML_TEXT,
-    "oomwatch.doctor.show.layout": {"contextvars"},  # how wide the terminal is, for the time of one report
     "oomwatch.store.columns": {"sys"},  # the order of bytes
     **dict.fromkeys((f"oomwatch.ruleedit.{name}" for name in ("marks", "mask", "switch", "unmask")), _YAML_TEXT),
 }
