@@ -3,9 +3,7 @@
 
 PYTHON ?= $(shell scripts/find-python)
 ARGS ?=
-# Tests wait more than they compute, so one more than there are cores. The order is that of the folders: what takes long
-# (tests/acceptance) comes first.
-WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
@@ -25,7 +23,9 @@ run: .venv/run.stamp ## start server, dashboard and an agent on this machine (AR
 	$(BIN)/oomwatch up $(ARGS)
 
 test: check js-test system-packages verl-releases ## every check, then every test (ARGS="-k word" for pytest, WORKERS=0 for one by one)
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
+	@echo "first what needs nobody else, $(WORKERS) at a time; then real programs and browsers, which must be alone"
+	$(BIN)/python -m pytest -m "not (acceptance or browser)" --numprocesses $(WORKERS) --dist loadfile $(ARGS) || test $$? -eq 5
+	$(BIN)/python -m pytest -m "acceptance or browser" $(ARGS) || test $$? -eq 5
 
 check: lint types js-types ## format, lint and types of Python and JavaScript, without the tests
 

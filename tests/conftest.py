@@ -14,18 +14,6 @@ hypothesis.settings.register_profile("deterministic", derandomize=True, deadline
 hypothesis.settings.load_profile("deterministic")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What may run beside what, where several workers share the tests (`make test`).
-
-    A file stays with one worker, which then sets up what it needs once. Tests that start the real programs stay with
-    one: an agent looks around on its machine, and must not find what another test has started there. So do those that
-    drive a browser: two of them would wait for each other.
-    """
-    for item in items:
-        group = next((name for name in ("acceptance", "browser") if item.get_closest_marker(name)), str(item.path))
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session")
 def need() -> Callable[[str, str], str]:
     """`need("chromium", "apt-get install chromium")` gives the program's path.
