@@ -302,7 +302,7 @@ def test_of_an_alert_that_waits_nobody_was_told_because_it_has_not_fired(stage: 
 
 def test_a_channel_that_failed_is_told_in_chinese_but_for_the_receivers_own_words(stage: Stage, reader: Reader) -> None:
     page = reader.open(stage, "#/alerts", language="zh-CN")
-    expect(page.locator("#notices")).to_contain_text("最近一次错误：Slack answered 404: no_service")
+    expect(page.locator("#notices")).to_contain_text("最近一次错误（原文）：Slack answered 404: no_service")
 
 
 def test_a_button_keeps_the_focus_while_numbers_change(stage: Stage, page: Page) -> None:

@@ -110,7 +110,7 @@ def test_more_phases_than_can_be_seen_are_left_out_and_that_is_said(healthy: Sta
 def test_probes_are_listed_by_rank_and_a_gpu_without_one_says_how_to_get_it(healthy: Stage, reader: Reader) -> None:
     page = reader.open(healthy, "#/gpu/gpu-01/3")
     expect(page.get_by_role("row", name="25523").last).to_contain_text("actor")
-    expect(page.locator(".legend.lines")).to_contain_text("Reserved, unused")
+    expect(page.locator(".legend.lines")).to_contain_text("Reserved by torch, unused")
     page.goto(healthy.url + "#/gpu/gpu-01/7")
     expect(page.locator("main")).to_contain_text("start the training with oomwatch-agent run")
 
@@ -123,7 +123,8 @@ def test_what_a_probe_says_each_second_is_drawn(healthy: Stage, reader: Reader) 
     reading = wire.NodeTick(node="gpu-01", at=at, used_mib=(40_000,) * 8, torch_reserved_mib=reserved)
     healthy.send(wire.Tick(at=at, nodes=(reading,)))
     page.wait_for_function(
-        "() => document.querySelector('.plot').data.findLast((one) => one.name === 'Reserved, unused').y.includes(33)"
+        "() => document.querySelector('.plot').data"
+        ".some((one) => one.name === 'Reserved by torch, unused' && one.y.includes(33))"
     )
 
 
@@ -156,9 +157,10 @@ def test_a_node_shows_its_engines_and_its_host_memory_over_time(healthy: Stage, 
     expect(page.locator(".plot .lines path.js-line").first).to_be_visible()
 
 
-def _highest_gib(page: Page) -> float:
+def _drawn_gib(page: Page) -> list[float]:
     drawn = "document.querySelector('.plot').data ?? []"
-    return float(page.evaluate(f"Math.max(0, ...({drawn}).flatMap(line => [...line.y]).filter(Number.isFinite))"))
+    told: list[float] = page.evaluate(f"({drawn}).flatMap(line => [...line.y]).filter(Number.isFinite)")
+    return told
 
 
 def test_a_hosts_chart_changes_to_the_machine_when_that_is_nearer_to_its_limit(healthy: Stage, reader: Reader) -> None:
@@ -173,9 +175,9 @@ def test_a_hosts_chart_changes_to_the_machine_when_that_is_nearer_to_its_limit(h
         healthy.send(wire.Tick(at=at, nodes=(reading,)))
         expect(page.locator(".plot")).to_contain_text(f"{line} GiB")
         deadline = time.monotonic() + 5
-        while _highest_gib(page) != drawn and time.monotonic() < deadline:
+        while drawn not in _drawn_gib(page) and time.monotonic() < deadline:
             page.wait_for_timeout(50)
-        assert _highest_gib(page) == drawn
+        assert drawn in _drawn_gib(page)
 
 
 def test_a_node_without_engines_says_so(healthy: Stage, reader: Reader) -> None:

@@ -109,7 +109,7 @@ def test_a_mute_is_told_with_the_alerts_numbers_and_words() -> None:
     scene.second(50, times=3)
     changed = scene.house.shelf.transitions[-1]
     assert changed.change == "muted"
-    assert changed.texts["en"].summary.startswith("GPU 0 of gpu-07 is 62")
+    assert changed.texts["en"].summary.startswith("GPU 0 of gpu-07 is 63 %")  # 62.5
 
 
 def test_an_alert_that_ends_keeps_the_mutes_that_it_had() -> None:

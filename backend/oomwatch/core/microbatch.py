@@ -97,6 +97,8 @@ def _counts(phase: str, batches: Batches) -> tuple[float, float, float]:
     of_card = _told(batches, "sequences_per_gpu", (CARDS_KEY,))
     if critic is not None and of_card:
         of_card = max(0.0, float(critic.sequences_per_gpu or 0))
+    if batches.sequences_with_padding:  # those that fill a step up are of nothing but padding: none is the longest
+        of_card *= of_step / batches.sequences_with_padding
     return of_one, of_step, of_card or of_step
 
 

@@ -121,7 +121,7 @@ def _of_channel(notice: Notice, frame: Frame) -> Message:
     return Message(
         sign=_sign(notice),
         title=title,
-        summary=say("notify.channel_error", language, error=state.last_error or "-"),
+        summary=say("notify.channel_error", language, reason=state.last_error or "-"),
         description="\n".join(_counts(state, notice.made_at, language)),
         advice=(
             Step(say("notify.channel_mend", language)),
