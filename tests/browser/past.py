@@ -49,11 +49,11 @@ class Past:
     def _plan(self, name: str) -> Response:
         return _answer(self.plan or planned(name))
 
-    def _batches(self, name: str, language: wire.Language = "en") -> Response:
+    def _batches(self, name: str, lang: wire.Language = "en") -> Response:
         """Worked out as the server does it."""
         run = self._run(name)
         config = run.config if run else {}
-        return _answer(batches_of_run(Told(name, config, None, batches_of(config)), language))
+        return _answer(batches_of_run(Told(name, config, None, batches_of(config), has_run=False), lang))
 
     def _steps(self, name: str) -> Response:
         run = self._run(name)

@@ -18,9 +18,13 @@ ROLLOUT = "actor_rollout_ref.rollout"
 
 
 def told(
-    config: dict[str, wire.ConfigValue], version: str | None = "0.9.1", language: wire.Language = "en"
+    config: dict[str, wire.ConfigValue],
+    version: str | None = "0.9.1",
+    language: wire.Language = "en",
+    *,
+    has_run: bool = False,
 ) -> BatchesOfRun:
-    return batches_of_run(Told("r", config, version, batches_of(config, version)), language)
+    return batches_of_run(Told("r", config, version, batches_of(config, version), has_run), language)
 
 
 def numbers(found: BatchesOfRun) -> dict[str, int | None]:
@@ -70,6 +74,14 @@ def test_what_verl_would_refuse_is_told_in_its_words_and_in_the_readers_language
         assert problem.valid
 
 
+def test_a_run_that_took_steps_is_warned_and_not_told_that_it_cannot_start() -> None:
+    broken = {**CONFIG, "data.train_batch_size": 61, f"{ROLLOUT}.n": 1}
+    problem = next(one for one in told(broken, has_run=True).problems if one.check == "step_divides")
+    assert problem.severity == "warning"
+    assert "this run took steps" in problem.message
+    assert "error" not in {one.severity for one in told(broken, has_run=True).problems}
+
+
 def test_without_a_configuration_it_is_said_that_there_is_none() -> None:
     assert told({}) == BatchesOfRun(run="r", why="config")
 
@@ -81,7 +93,7 @@ def test_the_batches_are_served_in_a_language_and_an_unknown_run_is_refused(tmp_
         agent.say(wire.Event(seq=1, at=time.time(), body=config))
         until("the batches to be known", lambda: server.get("/api/v1/runs/a/b/batches").json().get("working"))
         labels = {
-            language: server.get(f"/api/v1/runs/a/b/batches?language={language}").json()["working"][0]["label"]
+            language: server.get(f"/api/v1/runs/a/b/batches?lang={language}").json()["working"][0]["label"]
             for language in ("en", "zh")
         }
         assert labels == {"en": "GPUs", "zh": "GPU 数"}
@@ -90,4 +102,4 @@ def test_the_batches_are_served_in_a_language_and_an_unknown_run_is_refused(tmp_
         refused = server.get("/api/v1/runs/other/batches")
         assert refused.status_code == 404
         assert refused.json()["error"] == 'there is no run "other"'
-        assert server.get("/api/v1/runs/a/b/batches?language=fr").status_code == 400
+        assert server.get("/api/v1/runs/a/b/batches?lang=fr").status_code == 400

@@ -85,9 +85,13 @@ def _of_text(complaint: Complaint, language: wire.Language) -> Problem:
 def _of_plan(case: Case, found: problem.Problem, language: wire.Language) -> Problem:
     setting = case.reading.setting(found.key)
     told = problem_in_words(found, language, place_of(setting.origin) if setting else None)
-    if (found.check, found.key) not in case.outlived:
-        return told
-    return structs.replace(told, message=say("doctor.report.outlived", language, said=told.message))
+    return outlived(told, language) if (found.check, found.key) in case.outlived else told
+
+
+def outlived(told: Problem, language: wire.Language) -> Problem:
+    """What verl should have stopped with, of a run that took steps all the same: a warning, and said to be one."""
+    said = say("doctor.report.outlived", language, said=told.message)
+    return structs.replace(told, severity="warning", message=said)
 
 
 def _of_name(case: Case, unknown: Unknown, language: wire.Language) -> Problem:

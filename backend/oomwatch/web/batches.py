@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from oomwatch import wire
 from oomwatch.core.runrecord import RunRecord
-from oomwatch.doctor.problems import problem_in_words
+from oomwatch.doctor.problems import outlived, problem_in_words
 from oomwatch.doctor.rows import working_of
 from oomwatch.plan.batches import Batches
 from oomwatch.plan.problems import problems_of
@@ -28,31 +28,32 @@ class Told(NamedTuple):
     config: Config
     version: str | None  # of verl
     batches: Batches
+    has_run: bool  # it has finished a step
 
 
 @router.get("/runs/{name:path}/batches", responses=returns(BatchesOfRun, 404))
-async def batches(request: Request, name: str, language: Language = "en") -> Response:
+async def batches(request: Request, name: str, lang: Language = "en") -> Response:
     """The arithmetic of a run's batches with its numbers, what is assumed or missing, and what verl says against it."""
     parts = parts_of(request)
     record = parts.service.engine.fleet.runs.get(name)
     if record is None:
         return refusal(404, f'there is no run "{name}"')
-    return answer(await parts.read(batches_of_run, told_of(record), language))
+    return answer(await parts.read(batches_of_run, told_of(record), lang))
 
 
 def told_of(run: RunRecord) -> Told:
-    return Told(run.name, run.config, run.framework_version, run.batches)
+    return Told(run.name, run.config, run.framework_version, run.batches, len(run.steps) > 0)
 
 
 def batches_of_run(told: Told, language: wire.Language) -> BatchesOfRun:
     """A trainer prints what it runs with: what is not there is verl's default, and told as such."""
     if not told.config:
         return BatchesOfRun(run=told.run, why="config")
-    found = problems_of(told.config, told.version)
+    found = (problem_in_words(one, language) for one in problems_of(told.config, told.version))
     return BatchesOfRun(
         run=told.run,
         release=reader_of(told.config, told.version).release,
         release_told=told.version is not None,
         working=tuple(working_of(told.batches, told.batches, language)),
-        problems=tuple(problem_in_words(one, language) for one in found),
+        problems=tuple(outlived(one, language) if told.has_run and one.severity == "error" else one for one in found),
     )

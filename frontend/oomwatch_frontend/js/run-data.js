@@ -72,13 +72,13 @@ export class RunData {
     this.#soon("steps", `${path}/steps?limit=${STEPS_MOST}`, (answer) => (this.older = readSteps(answer)));
   }
 
-  /** Its configuration may be another one. */
+  /** Its configuration may be another one, or it took its first step: what verl says against it then is no refusal. */
   askBatches() {
     const run = this.app.store.runs.get(this.name);
-    const config = JSON.stringify(run?.config);
-    if (run === undefined || config === this.batchesOf) return;
-    this.batchesOf = config;
-    const search = new URLSearchParams({ language: this.app.words.language });
+    const told = JSON.stringify([run?.config, run !== undefined && run.steps.length > 0]);
+    if (run === undefined || told === this.batchesOf) return;
+    this.batchesOf = told;
+    const search = new URLSearchParams({ lang: this.app.words.language });
     this.#soon("batches", `runs/${encodeURIComponent(this.name)}/batches?${search}`, (answer) => (this.batches = readBatches(answer)));
   }
 
