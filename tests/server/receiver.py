@@ -102,7 +102,11 @@ class Receiver:
             timeout = 5  # an idle connection does not keep its thread for ever
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                length = int(self.headers.get("Content-Length", "0"))
+                body = self.rfile.read(length)
+                if len(body) < length:  # who sent it has gone in the middle: it never was one
+                    self.close_connection = True
+                    return
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 answer = receiver._take(Received(self.path, headers, body, time.monotonic(), self.command))
                 if answer.hold is not None:
