@@ -95,7 +95,8 @@ def _model_file(text: str) -> Path | None:
 
 def _shape_in(file: Path) -> ModelShape:
     try:
-        content = file.read_bytes()[:_MODEL_BYTES_MAX]
+        with file.open("rb") as opened:
+            content = opened.read(_MODEL_BYTES_MAX)
         return shape_of_hf_config(msgspec.json.decode(content, type=dict[str, object]))
     except (OSError, ValueError) as error:  # msgspec's errors are ValueErrors
         raise SettingError(f"{file}: {error}") from error

@@ -41,17 +41,8 @@ def read(sources: Sequence[Source], overrides: Sequence[str] = (), version: str 
     layers = _layers(sources, overrides)
     said = [one for layer in layers for one in _said(layer)]
     release = release_of(layers, said, version)
-    tree = Tree()
-    whole = any(layer.whole for layer in layers)
-    if not whole:
-        _put_defaults(tree, release)
-    _put_files(tree, layers, release)
-    missing = tuple(_missing_files(layers, release))
-    overriding = Overriding(tree, _certainty(layers, release, knows_all=not missing), _meant(release))
-    for layer in layers:
-        if not _belongs_to_whole(layer, layers):
-            for given in layer.given:
-                overriding.put(given)
+    tree, missing = Tree(), tuple(_missing_files(layers, release))
+    overriding = _laid_into(tree, layers, release, knows_all=not missing)
     settings, references = _settings(tree)
     untold = _untold(settings, release, sure=not missing and _starts_verl(layers))
     complaints = (
@@ -75,6 +66,19 @@ def read(sources: Sequence[Source], overrides: Sequence[str] = (), version: str 
         complaints=complaints,
         has_run=layers[0].has_run,
     )
+
+
+def _laid_into(tree: Tree, layers: Sequence[Layer], release: Release, *, knows_all: bool) -> Overriding:
+    """Defaults first, files over them, and what was written behind a command over both."""
+    if not any(layer.whole for layer in layers):
+        _put_defaults(tree, release)
+    _put_files(tree, layers, release)
+    overriding = Overriding(tree, _certainty(layers, release, knows_all=knows_all), _meant(release))
+    for layer in layers:
+        if not _belongs_to_whole(layer, layers):
+            for given in layer.given:
+                overriding.put(given)
+    return overriding
 
 
 def _layers(sources: Sequence[Source], overrides: Sequence[str]) -> list[Layer]:
