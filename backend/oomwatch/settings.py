@@ -41,9 +41,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     external_url: Annotated[
         str | None, option("address of the page as people reach it, for links in messages", metavar="URL")
     ] = None
-    history_keep: Annotated[Duration, option("how long readings, events and ended alerts are kept", metavar="TIME")] = (
-        Duration(7 * 86400)
+    history_keep: Annotated[Duration, option("how long events and ended alerts are kept", metavar="TIME")] = Duration(
+        7 * 86400
     )
+    history_raw_keep: Annotated[Duration, option("how long every reading is kept", metavar="TIME")] = Duration(86400)
+    history_10s_keep: Annotated[
+        Duration, option("how long least, greatest and mean of each 10 seconds are kept", metavar="TIME")
+    ] = Duration(7 * 86400)
+    history_1m_keep: Annotated[
+        Duration, option("how long least, greatest and mean of each minute are kept", metavar="TIME")
+    ] = Duration(90 * 86400)
     flush_interval: Annotated[Duration, option("how often messages are stored and acknowledged", metavar="TIME")] = (
         Duration(5)
     )
@@ -111,11 +118,19 @@ def check(settings: Settings) -> None:
     address_of(settings)
     if not 0 < settings.flush_interval <= FLUSH_SECONDS_MAX:
         raise SettingError(f"flush_interval: must be more than 0s and at most {FLUSH_SECONDS_MAX:g}s")
+    _check_keeping(settings)
     if settings.incidents_keep < 1:
         raise SettingError("incidents_keep: must be at least 1")
     if settings.external_url is not None and not _is_http(settings.external_url):
         raise SettingError(f'external_url: "{settings.external_url}" is no http:// or https:// address')
     _check_sending(settings)
+
+
+def _check_keeping(settings: Settings) -> None:
+    """What is coarser is all that is left of what is finer, so it is kept for at least as long."""
+    for shorter, longer in (("history_raw_keep", "history_10s_keep"), ("history_10s_keep", "history_1m_keep")):
+        if getattr(settings, shorter) > getattr(settings, longer):
+            raise SettingError(f"{longer}: must be at least as long as {shorter}")
 
 
 def _check_sending(settings: Settings) -> None:

@@ -19,6 +19,7 @@ from oomwatch import __version__
 from oomwatch.__main__ import main
 from oomwatch.options import SettingError
 from oomwatch.settings import Address, Settings, address_of, check, database_url, rules_path
+from oomwatch.units import Duration
 
 
 @pytest.fixture(autouse=True)
@@ -241,6 +242,8 @@ def test_the_rules_of_this_folder_come_before_the_shipped_ones() -> None:
         (Settings(external_url="gpus.example"), "no http:// or https:// address"),
         (msgspec.structs.replace(Settings(), flush_interval=0.0), "flush_interval"),
         (msgspec.structs.replace(Settings(), flush_interval=500.0), "at most 60s"),
+        (Settings(history_raw_keep=Duration(8 * 86400)), "history_10s_keep: must be at least as long as"),
+        (Settings(history_10s_keep=Duration(100 * 86400)), "history_1m_keep: must be at least as long as"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused(settings: Settings, why: str) -> None:

@@ -98,8 +98,8 @@ def test_a_blob_from_before_anybody_told_whose_memory_it_was_is_read_and_merged_
     row = NOTHING_OF_GPU._replace(trainer_bytes=5)
     newer = columns.widened(newer, columns.TORCH_FIELDS + columns.HOLDER_FIELDS, [row])
     place = columns.field_index(fields, "trainer_bytes")
-    assert columns.unpack(at, columns.pack(plain), only=place).values == ()
-    both = columns.unpack(at, columns.pack(columns.merged([plain, newer])), only=place)
+    assert columns.unpack(at, columns.pack(plain), only=[place]).values == ()
+    both = columns.unpack(at, columns.pack(columns.merged([plain, newer])), only=[place])
     assert isinstance(both, Columns)
     assert [value == value for value in both.values[0]] == [False, True]  # noqa: PLR0124 - NaN is not itself
 

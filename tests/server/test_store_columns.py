@@ -63,7 +63,7 @@ def test_memory_beyond_what_float32_counts_is_right_to_one_part_in_16_million() 
 
 def test_one_column_can_be_read_alone() -> None:
     packed = columns.from_readings(GPU_FIELDS, [(NOON_MS, _gpu(used_bytes=7)), (NOON_MS + 1000, _gpu(used_bytes=9))])
-    alone = columns.unpack(NOON_MS, columns.pack(packed), only=columns.field_index(GPU_FIELDS, "used_bytes"))
+    alone = columns.unpack(NOON_MS, columns.pack(packed), only=[columns.field_index(GPU_FIELDS, "used_bytes")])
     assert [list(column) for column in alone.values] == [[7.0, 9.0]]
     assert list(alone.at_ms) == [NOON_MS, NOON_MS + 1000]
 
@@ -73,7 +73,7 @@ def test_a_blob_from_before_a_field_was_added_reads_as_missing_there() -> None:
     older = Columns(newer.at_ms, newer.values[:2])
     again = columns.unpack(NOON_MS, columns.pack(older))
     assert list(columns.to_readings(GPU_FIELDS, again, _gpu)) == [(NOON_MS, _gpu(used_bytes=7))]
-    assert columns.unpack(NOON_MS, columns.pack(older), only=5).values == ()
+    assert columns.unpack(NOON_MS, columns.pack(older), only=[5]).values == ()
     both = columns.merged([again, newer])
     assert [reading.ecc_uncorrected_total for _, reading in columns.to_readings(GPU_FIELDS, both, _gpu)] == [None, 1]
 

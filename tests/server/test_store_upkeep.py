@@ -39,6 +39,11 @@ def chunk_count(store: Store) -> int:
         return int(connection.exec_driver_sql("SELECT count(*) FROM chunks").scalar_one())
 
 
+def unfolded(store: Store) -> int:
+    with store._database.reading() as connection:
+        return int(connection.exec_driver_sql("SELECT count(*) FROM chunks WHERE NOT folded").scalar_one())
+
+
 def compact_all(store: Store, now: float) -> int:
     calls = 0
     while store.compact(now):
@@ -59,10 +64,22 @@ def test_merging_leaves_one_chunk_an_hour_and_subject_and_changes_no_reading(sto
 def test_the_running_hour_and_its_grace_are_left_alone(store: Store) -> None:
     for n in range(4):
         record(store, 2 * n + 1, NOON + n)
-    assert not store.compact(NOON + HOUR + 899)
+    compact_all(store, NOON + HOUR + 899)
+    assert unfolded(store) == 2
+    compact_all(store, NOON + HOUR + 900)
+    assert (chunk_count(store), unfolded(store)) == (2, 0)
+
+
+def test_ten_minutes_of_the_running_hour_become_one_chunk_and_change_no_reading(store: Store) -> None:
+    for n in range(3):
+        record(store, 2 * n + 1, NOON + n)
+    record(store, 9, NOON + 600)
+    before = list(store.recent_samples(0.0))
+    assert not store.compact(NOON + 659)
     assert chunk_count(store) == 8
-    assert store.compact(NOON + HOUR + 900)
-    assert chunk_count(store) == 2
+    compact_all(store, NOON + 660)
+    assert chunk_count(store) == 4
+    assert list(store.recent_samples(0.0)) == before
 
 
 def test_one_call_merges_a_few_subjects_and_the_next_goes_on(store: Store) -> None:
@@ -73,7 +90,8 @@ def test_one_call_merges_a_few_subjects_and_the_next_goes_on(store: Store) -> No
     while store.compact(NOON + DAY):
         counts.append(chunk_count(store))
     total = 2 * (gpus + 1)
-    assert counts == [total - store_module.COMPACT_SUBJECTS, total - 2 * store_module.COMPACT_SUBJECTS, gpus + 1]
+    each = store_module.COMPACT_SUBJECTS
+    assert counts[:3] == [total - each, total - 2 * each, gpus + 1]
 
 
 def test_a_late_sample_opens_a_merged_hour_again(store: Store) -> None:

@@ -6,6 +6,8 @@ from math import ceil
 
 from msgspec import Struct
 
+from oomwatch.store.tiers import Rolled
+
 # More points than a wide screen has columns of pixels; 5000 points of four columns are 150 KB of JSON.
 MAX_POINTS = 5000
 
@@ -38,6 +40,25 @@ class Buckets:
     def step_seconds(self) -> float:
         """The width in force."""
         return self._step_ms / 1000
+
+    @property
+    def step_ms(self) -> int:
+        """The same in milliseconds."""
+        return self._step_ms
+
+    def add_rolled(self, part: Rolled) -> None:
+        """Take in what was bucketed before, in buckets of which ours are some wide. Those that reach in count whole."""
+        for at_ms, low, high, mean, count in zip(*part, strict=True):
+            if not count or low != low:  # noqa: PLR0124 - NaN is not itself
+                continue
+            index = at_ms // self._step_ms
+            point = self._points.get(index)
+            if point is None:
+                self._points[index] = Point(low, high, mean * count, count)
+            else:
+                point.low, point.high = min(point.low, low), max(point.high, high)
+                point.total += mean * count
+                point.count += count
 
     def add(self, at_ms: Sequence[int], values: Sequence[float]) -> None:
         """Take in values in the order of their time; NaN is missing. Parts may overlap and come in any order."""

@@ -1,9 +1,11 @@
 """PURE: readings of one GPU (or host) to a compressed blob, and back.
 
-A blob is a head (version, number of columns, number of rows) and, compressed, the columns one after another: first the
-milliseconds since the row before, then each field of the readings as float32. The four bytes of the numbers are laid
-out in four planes (all first bytes, all second bytes, ...), because neighbours share their high bytes and zlib then
-finds long runs.
+A blob is a head (version, number of columns, number of rows) and the columns one after another: first the milliseconds
+since the row before, then each field of the readings. There are two ways to write them:
+
+    LOOSE   quick, for the few rows that were just told: float32 in four planes (all first bytes, all second bytes,
+            ...), because neighbours share their high bytes, compressed together
+    TIGHT   small, for the many rows that are kept (packing.py); one column can be read without the others
 
 A reading is kept as a whole number of a unit fine enough for its sensor, so that its low bits are zero rather than
 noise: 0.97 is kept as 970 and comes back as 0.97 exactly. float32 counts whole numbers up to 2**24 exactly; memory is a
@@ -24,11 +26,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from oomwatch import wire
+from oomwatch.store.packing import pack_columns, unpack_columns
 
-VERSION = 1
+LOOSE, TIGHT = 1, 2  # versions of a blob
 _HEAD = struct.Struct("<BBI")
 _NAN = float("nan")
 # A window of 4 KiB: what repeats in a column does so nearby, and zlib's default of 32 KiB costs ten times the CPU of a
@@ -102,6 +105,9 @@ Reading = wire.GpuSample | wire.HostSample
 R = TypeVar("R", wire.GpuSample, wire.HostSample, wire.TorchSample, wire.EngineSample)
 
 
+Typecode: TypeAlias = Literal["f", "d"]  # of the columns: of readings, and of what is worked out of them
+
+
 class Columns(NamedTuple):
     """Rows in the order of their time: milliseconds since 1970, and one column of stored numbers a field."""
 
@@ -151,47 +157,77 @@ def field_index(fields: Sequence[Field], name: str) -> int:
 
 
 def pack(columns: Columns) -> bytes:
-    """The blob of columns of at least one row. The time of the first row is not in it."""
-    at_ms = columns.at_ms
-    steps: array[Any] = array("I", [0])
-    steps.extend(after - before for before, after in pairwise(at_ms))
-    numbers: list[array[Any]] = [steps, *columns.values]
+    """The loose blob of columns of at least one row. The time of the first row is not in it."""
+    numbers: list[array[Any]] = [array("I", _steps(columns.at_ms)), *columns.values]
     raw = b"".join(_planes(_little_endian(column)) for column in numbers)
     compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
-    return _HEAD.pack(VERSION, len(columns.values), len(at_ms)) + compressor.compress(raw) + compressor.flush()
+    return _head(LOOSE, columns) + compressor.compress(raw) + compressor.flush()
 
 
-def unpack(start_ms: int, blob: bytes, only: int | None = None) -> Columns:
-    """The columns of a blob whose first row was at `start_ms`; with `only`, that one column alone.
+def pack_tight(columns: Columns) -> bytes:
+    """The tight blob of the same."""
+    return _head(TIGHT, columns) + pack_columns([_steps(columns.at_ms), *columns.values])
 
-    Raises ColumnsError.
+
+def unpack(start_ms: int, blob: bytes, only: Sequence[int] | None = None, typecode: Typecode = "f") -> Columns:
+    """The columns of a blob whose first row was at `start_ms`; with `only`, those at these places alone, in order.
+
+    `typecode` is that of the columns that were packed. Raises ColumnsError.
     """
     try:
         version, width, rows = _HEAD.unpack_from(blob)
-        raw = zlib.decompress(blob[_HEAD.size :])
-    except (struct.error, zlib.error) as error:
+        if version not in _READERS:
+            raise ColumnsError(f"a chunk of readings has version {version}, which this oomwatch does not know")
+        places = [place for place in (range(width) if only is None else only) if place < width]
+        steps, values = _READERS[version](blob[_HEAD.size :], width, rows, places, typecode)
+    except (struct.error, zlib.error, IndexError, ValueError, OverflowError, TypeError) as error:
+        if isinstance(error, ColumnsError):
+            raise
         raise ColumnsError(f"a chunk of readings is damaged: {error}") from error
-    if version != VERSION or len(raw) != 4 * rows * (width + 1):
-        raise ColumnsError(f"a chunk of readings has version {version} and {len(raw)} bytes for {rows} rows")
-    wanted = range(width) if only is None else range(only, min(only + 1, width))
-    values = tuple(_numbers("f", raw, rows, 1 + index) for index in wanted)
-    return Columns(_times(start_ms, _numbers("I", raw, rows, 0)), values)
+    return Columns(array("q", accumulate(steps[1:], initial=start_ms)), values)
 
 
-def merged(parts: Sequence[Columns]) -> Columns:
+def _head(version: int, columns: Columns) -> bytes:
+    return _HEAD.pack(version, len(columns.values), len(columns.at_ms))
+
+
+def _steps(at_ms: "array[int]") -> list[int]:
+    """The milliseconds since the row before."""
+    return [0, *(after - before for before, after in pairwise(at_ms))]
+
+
+_Read = tuple[Sequence[int], "tuple[array[float], ...]"]  # milliseconds since the row before, columns
+
+
+def _read_loose(packed: bytes, width: int, rows: int, places: Sequence[int], _typecode: Typecode) -> _Read:
+    raw = zlib.decompress(packed)
+    if len(raw) != 4 * rows * (width + 1):
+        raise ValueError(f"{len(raw)} bytes for {rows} rows")
+    return _numbers("I", raw, rows, 0), tuple(_numbers("f", raw, rows, 1 + place) for place in places)
+
+
+def _read_tight(packed: bytes, _width: int, rows: int, places: Sequence[int], typecode: Typecode) -> _Read:
+    steps, *values = unpack_columns(packed, rows, [0, *(1 + place for place in places)])
+    return steps, tuple(array(typecode, column) for column in values)
+
+
+_READERS = {LOOSE: _read_loose, TIGHT: _read_tight}
+
+
+def merged(parts: Sequence[Columns], typecode: Typecode = "f") -> Columns:
     """All rows of several, in the order of their time; a column that a part lacks is missing there."""
     width = max(len(part.values) for part in parts)
     at_ms = array("q")
-    values = tuple(array("f") for _ in range(width))
+    values: tuple[array[float], ...] = tuple(array(typecode) for _ in range(width))
     for part in parts:
         at_ms.extend(part.at_ms)
         for whole, column in zip(values, _padded(part.values, width), strict=True):
-            whole.extend(_absent(len(part.at_ms)) if column is None else column)
+            whole.extend(_absent(len(part.at_ms), typecode) if column is None else column)
     if all(before <= after for before, after in pairwise(at_ms)):
         return Columns(at_ms, values)
     order = sorted(range(len(at_ms)), key=at_ms.__getitem__)
     return Columns(
-        array("q", (at_ms[i] for i in order)), tuple(array("f", (column[i] for i in order)) for column in values)
+        array("q", (at_ms[i] for i in order)), tuple(array(typecode, (column[i] for i in order)) for column in values)
     )
 
 
@@ -226,8 +262,8 @@ def _padded(values: "tuple[array[float], ...]", width: int) -> "list[array[float
     return [*values, *([None] * (width - len(values)))]
 
 
-def _absent(rows: int) -> "array[float]":
-    return array("f", [_NAN]) * rows
+def _absent(rows: int, typecode: Typecode = "f") -> "array[float]":
+    return array(typecode, [_NAN]) * rows
 
 
 def _planes(raw: bytes) -> bytes:
@@ -251,7 +287,3 @@ def _little_endian(numbers: "array[Any]") -> bytes:
         numbers = numbers[:]
         numbers.byteswap()
     return numbers.tobytes()
-
-
-def _times(start_ms: int, steps: "array[int]") -> "array[int]":
-    return array("q", accumulate(steps[1:], initial=start_ms))

@@ -1,20 +1,25 @@
 """Named figures over time: what the API's charts are drawn from. SERIES lists them, one line each."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import isnan
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import ceil, isnan
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
 from sqlalchemy import Connection, select
 
 from oomwatch import wire
-from oomwatch.store import chunks, columns, events
+from oomwatch.store import chunks, columns, events, stretches
 from oomwatch.store.buckets import Buckets
-from oomwatch.store.schema import nodes
+from oomwatch.store.columns import Columns
+from oomwatch.store.rows import pieces
+from oomwatch.store.schema import nodes, subjects
+from oomwatch.store.tiers import RAW_MS, TIERS, Rolled
 
-Part = tuple[Sequence[int], Sequence[float]]  # milliseconds and values of equal length, in the order of time
+Values = tuple[Sequence[int], Sequence[float]]  # milliseconds and values of equal length, in the order of time
+Part: TypeAlias = Values | Rolled
+Place: TypeAlias = tuple[str, str]  # node and gpu
 SLOW_SECONDS = 10.0  # between two slow reads of an agent
 FRESH_MS = 60_000  # while a probe tells, log lines of the same GPU are not mixed in (fleet.PROBE_FRESH_SECONDS)
 _hello_decoder = msgspec.json.Decoder(wire.Hello)
@@ -37,6 +42,13 @@ class Series(Struct, frozen=True, kw_only=True):
     mean: tuple[float | None, ...] = ()
 
 
+class Found(NamedTuple):
+    """A figure in any number of parts, and the width of the coarsest: a bucket must be some of these wide."""
+
+    width_ms: int
+    parts: Iterable[Part]
+
+
 class _Kind(Protocol):
     """Where a figure comes from."""
 
@@ -52,8 +64,8 @@ class _Kind(Protocol):
     def shortest_step(self, connection: Connection, labels: Mapping[str, str]) -> float:
         """Seconds below which a bucket would be empty for no other reason than the pace of the readings."""
 
-    def read(self, connection: Connection, labels: Mapping[str, str], start: float, end: float) -> Iterator[Part]:
-        """The figure from `start` to `end`, in any number of parts."""
+    def read(self, connection: Connection, labels: Mapping[str, str], start: float, end: float, step_ms: int) -> Found:
+        """The figure from `start` to `end`, fine enough for buckets of that width where it is still to be had."""
 
 
 class _Reading(Struct, frozen=True):
@@ -73,14 +85,38 @@ class _Reading(Struct, frozen=True):
         hello = _hello(connection, labels["node"])
         return 2 * hello.interval_seconds if hello else 0.0  # twice: a sample a little late is no gap
 
-    def read(self, connection: Connection, labels: Mapping[str, str], start: float, end: float) -> Iterator[Part]:
-        gpu = labels["gpu"] if self.of_gpu else chunks.HOST
-        fields = chunks.all_fields_of(gpu)
-        divisor = float(fields[columns.field_index(fields, self.field)].per_unit)
-        if self.share:
-            divisor *= _usable_bytes(_hello(connection, labels["node"]), gpu)
-        for at_ms, values in chunks.read_column(connection, labels["node"], gpu, self.field, start, end):
-            yield at_ms, values if divisor == 1 else [value / divisor for value in values]
+    def read(self, connection: Connection, labels: Mapping[str, str], start: float, end: float, step_ms: int) -> Found:
+        place = labels["node"], labels["gpu"] if self.of_gpu else chunks.HOST
+        return self.read_several(connection, [place], start, end, step_ms)[place]
+
+    def read_several(
+        self, connection: Connection, places: Sequence[Place], start: float, end: float, step_ms: int
+    ) -> dict[Place, Found]:
+        """The same of several at once, with few questions to the database. Those that it knows nothing of are empty."""
+        ids = _subject_ids(connection, places)
+        found = stretches.of(
+            connection, list(ids.values()), round(start * 1000), round(end * 1000), _wanted_ms(step_ms)
+        )
+        field = columns.field_index(chunks.all_fields_of(places[0][1]), self.field) if places else 0
+        parts: dict[int, list[Columns | Rolled]] = {subject: [] for subject in found}
+        for subject, part in stretches.fields(connection, found, field):
+            parts[subject].append(part)
+        divisors = self._divisors(connection, places)
+        return {
+            place: Found(found[ids[place]].width_ms, _scaled(parts[ids[place]], divisors[place]))
+            if place in ids
+            else Found(RAW_MS, ())
+            for place in places
+        }
+
+    def _divisors(self, connection: Connection, places: Sequence[Place]) -> dict[Place, float]:
+        """What stored numbers are divided by."""
+        fields = chunks.all_fields_of(places[0][1]) if places else ()
+        per_unit = float(fields[columns.field_index(fields, self.field)].per_unit) if fields else 1.0
+        if not self.share:
+            return dict.fromkeys(places, per_unit)
+        hellos = {node: _hello(connection, node) for node in dict.fromkeys(node for node, _ in places)}
+        return {(node, gpu): per_unit * _usable_bytes(hellos[node], gpu) for node, gpu in places}
 
 
 class _Slow(_Reading, frozen=True):
@@ -110,8 +146,15 @@ class _Figure(Struct, frozen=True):
     def shortest_step(self, connection: Connection, labels: Mapping[str, str]) -> float:  # noqa: ARG002
         return 0.0
 
-    def read(self, connection: Connection, labels: Mapping[str, str], start: float, end: float) -> Iterator[Part]:
-        return self.figures(connection, self.field, labels, start, end)
+    def read(
+        self,
+        connection: Connection,
+        labels: Mapping[str, str],
+        start: float,
+        end: float,
+        step_ms: int,  # noqa: ARG002
+    ) -> Found:
+        return Found(RAW_MS, self.figures(connection, self.field, labels, start, end))
 
 
 class _Torch(Struct, frozen=True):
@@ -131,17 +174,53 @@ class _Torch(Struct, frozen=True):
     def shortest_step(self, connection: Connection, labels: Mapping[str, str]) -> float:  # noqa: ARG002
         return 0.0
 
-    def read(self, connection: Connection, labels: Mapping[str, str], start: float, end: float) -> Iterator[Part]:
-        probed: list[int] = []
+    def read(self, connection: Connection, labels: Mapping[str, str], start: float, end: float, step_ms: int) -> Found:
+        told = Found(RAW_MS, ())
         if set(labels) == {"node", "gpu"}:
-            of_gpu = _Reading(self.unit, self.field)
-            for at_ms, values in of_gpu.read(connection, labels, start - FRESH_MS / 1000, end + FRESH_MS / 1000):
-                probed += [moment for moment, value in zip(at_ms, values, strict=True) if not isnan(value)]
-                yield at_ms, values
-        probed.sort()
-        for at_ms, values in self._logged.read(connection, labels, start, end):
-            kept = [index for index, moment in enumerate(at_ms) if not _is_near(moment, probed)]
-            yield [at_ms[index] for index in kept], [values[index] for index in kept]
+            margin = FRESH_MS / 1000
+            told = _Reading(self.unit, self.field).read(connection, labels, start - margin, end + margin, step_ms)
+        logged = self._logged.read(connection, labels, start, end, step_ms)
+        return Found(told.width_ms, _apart(told.parts, logged.parts))
+
+
+def _apart(told: Iterable[Part], logged: Iterable[Part]) -> Iterator[Part]:
+    """What probes told, and of what was logged that which was logged while none did."""
+    probed: list[int] = []
+    for part in told:
+        at_ms, values = (part.at_ms, part.high) if isinstance(part, Rolled) else part
+        probed += [moment for moment, value in zip(at_ms, values, strict=True) if not isnan(value)]
+        yield part
+    probed.sort()
+    for part in logged:
+        at_ms, values = (part.at_ms, part.high) if isinstance(part, Rolled) else part
+        kept = [index for index, moment in enumerate(at_ms) if not _is_near(moment, probed)]
+        yield [at_ms[index] for index in kept], [values[index] for index in kept]
+
+
+def _wanted_ms(step_ms: int) -> int:
+    """The widest tier of which buckets of that width are made; one that would make them much wider is not wanted."""
+    fitting = [tier.width_ms for tier in TIERS if step_ms % tier.width_ms == 0 or step_ms >= 2 * tier.width_ms]
+    return max(fitting, default=RAW_MS)
+
+
+def _subject_ids(connection: Connection, places: Iterable[Place]) -> dict[Place, int]:
+    wanted = set(places)
+    found: dict[Place, int] = {}
+    for names in pieces(dict.fromkeys(node for node, _ in places)):
+        for row in connection.execute(select(subjects).where(subjects.c.node.in_(names))):
+            if (row.node, row.gpu) in wanted:
+                found[row.node, row.gpu] = row.id
+    return found
+
+
+def _scaled(parts: Iterable[Columns | Rolled], divisor: float) -> Iterator[Part]:
+    for part in parts:
+        if isinstance(part, Rolled):
+            low, high, mean = ([value / divisor for value in column] for column in (part.low, part.high, part.mean))
+            yield part if divisor == 1 else part._replace(low=low, high=high, mean=mean)
+        else:
+            values = part.values[0]
+            yield part.at_ms, values if divisor == 1 else [value / divisor for value in values]
 
 
 def _is_near(moment_ms: int, probed_ms: Sequence[int]) -> bool:
@@ -209,23 +288,63 @@ def series(
 
     Raises ValueError for an unknown name, wrong labels or an impossible range, in a sentence for the person who asked.
     """
-    kind = SERIES.get(name)
-    if kind is None:
-        raise ValueError(f'there is no series "{name}"; there are {", ".join(SERIES)}')
+    kind = _kind(name)
     empty = [label for label, value in labels.items() if not value]
     if empty:
         raise ValueError(f'series "{name}": the label {empty[0]} is empty')
     wrong = kind.check(labels)
     if wrong:
         raise ValueError(f'series "{name}": {wrong}')
+    buckets = _buckets(start, end, step, kind.shortest_step(connection, labels))
+    found = kind.read(connection, labels, start, end, buckets.step_ms)
+    return _series(name, labels, found, Buckets(start, end, _fitting(buckets.step_ms, found.width_ms)))
+
+
+def of_gpus(
+    connection: Connection, name: str, places: Sequence[Place], start: float, end: float, step: float
+) -> list[Series]:
+    """The same of several GPUs, in buckets of one width. Raises ValueError, also for a figure that is not of a GPU."""
+    kind = _kind(name)
+    if not isinstance(kind, _Reading) or not kind.of_gpu:
+        raise ValueError(f'series "{name}" is not one that is read of each GPU')
+    nodes_asked = dict.fromkeys(node for node, _ in places)
+    pace = max((kind.shortest_step(connection, {"node": node}) for node in nodes_asked), default=0.0)
+    buckets = _buckets(start, end, step, pace)
+    found = kind.read_several(connection, places, start, end, buckets.step_ms)
+    step_seconds = _fitting(buckets.step_ms, max((one.width_ms for one in found.values()), default=RAW_MS))
+    return [
+        _series(name, {"node": node, "gpu": gpu}, found[node, gpu], Buckets(start, end, step_seconds))
+        for node, gpu in places
+    ]
+
+
+def _kind(name: str) -> _Kind:
+    kind = SERIES.get(name)
+    if kind is None:
+        raise ValueError(f'there is no series "{name}"; there are {", ".join(SERIES)}')
+    return kind
+
+
+def _buckets(start: float, end: float, step: float, shortest_step: float) -> Buckets:
     Buckets(start, end, step)  # refuses a bad range before the pace of the readings corrects the step
-    buckets = Buckets(start, end, max(step, kind.shortest_step(connection, labels)))
-    for at_ms, values in kind.read(connection, labels, start, end):
-        buckets.add(at_ms, values)
-    points = buckets.points(with_gaps=kind.sampled)
+    return Buckets(start, end, max(step, shortest_step))
+
+
+def _fitting(step_ms: int, width_ms: int) -> float:
+    """Seconds of a bucket that is some of these wide."""
+    return (step_ms if width_ms == RAW_MS else ceil(step_ms / width_ms) * width_ms) / 1000
+
+
+def _series(name: str, labels: Mapping[str, str], found: Found, buckets: Buckets) -> Series:
+    for part in found.parts:
+        if isinstance(part, Rolled):
+            buckets.add_rolled(part)
+        else:
+            buckets.add(*part)
+    points = buckets.points(with_gaps=SERIES[name].sampled)
     return Series(
         name=name,
-        unit=kind.unit,
+        unit=SERIES[name].unit,
         labels=dict(labels),
         step_seconds=buckets.step_seconds,
         times=tuple(at for at, _ in points),

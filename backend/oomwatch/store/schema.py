@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 
 from oomwatch import wire
@@ -161,14 +162,37 @@ chunks = Table(
     Column("start_ms", BigInteger, primary_key=True),
     Column("end_ms", BigInteger, nullable=False),  # of its last reading
     Column("blob", LargeBinary, nullable=False),
+    # Its readings are in the tiers. SQLite keeps what is false or true in the row's head: it reads no blob to know it.
+    Column("folded", Boolean, nullable=False, server_default=false()),
     sqlite_with_rowid=False,
 )
 
-# Hours that hold chunks not yet merged; subjects below `next_subject` are done.
+# The same readings, some seconds together (tiers.py): one row a width, subject and span of time.
+tiers = Table(
+    "tiers",
+    metadata,
+    Column("subject", Integer, ForeignKey("subjects.id"), primary_key=True),
+    Column("width_ms", Integer, primary_key=True),
+    Column("start_ms", BigInteger, primary_key=True),  # of its span; what it holds may begin later
+    Column("first_ms", BigInteger, nullable=False),  # of its first bucket
+    Column("end_ms", BigInteger, nullable=False),  # of its last bucket
+    Column("blob", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Hours that hold chunks not yet merged and folded; subjects below `next_subject` are done.
 loose_hours = Table(
     "loose_hours",
     metadata,
     Column("hour_ms", BigInteger, primary_key=True, autoincrement=False),
+    Column("next_subject", Integer, nullable=False),
+)
+
+# The same of every ten minutes whose chunks are not yet merged into one.
+loose_pieces = Table(
+    "loose_pieces",
+    metadata,
+    Column("piece_ms", BigInteger, primary_key=True, autoincrement=False),
     Column("next_subject", Integer, nullable=False),
 )
 

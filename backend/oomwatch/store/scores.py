@@ -3,15 +3,17 @@
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, Table, and_, func, select
 
 from oomwatch import wire
 from oomwatch.core.warned import FAILURES
 from oomwatch.scorecard import Failure
 from oomwatch.store import alerts
-from oomwatch.store.schema import chunks, events, nodes, runs, subjects, transitions
+from oomwatch.store.schema import chunks, events, nodes, runs, subjects, tiers, transitions
+from oomwatch.store.tiers import COARSE, FINE
 
 KINDS = {str(body.__struct_config__.tag): channel for body, channel in FAILURES.items()}
+END_MS = 10**15  # of wire.UnixSeconds
 _hello_decoder = msgspec.json.Decoder(wire.Hello)
 
 
@@ -56,19 +58,36 @@ def _paces(connection: Connection) -> dict[str, float]:
 
 
 def _watched(connection: Connection, node: str, start: float, end: float, pace_seconds: float) -> float:
+    """By the loose chunks, the fine tier, and the coarse one of the time before that."""
     start_ms, end_ms = round(start * 1000), round(end * 1000)
     if end_ms <= start_ms:
         return 0.0
-    inside = and_(chunks.c.start_ms >= start_ms, chunks.c.end_ms <= end_ms)
-    across = and_(chunks.c.start_ms <= end_ms, chunks.c.end_ms >= start_ms, ~inside)
-    lengths = select(func.coalesce(func.sum(chunks.c.end_ms - chunks.c.start_ms), 0), func.count())
-    total_ms, count = connection.execute(_of_gpus(lengths, node, inside)).one()
-    edges = connection.execute(_of_gpus(select(chunks.c.start_ms, chunks.c.end_ms), node, across)).all()
-    total_ms += sum(min(row.end_ms, end_ms) - max(row.start_ms, start_ms) for row in edges)
-    # From its first reading to its last a piece of n readings lasts n - 1 intervals.
-    return int(total_ms) / 1000 + (int(count) + len(edges)) * pace_seconds
+    span = start_ms, end_ms, round(pace_seconds * 1000)
+    fine = tiers.c.width_ms == FINE.width_ms
+    oldest_ms = connection.scalar(_of_gpus(select(func.min(tiers.c.first_ms)), tiers, node, fine)) or END_MS
+    older = and_(tiers.c.width_ms == COARSE.width_ms, tiers.c.first_ms < oldest_ms - oldest_ms % COARSE.span_ms)
+    total_ms = _lengths(connection, node, chunks, chunks.c.start_ms, chunks.c.folded.is_(False), span)
+    for which, width_ms in ((fine, FINE.width_ms), (older, COARSE.width_ms)):
+        total_ms += _lengths(connection, node, tiers, tiers.c.first_ms, which, (start_ms, end_ms, width_ms))
+    return total_ms / 1000
 
 
-def _of_gpus(query: "Select[Any]", node: str, when: ColumnElement[bool]) -> "Select[Any]":
-    of_gpu = and_(chunks.c.subject == subjects.c.id, subjects.c.node == node, subjects.c.gpu != "")
-    return query.select_from(chunks).join(subjects, of_gpu).where(when)
+def _lengths(
+    connection: Connection, node: str, table: Table, first: "Column[int]", which: ColumnElement[bool],
+    span: tuple[int, int, int],
+) -> int:  # fmt: skip
+    """Milliseconds that rows cover within a span. From first to last n readings last n - 1 intervals."""
+    start_ms, end_ms, pace_ms = span
+    last = table.c.end_ms
+    inside = and_(which, first >= start_ms, last <= end_ms)
+    across = and_(which, first <= end_ms, last >= start_ms, ~and_(first >= start_ms, last <= end_ms))
+    sums = select(func.coalesce(func.sum(last - first), 0), func.count())
+    total_ms, count = connection.execute(_of_gpus(sums, table, node, inside)).one()
+    edges = connection.execute(_of_gpus(select(first, last), table, node, across)).all()
+    total_ms += sum(min(last_ms, end_ms) - max(first_ms, start_ms) for first_ms, last_ms in edges)
+    return int(total_ms) + (int(count) + len(edges)) * pace_ms
+
+
+def _of_gpus(query: "Select[Any]", table: Table, node: str, when: ColumnElement[bool]) -> "Select[Any]":
+    of_gpu = and_(table.c.subject == subjects.c.id, subjects.c.node == node, subjects.c.gpu != "")
+    return query.select_from(table).join(subjects, of_gpu).where(when)

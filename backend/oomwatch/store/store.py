@@ -17,15 +17,16 @@ from oomwatch.core.subject import Channel
 from oomwatch.letters import Account, Letter, Standing
 from oomwatch.scorecard import RuleKey, Scorecard, failures_of
 from oomwatch.scorecard import scores as rule_scores
-from oomwatch.store import agents, alerts, chunks, events, history, notices, pasts, scores, silences
+from oomwatch.store import agents, alerts, chunks, compaction, events, history, notices, pasts, recall, scores, silences
 from oomwatch.store.agents import KnownNode, KnownRun
 from oomwatch.store.alerts import FiredAlert
 from oomwatch.store.batch import Batch, Entry
+from oomwatch.store.compaction import Keep
 from oomwatch.store.database import Database, open_database
 from oomwatch.store.errors import StoreError
 from oomwatch.store.history import Series
 
-__all__ = ["Batch", "Entry", "KnownNode", "KnownRun", "Series", "Store", "StoreError"]
+__all__ = ["Batch", "Entry", "Keep", "KnownNode", "KnownRun", "Series", "Store", "StoreError"]
 
 # A merge or a deletion shares the worker with the alerts and so is done in small helpings, of about 50 ms each.
 COMPACT_SUBJECTS = 8
@@ -33,7 +34,7 @@ PRUNE_ROWS = 5000
 # Progress outlives the readings where those are kept for less: an agent keeps unsent messages for 10 minutes.
 LEAST_KEEP_SECONDS = 3600.0
 FUTURE_SECONDS = 86_400.0  # what is dated further ahead was stored while a clock was wrong, and would never grow old
-DAY_SECONDS = 86_400.0
+HOUR_SECONDS, DAY_SECONDS = 3600.0, 86_400.0
 PASTS_KEEP_SECONDS = 90 * DAY_SECONDS  # the last good run may be long ago, and takes some KiB
 END_OF_TIME = 1e12  # of wire.UnixSeconds
 
@@ -193,7 +194,7 @@ class Store:
         (core.allocator). Only one node's samples are in memory at a time.
         """
         with self._database.reading() as connection:
-            yield from chunks.recent_samples(connection, since, until)
+            yield from recall.recent_samples(connection, since, until)
 
     def samples_in_order(self, start: float, end: float, nodes: Collection[str]) -> Iterator[tuple[str, wire.Sample]]:
         """(node, sample) of these nodes from `start` to `end` in the order of time, as in recent_samples otherwise.
@@ -202,9 +203,9 @@ class Store:
         """
         begin = start
         while begin <= end:
-            until = min(end, (begin // chunks.HOUR_SECONDS + 1) * chunks.HOUR_SECONDS - 0.001)
+            until = min(end, (begin // HOUR_SECONDS + 1) * HOUR_SECONDS - 0.001)
             with self._database.reading() as connection:
-                hour = chunks.in_order(connection, begin, until, nodes)
+                hour = recall.in_order(connection, begin, until, nodes)
             yield from hour
             begin = until + 0.001
 
@@ -219,6 +220,18 @@ class Store:
         """A figure of history.SERIES over time. Raises ValueError with a sentence for the person who asked."""
         with self._database.reading() as connection:
             return history.series(connection, name, labels, start, end, step)
+
+    def series_of_gpus(
+        self, name: str, places: Sequence[tuple[str, str]], start: float, end: float, step: float
+    ) -> list[Series]:
+        """A figure of several GPUs, by node and label, in buckets of one width; in their order. Raises ValueError."""
+        with self._database.reading() as connection:
+            return history.of_gpus(connection, name, places, start, end, step)
+
+    def gpus(self, *, node: str | None = None, run: str | None = None) -> list[tuple[str, str]]:
+        """(node, label) of every GPU of which there is history: of a node, of the nodes of a run, or of all."""
+        with self._database.reading() as connection:
+            return chunks.gpus(connection, node, run)
 
     def steps(self, run: str, limit: int) -> list[wire.StepPoint]:
         """The last steps of a run, oldest first, each once."""
@@ -247,22 +260,28 @@ class Store:
     def compact(self, now: float) -> bool:
         """Merge some chunks of hours that are over. True: there may be more to do. To be called after each record()."""
         with self._database.writing() as connection:
-            return chunks.compact(connection, now, COMPACT_SUBJECTS)
+            return compaction.compact(connection, now, COMPACT_SUBJECTS)
 
     def checkpoint(self) -> None:
         """Sync SQLite's log and shorten it. To be called every few seconds, and not in the thread that writes."""
         self._database.checkpoint()
 
-    def prune(self, now: float, keep_seconds: float, *, at_most_rows: int = PRUNE_ROWS) -> bool:
+    def prune(
+        self, now: float, keep_seconds: float, *, readings: Keep | None = None, at_most_rows: int = PRUNE_ROWS
+    ) -> bool:
         """Delete some of what is older than `keep_seconds`, or from the future; open alerts stay. True: there is more.
 
-        A SQLite file does not shrink: the room is used again.
+        Readings are kept for as long as `readings` says. A SQLite file does not shrink: the room is used again.
         """
         cutoff, horizon = now - keep_seconds, now + FUTURE_SECONDS
+        keep = Keep.all_for(keep_seconds) if readings is None else readings
         with self._database.writing() as connection:
             agents.prune(connection, now - max(keep_seconds, LEAST_KEEP_SECONDS), now, horizon)
             silences.prune(connection, cutoff)
             pasts.prune(connection, now - max(keep_seconds, PASTS_KEEP_SECONDS), now, horizon)
-            kinds = (chunks.prune, events.prune, alerts.prune, notices.prune)
-            counts = [prune(connection, cutoff, horizon, at_most_rows) for prune in kinds]
+            counts = [
+                prune(connection, cutoff, horizon, at_most_rows)
+                for prune in (events.prune, alerts.prune, notices.prune)
+            ]
+            counts.append(compaction.prune(connection, now, keep, horizon, at_most_rows))
         return max(counts) >= at_most_rows

@@ -5,7 +5,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from oomwatch.store.store import StoreError
+from oomwatch.settings import Settings
+from oomwatch.store.store import Keep, StoreError
 from oomwatch.web.parts import Parts
 
 COMPACT_SECONDS = 5.0
@@ -19,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 async def keep_up(parts: Parts) -> None:
     """Merge, sync and delete until cancelled."""
-    keep_seconds = float(parts.settings.history_keep)
+    keep_seconds, readings = float(parts.settings.history_keep), kept_readings(parts.settings)
     rounds = 0
     while True:
         await asyncio.sleep(COMPACT_SECONDS)
@@ -27,10 +28,15 @@ async def keep_up(parts: Parts) -> None:
         if rounds % (CHECKPOINT_SECONDS // COMPACT_SECONDS) == 0:
             await _checkpoint(parts)
         if rounds % (PRUNE_SECONDS // COMPACT_SECONDS) == 0:
-            await helpings(parts, lambda now: parts.store.prune(now, keep_seconds))
+            await helpings(parts, lambda now: parts.store.prune(now, keep_seconds, readings=readings))
         if rounds % (PASTS_SECONDS // COMPACT_SECONDS) == 0:
             await keep_pasts(parts)
         rounds += 1
+
+
+def kept_readings(settings: Settings) -> Keep:
+    """For how long readings are kept, by how fine they are."""
+    return Keep(float(settings.history_raw_keep), float(settings.history_10s_keep), float(settings.history_1m_keep))
 
 
 async def helpings(parts: Parts, work: Callable[[float], Any]) -> None:

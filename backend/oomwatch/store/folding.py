@@ -1,0 +1,47 @@
+"""Readings made part of the tiers in the database (tiers.py)."""
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, and_, delete, insert, select
+
+from oomwatch.store import columns, tiers
+from oomwatch.store.columns import Columns
+from oomwatch.store.schema import tiers as table
+from oomwatch.store.tiers import TIERS, Tier
+
+
+def add(connection: Connection, subject: int, readings: Columns) -> None:
+    """Readings that are in no tier yet, in the order of their time."""
+    for tier in TIERS:
+        for start_ms, part in _by_span(tiers.rolled(readings, tier.width_ms), tier):
+            _join(connection, subject, tier, start_ms, part)
+
+
+def unpacked(row_first_ms: int, blob: bytes, only: list[int] | None = None) -> Columns:
+    """The columns of a row of the table. Raises ColumnsError."""
+    return columns.unpack(row_first_ms, blob, only, tiers.TYPECODE)
+
+
+def _by_span(part: Columns, tier: Tier) -> Iterator[tuple[int, Columns]]:
+    begin_ms = part.at_ms[0] // tier.span_ms * tier.span_ms
+    for start_ms in range(begin_ms, part.at_ms[-1] + 1, tier.span_ms):
+        within = tiers.between(part, start_ms, start_ms + tier.span_ms)
+        if within.at_ms:
+            yield start_ms, within
+
+
+def _join(connection: Connection, subject: int, tier: Tier, start_ms: int, new: Columns) -> None:
+    same = and_(table.c.subject == subject, table.c.width_ms == tier.width_ms, table.c.start_ms == start_ms)
+    old = connection.execute(select(table.c.first_ms, table.c.blob).where(same).with_for_update()).first()
+    if old is not None:
+        new = tiers.joined(unpacked(old.first_ms, old.blob), new)
+        connection.execute(delete(table).where(same))
+    row = {
+        "subject": subject,
+        "width_ms": tier.width_ms,
+        "start_ms": start_ms,
+        "first_ms": new.at_ms[0],
+        "end_ms": new.at_ms[-1],
+        "blob": columns.pack_tight(new),
+    }
+    connection.execute(insert(table), row)
