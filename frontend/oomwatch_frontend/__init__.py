@@ -1,4 +1,4 @@
-"""The page: static files, served as they lie here. There is no build step."""
+"""The page: static files, without a build step; the server puts its scripts together (oomwatch.web.bundle)."""
 
 from pathlib import Path
 

@@ -60,11 +60,6 @@ function needs(path, found = new Set()) {
   return found;
 }
 
-test("the page preloads each script that its first view needs, and nothing else", () => {
-  const named = [...pageFile("index.html").matchAll(/(?:modulepreload" href|module"(?: async)? src)="static\/([^"]+)"/g)];
-  assert.deepEqual(named.map((match) => match[1]).sort(), [...needs("js/main.js")].sort());
-});
-
 test("a view that is not the first one is fetched when it is wanted", () => {
   const first = needs("js/main.js");
   const fetched = [...(sources.get("js/views.js") ?? "").matchAll(/import\("\.\/(views\/[^"]+)"\)/g)].map((match) => `js/${match[1]}`);
@@ -91,7 +86,7 @@ test("the page asks no other host for anything", () => {
   }
 });
 
-test("only charts.js knows plotly", () => {
+test("only plotly.js loads plotly", () => {
   const knowing = [...sources].filter(([, source]) => /\bPlotly\b/.test(source)).map(([path]) => path);
-  assert.deepEqual(knowing, ["js/charts.js"]);
+  assert.deepEqual(knowing, ["js/plotly.js"]);
 });

@@ -2,11 +2,10 @@
 
 The page at / names its files by addresses that bear a mark of what they hold: /static/MARK/js/main.js. What such an
 address leads to never changes, so a browser asks for it once. Without a mark, and under that of an older version, it is
-there too, and the browser asks each time whether it has changed.
+there too, and the browser asks each time whether it has changed. The scripts come in three files (bundle.py).
 """
 
 import asyncio
-import functools
 import gzip
 import hashlib
 import mimetypes
@@ -21,10 +20,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from oomwatch.web.bundle import bundled
+
 ASK_AGAIN = "no-cache"
 FOR_EVER = "public, max-age=31536000, immutable"
 SUFFIXES = frozenset({".css", ".html", ".js", ".json", ".txt"})  # the folder is a Python package too: no code of it
 PAGE = "index.html"
+SCRIPTS = ("js/live.js", "js/main.js")  # those that the page names
 LEVEL = 6  # of gzip: plotly's 4.8 MB become 1.4 MB, which tells through an SSH tunnel
 PLOTLY = "vendor/plotly.min.js"  # the page's one library, as the plotly package ships it
 SCRIPT = "text/javascript"
@@ -40,13 +42,16 @@ class PageFile:
     def __init__(self, kind: str, tag: str, read: Callable[[], bytes]) -> None:
         self._kind = kind
         self._tag = f'"{tag}"'
-        self._gzipped = functools.cache(lambda: gzip.compress(read(), LEVEL, mtime=0))
+        self._read = read
+        self._gzipped: bytes | None = None
 
     async def answer(self, request: Request, caching: str) -> Response:
         headers = {"Cache-Control": caching, "ETag": self._tag, "Vary": "Accept-Encoding"}
         if request.headers.get("if-none-match") == self._tag:
             return Response(status_code=304, headers=headers)
-        gzipped = await asyncio.to_thread(self._gzipped)
+        if self._gzipped is None:
+            self._gzipped = await asyncio.to_thread(lambda: gzip.compress(self._read(), LEVEL, mtime=0))
+        gzipped = self._gzipped
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(gzip.decompress(gzipped), media_type=self._kind, headers=headers)
         return Response(gzipped, media_type=self._kind, headers={**headers, "Content-Encoding": "gzip"})
@@ -115,6 +120,8 @@ def _each_stamp(folder: Path) -> Iterator[tuple[str, int, int]]:
 
 def _read(folder: Path, stamps: Stamps) -> Content:
     texts = {name: (folder / name).read_bytes() for name, _, _ in stamps}
+    scripts = {name: text.decode() for name, text in texts.items() if name.endswith(".js")}
+    texts |= {name: text.encode() for name, text in bundled(scripts, *SCRIPTS).items()}
     whole = hashlib.sha256(version("plotly").encode())
     for name, text in texts.items():
         whole.update(f"{name} {len(text)}\n".encode() + text)
@@ -134,4 +141,14 @@ def _plotly() -> bytes:
     spec = find_spec("plotly")
     if spec is None or spec.origin is None:
         raise RuntimeError("the plotly package is missing; install oomwatch[server]")
-    return (Path(spec.origin).parent / "package_data" / "plotly.min.js").read_bytes()
+    return eager((Path(spec.origin).parent / "package_data" / "plotly.min.js").read_bytes())
+
+
+def eager(script: bytes) -> bytes:
+    """plotly's script with its one large function in parentheses: Chromium compiles such a one while it arrives.
+
+    Else the page stands still for it, 0.2 s, when it is called. What has another form stays as it is.
+    """
+    if b", () => {\n" not in script[:1000] or not script.endswith(b"}));"):
+        return script
+    return script.replace(b", () => {\n", b", (() => {\n", 1)[:-2] + b"));"

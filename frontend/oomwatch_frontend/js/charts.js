@@ -1,9 +1,9 @@
-// The only file that knows plotly. It is loaded when the first chart is opened, long after the first paint.
+// The only file that draws with plotly.
 // For charts over time that a person may zoom: Chart.zoomed, Chart.stretch; for stacks: Line.solid, pattern, thin, told, Row.named.
 
 import { LANE_AXIS, LANE_GAP_PX, LANE_PX, bandLabels, bandTraces } from "./bands.js";
-import { h } from "./dom.js";
 import { escapeMarkup, fade, fromStamp, localStamp, plotTime } from "./ink.js";
+import { loadPlotly } from "./plotly.js";
 import { heights, stackTraces } from "./stacks.js";
 import { colour } from "./theme.js";
 
@@ -54,31 +54,6 @@ import { colour } from "./theme.js";
  *   lines, `right` px from the edge, and the axis below where there is one
  * @property {{ x: number, text: string }[]} [ticks] what stands below, in place of plotly's own choice
  */
-
-const PLOTLY = new URL("../vendor/plotly.min.js", import.meta.url).href;
-
-/** @type {Promise<any> | null} */
-let loading = null;
-
-/** @returns {Promise<any>} plotly */
-function loadPlotly() {
-  loading ??= new Promise((resolve, reject) => {
-    const script = h("script", { src: PLOTLY });
-    script.onload = () => resolve(/** @type {any} */ (window).Plotly);
-    script.onerror = () => {
-      loading = null; // the next chart tries again
-      script.remove();
-      reject(new Error(PLOTLY));
-    };
-    document.head.append(script);
-  });
-  return loading;
-}
-
-/** Has plotly fetched when there is time, and not run: the first chart then waits for no network. */
-export function prefetchPlotly() {
-  if (loading === null) document.head.append(h("link", { rel: "prefetch", as: "script", href: PLOTLY }));
-}
 
 const REDRAW_MS = 500;
 
@@ -149,7 +124,7 @@ export class ChartView {
   close() {
     this.closed = true;
     if (this.timer !== null) clearTimeout(this.timer);
-    if (loading !== null) void loading.then((plotly) => plotly.purge(this.element)).catch(() => undefined);
+    void loadPlotly().then((plotly) => plotly.purge(this.element)).catch(() => undefined);
   }
 }
 

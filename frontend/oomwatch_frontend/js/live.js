@@ -1,8 +1,12 @@
-// Opens the connection before the rest of the page is here. What the server says meanwhile is kept for it.
+// What takes long begins before the rest of the page is here: the connection, whose messages are kept, the words, plotly.
 
+import { loadWhereCharted } from "./plotly.js";
 import { LiveSocket } from "./socket.js";
 
 /** @typedef {import("./socket.js").Handlers} Handlers */
+
+/** @type {Promise<import("./i18n.js").Catalogue>} */
+export const catalogue = fetch(new URL("../catalogue.json", import.meta.url)).then((answer) => answer.json());
 
 const address = new URL("ws/live", document.baseURI);
 address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
@@ -16,6 +20,7 @@ export const socket = new LiveSocket(address.href, {
   lost: (retryAtMs) => kept.push((handlers) => handlers.lost(retryAtMs)),
 });
 socket.connect();
+loadWhereCharted();
 
 /** Tells these handlers all that was said, and from now on whatever is. @param {Handlers} handlers */
 export function listen(handlers) {

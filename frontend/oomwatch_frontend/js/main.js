@@ -10,7 +10,7 @@ import { openKeyHelp } from "./elements/key-help.js";
 import { openSettings } from "./elements/settings-dialog.js";
 import { toast } from "./elements/toast.js";
 import { Kiosk } from "./kiosk.js";
-import { listen, socket } from "./live.js";
+import { catalogue as asked, listen, socket } from "./live.js";
 import { Notifier } from "./notifier.js";
 import { Preferences } from "./preferences.js";
 import { parseRoute } from "./router.js";
@@ -32,8 +32,7 @@ const theme = new ThemeSwitch();
 const preferences = new Preferences();
 setZone(preferences.values.zone);
 
-/** @type {import("./i18n.js").Catalogue} */
-const catalogue = await (await fetch(new URL("../catalogue.json", import.meta.url))).json();
+const catalogue = await asked;
 let words = new Words(catalogue, storedLanguage());
 const root = /** @type {HTMLElement} */ (document.getElementById("view"));
 const shell = new Shell({

@@ -1,5 +1,6 @@
 // The views. That of the fleet comes with the page; each other one is fetched when it is first wanted, or when there is time.
 
+import { prefetchPlotly } from "./plotly.js";
 import { fleetView } from "./views/fleet.js";
 
 /** @typedef {import("./main.js").MakeView} MakeView */
@@ -36,6 +37,5 @@ export async function fetchView(name) {
 /** All that is not here yet, one after the other, so that to open one costs no wait. What fails is fetched when it is wanted. */
 export async function fetchViews() {
   for (const name of Object.keys(OTHERS)) if (!here.has(name)) await fetchView(name).catch(() => undefined);
-  const charts = await import("./charts.js").catch(() => null);
-  charts?.prefetchPlotly();
+  prefetchPlotly();
 }

@@ -63,8 +63,8 @@ class Fleet {
     this.empty.hidden = true;
     this.content = this.#layout();
     root.append(h("h1", { class: "unseen" }, app.words.t("nav.fleet")), this.empty, this.content);
-    this.map.start();
     this.update(new Set(["nodes", "runs", "alerts", "tick"]));
+    this.map.start();
   }
 
   /** @param {boolean} kiosk */
