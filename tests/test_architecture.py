@@ -18,6 +18,7 @@ OURS = {"oomwatch", "oomwatch_agent", "oomwatch_frontend", "oomwatch_probe"}
 # longest name that it starts with; a room that is not here is not in the architecture page either.
 SHARED = {"oomwatch", "oomwatch.wire", "oomwatch.options", "oomwatch.units"}
 READERS = {
+    "oomwatch.access",
     "oomwatch.advice",
     "oomwatch.catalogue",
     "oomwatch.figures",
@@ -63,6 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.tryout": INSIDE | {"oomwatch.backtest", "oomwatch.store"},
     "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest", "oomwatch.promexport"},
     "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
+    "oomwatch.commands.access": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.store"},
     "oomwatch.commands.incident": INSIDE | {"oomwatch.incident"},
     "oomwatch.commands.client": INSIDE,
     "oomwatch.commands.doctor": INSIDE

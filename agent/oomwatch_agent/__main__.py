@@ -23,7 +23,7 @@ from oomwatch_agent.outbox import Outbox
 from oomwatch_agent.pace import Pace
 from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.sampler import Sampler
-from oomwatch_agent.settings import AgentSettings, Invocation, load, permit
+from oomwatch_agent.settings import AgentSettings, Invocation, credentials, load, permit
 from oomwatch_agent.uplink import Uplink
 from oomwatch_agent.worker import Glances
 
@@ -99,7 +99,11 @@ class Agent:
         # At once, and with time for the sources to open, so that the first hello has the facts.
         await self._read(slow=pace.take(time.time()), within_seconds=FIRST_ANSWERS_SECONDS)
         uplink = Uplink(
-            self.settings.server, self._outbox, self.hello, token=self.settings.token, on_act=self._take_act
+            self.settings.server,
+            self._outbox,
+            self.hello,
+            credentials=credentials(self.settings),
+            on_act=self._take_act,
         )
         talking = asyncio.create_task(uplink.run())
         try:

@@ -9,7 +9,7 @@ import msgspec
 from oomwatch import wire
 from oomwatch_agent.link import Link, LinkError
 from oomwatch_agent.sampler import Sampler
-from oomwatch_agent.settings import AgentSettings
+from oomwatch_agent.settings import AgentSettings, credentials
 
 FIRST_ANSWERS_SECONDS = 15.0  # a GPU driver that was not running takes seconds to start
 _GIB = 1024**3
@@ -43,7 +43,7 @@ def _facts(facts: wire.NodeFacts) -> Iterator[str]:
 
 async def _ask_server(settings: AgentSettings, hello: wire.Hello) -> wire.Welcome:
     """Say hello and goodbye, so that the server does not take the silence after a check for trouble."""
-    link = await Link.open(settings.server, settings.token)
+    link = await Link.open(settings.server, credentials(settings))
     try:
         welcome = await link.greet(hello)
         await link.send(wire.encode(wire.Bye(seq=1, at=time.time(), reason="checked")))

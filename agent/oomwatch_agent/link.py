@@ -5,12 +5,12 @@ import contextlib
 import inspect
 import ssl
 from collections.abc import Iterator
-from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from oomwatch import wire
+from oomwatch_agent.credentials import Credentials, CredentialsError
 
 HELLO_ANSWER_SECONDS = 10.0
 PING_SECONDS = 20.0  # the protocol's
@@ -44,8 +44,11 @@ class Link:
         self._connection = connection
 
     @classmethod
-    async def open(cls, url: str, token: str | None) -> "Link":
-        options: dict[str, Any] = {"additional_headers": {"Authorization": f"Bearer {token}"}} if token else {}
+    async def open(cls, url: str, credentials: Credentials) -> "Link":
+        try:
+            options = credentials.options(url)
+        except CredentialsError as error:
+            raise LinkError(str(error), retry=False) from error
         if "proxy" in inspect.signature(connect.__init__).parameters:  # websockets 15 and later
             # A proxy set for downloads from the internet is no way to a server inside the cluster.
             options["proxy"] = None
@@ -111,7 +114,7 @@ def _as_link_error(url: str) -> Iterator[None]:
             f"cannot reach {url}: no answer in time; is the address right, is a firewall between?"
         ) from error
     except ssl.SSLError as error:
-        remedy = "does it speak TLS, and is its certificate one that this machine trusts (SSL_CERT_FILE)?"
+        remedy = "does it speak TLS, and is its certificate one that this machine trusts (--tls-ca)?"
         raise LinkError(f"cannot connect to {url}: {error.reason or error}; {remedy}") from error
     except (OSError, EOFError) as error:
         raise LinkError(f"cannot reach {url}: {_brief_os_error(error)}; does the server run there?") from error

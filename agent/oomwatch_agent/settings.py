@@ -14,6 +14,7 @@ from oomwatch import __version__, wire
 from oomwatch.options import Resolved, SettingError, add_options, option, resolve
 from oomwatch.units import Duration
 from oomwatch_agent.acts.permit import AUTO_FOLDER, Permit
+from oomwatch_agent.credentials import Credentials
 from oomwatch_agent.engines.fetch import endpoint
 from oomwatch_agent.own_patterns import OwnPattern, mistake_in
 from oomwatch_agent.scenario import SCENARIOS
@@ -58,6 +59,17 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     server: Annotated[str, option("the server's address; HOST:PORT is enough", metavar="URL")] = DEFAULT_SERVER
     token: Annotated[str | None, option("token that the server asks of agents", metavar="TOKEN", secret=True)] = None
+    tls_ca: Annotated[
+        Path | None,
+        option(
+            "authorities to know the server's certificate by, a PEM file; without it those of the system",
+            metavar="FILE",
+        ),
+    ] = None
+    tls_cert: Annotated[
+        Path | None, option("certificate to show to the server, a PEM file (mutual TLS)", metavar="FILE")
+    ] = None
+    tls_key: Annotated[Path | None, option("its private key, where it is not in the same file", metavar="FILE")] = None
     node: Annotated[str, option("name of this node; auto is the host's name", metavar="NAME")] = "auto"
     run: Annotated[str | None, option("name of the training run, where its logs do not tell", metavar="NAME")] = None
     interval: Annotated[Duration, option("time between two readings", metavar="SECONDS")] = Duration(1)
@@ -111,6 +123,11 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     log_level: Annotated[
         LogLevel, option("how much the agent says: debug, info, warning or error", metavar="LEVEL")
     ] = "info"
+
+
+def credentials(settings: AgentSettings) -> Credentials:
+    """By what this agent and its server know each other."""
+    return Credentials(settings.token, settings.tls_ca, settings.tls_cert, settings.tls_key)
 
 
 def permit(settings: AgentSettings) -> Permit:
@@ -198,6 +215,11 @@ def _mistakes(settings: AgentSettings) -> list[tuple[str, str]]:
             "run",
             settings.run is None or 0 < len(settings.run) <= wire.NAME_CHARS_MAX,
             f"a run name has 1 to {wire.NAME_CHARS_MAX} characters",
+        ),
+        (
+            "server",
+            settings.server.startswith("wss:") or not (settings.tls_ca or settings.tls_cert),
+            "has no TLS, and tls_ca and tls_cert are of no use; write https://HOST:PORT",
         ),
         ("token", token_can_be_sent, "a token consists of printable ASCII characters without line breaks"),
         (

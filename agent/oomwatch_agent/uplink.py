@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from oomwatch import wire
+from oomwatch_agent.credentials import Credentials
 from oomwatch_agent.link import Link, LinkError
 from oomwatch_agent.outbox import MAX_AGE_SECONDS, Outbox
 from oomwatch_agent.pace import Backoff
@@ -21,6 +22,7 @@ FRAMES_AT_ONCE = 500
 CLOCK_SET_SECONDS = 1.0  # a step of the wall clock that is told: the server takes two seconds for skew
 
 logger = logging.getLogger(__name__)
+NOTHING_SHOWN = Credentials()
 
 
 class Uplink:
@@ -36,7 +38,7 @@ class Uplink:
         outbox: Outbox,
         introduce: Callable[[], wire.Hello],
         *,
-        token: str | None = None,
+        credentials: Credentials = NOTHING_SHOWN,
         on_act: Callable[[wire.ActRequest], None] | None = None,
         jitter: random.Random | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -45,7 +47,7 @@ class Uplink:
         self._url = url
         self._outbox = outbox
         self._introduce = introduce
-        self._token = token
+        self._credentials = credentials
         self._on_act = on_act
         self._backoff = Backoff(jitter or random.Random())  # noqa: S311 - spreads retries, guards nothing
         self._sleep = sleep
@@ -100,7 +102,7 @@ class Uplink:
 
     async def _converse(self) -> None:
         """One connection, from hello to its end, which is a LinkError."""
-        link = await Link.open(self._url, self._token)
+        link = await Link.open(self._url, self._credentials)
         try:
             hello = self._introduce()
             self._remember(hello)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomwatch import __version__
-from oomwatch.commands import doctor_flags, flags, people_flags, report_flags, rule_flags
+from oomwatch.commands import access_flags, doctor_flags, flags, people_flags, report_flags, rule_flags
 from oomwatch.commands.client_flags import add_client_flags
 from oomwatch.options import Resolved, SettingError, add_options, resolve
 from oomwatch.settings import Settings
@@ -36,8 +36,8 @@ Runs the server: it takes what agents send, judges it by the rules, keeps it, an
 examples:
   oomwatch serve
       on this machine only, at http://127.0.0.1:8642
-  oomwatch serve --listen 0.0.0.0:8642 --token-file /etc/oomwatch/token --rules /etc/oomwatch/alerts.yaml
-      for a cluster; agents need the token
+  oomwatch serve --listen 0.0.0.0:8642 --token-file /etc/oomwatch/token --reader-token-file /etc/oomwatch/reader-token
+      for a cluster; agents need the one token, browsers the other ("oomwatch token" makes more)
   oomwatch serve --db postgresql+psycopg://oomwatch@db/oomwatch
       with a PostgreSQL database instead of a file
 
@@ -98,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_trying(commands)
     _add_rules(commands)
     _add_people(commands)
+    _add_access(commands)
     test = _command(commands, "test-notify", "send a test message to the channels", _TEST_NOTIFY, _test_notify)
     test.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
     test.add_argument("channel", nargs="?", help="name of the channel; without it all")
@@ -130,6 +131,24 @@ def _add_people(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         ("preview", "say what one would hide", people_flags.PREVIEW, people_flags.add_preview_flags),
     ):
         add_flags(_command(silences, name, summary, text, _later("silence", f"run_{name}")))
+
+
+def _add_access(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The commands that say who may do what, and tell what was done."""
+    group = commands.add_parser(
+        "token", help="make and revoke tokens of agents and people", description=access_flags.TOKENS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    tokens = group.add_subparsers(title="what to do", required=True, metavar="WHAT")
+    for name, summary, text, add_flags in (
+        ("create", "make one", access_flags.CREATE, access_flags.add_create_flags),
+        ("list", "list them", access_flags.LIST, access_flags.add_list_flags),
+        ("rotate", "make another in place of one", access_flags.ROTATE, access_flags.add_rotate_flags),
+        ("revoke", "make one useless", access_flags.REVOKE, access_flags.add_revoke_flags),
+    ):
+        add_flags(_command(tokens, name, summary, text, _later("access", f"run_{name}")))
+    told = _command(commands, "audit", "list what people did", access_flags.AUDIT, _later("access", "run_audit"))
+    access_flags.add_audit_flags(told)
 
 
 def _add_reports(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -17,6 +17,10 @@ class TooSlowError(Exception):
     """The browser did not keep up: it is to connect again, for a new snapshot."""
 
 
+class EndedError(Exception):
+    """The browser may look no more."""
+
+
 class Subscription:
     """What one browser has yet to be sent, oldest first."""
 
@@ -24,7 +28,12 @@ class Subscription:
         self._queue: deque[Frames] = deque([(first,)])
         self._news = asyncio.Event()
         self._news.set()
-        self._is_full = False
+        self._is_full = self._is_over = False
+
+    def end(self) -> None:
+        """Nothing more is sent; whoever waits for the next frames is told."""
+        self._is_over = True
+        self._news.set()
 
     def waiting(self) -> int:
         return len(self._queue)
@@ -38,10 +47,12 @@ class Subscription:
         self._news.set()
 
     async def next(self) -> Frames:
-        """The next frames, in order. Raises TooSlowError where some had to be dropped."""
-        while not self._queue and not self._is_full:
+        """The next frames, in order. Raises TooSlowError where some had to be dropped, EndedError after `end`."""
+        while not (self._queue or self._is_full or self._is_over):
             self._news.clear()
             await self._news.wait()
+        if self._is_over:
+            raise EndedError
         if self._is_full:
             raise TooSlowError
         return self._queue.popleft()

@@ -38,6 +38,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     reader_token: Annotated[
         str | None, option("token that browsers, scripts and Prometheus must send", metavar="TOKEN", secret=True)
     ] = None
+    operator_token: Annotated[
+        str | None,
+        option(
+            "token of those who acknowledge, silence and change rules; without it whoever may read may do so",
+            metavar="TOKEN",
+            secret=True,
+        ),
+    ] = None
+    open_to_network: Annotated[
+        bool, option("listen beyond this machine without tokens: whoever can reach the address may look and send")
+    ] = False
+    tls_cert: Annotated[
+        Path | None, option("certificate to serve TLS with, a PEM file with its chain", metavar="FILE")
+    ] = None
+    tls_key: Annotated[Path | None, option("its private key, where it is not in the same file", metavar="FILE")] = None
+    tls_client_ca: Annotated[
+        Path | None,
+        option(
+            "authorities, a PEM file, one of which must have signed the certificate of whoever connects", metavar="FILE"
+        ),
+    ] = None
     external_url: Annotated[
         str | None, option("address of the page as people reach it, for links in messages", metavar="URL")
     ] = None
@@ -119,6 +140,8 @@ def check(settings: Settings) -> None:
     if not 0 < settings.flush_interval <= FLUSH_SECONDS_MAX:
         raise SettingError(f"flush_interval: must be more than 0s and at most {FLUSH_SECONDS_MAX:g}s")
     _check_keeping(settings)
+    if settings.tls_cert is None and (settings.tls_key or settings.tls_client_ca):
+        raise SettingError("tls_cert: is missing; tls_key and tls_client_ca are of no use without it")
     if settings.incidents_keep < 1:
         raise SettingError("incidents_keep: must be at least 1")
     if settings.external_url is not None and not _is_http(settings.external_url):

@@ -14,6 +14,7 @@ from tests.wire.golden_messages import ACT
 from websockets.asyncio.server import ServerConnection
 
 from oomwatch import wire
+from oomwatch_agent.credentials import Credentials
 from oomwatch_agent.outbox import Outbox
 from oomwatch_agent.uplink import Uplink
 
@@ -33,7 +34,7 @@ class Bench:
             url or server.url,
             self.outbox,
             self._hello,
-            token=token,
+            credentials=Credentials(token),
             jitter=random.Random(1),
             sleep=self._sleep,
             clock=lambda: self.monotonic,

@@ -212,3 +212,29 @@ events = Table(
     Index("ix_events_run", "run", "kind", "at"),
     Index("ix_events_node", "node", "kind", "at"),
 )
+
+# Only digests of tokens are kept; `document` is an access.token.Token.
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", _NAME, primary_key=True),
+    Column("name", _NAME, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("document", Text, nullable=False),
+    UniqueConstraint("digest", name="uq_tokens_digest"),
+)
+
+# Append-only: what people had the server do (access.audit.Deed).
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("who", _NAME, nullable=False),
+    Column("role", String(20), nullable=False),
+    Column("address", _NAME, nullable=False),
+    Column("method", String(20), nullable=False),
+    Column("path", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Index("ix_audit_at", "at"),
+)

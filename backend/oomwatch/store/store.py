@@ -12,12 +12,27 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from oomwatch import wire
+from oomwatch.access.audit import Deed
+from oomwatch.access.token import Token
 from oomwatch.core.past import Past
 from oomwatch.core.subject import Channel
 from oomwatch.letters import Account, Letter, Standing
 from oomwatch.scorecard import RuleKey, Scorecard, failures_of
 from oomwatch.scorecard import scores as rule_scores
-from oomwatch.store import agents, alerts, chunks, compaction, events, history, notices, pasts, recall, scores, silences
+from oomwatch.store import (
+    agents,
+    alerts,
+    chunks,
+    compaction,
+    events,
+    history,
+    notices,
+    pasts,
+    recall,
+    scores,
+    silences,
+    tokens,
+)
 from oomwatch.store.agents import KnownNode, KnownRun
 from oomwatch.store.alerts import FiredAlert
 from oomwatch.store.batch import Batch, Entry
@@ -36,6 +51,7 @@ LEAST_KEEP_SECONDS = 3600.0
 FUTURE_SECONDS = 86_400.0  # what is dated further ahead was stored while a clock was wrong, and would never grow old
 HOUR_SECONDS, DAY_SECONDS = 3600.0, 86_400.0
 PASTS_KEEP_SECONDS = 90 * DAY_SECONDS  # the last good run may be long ago, and takes some KiB
+AUDIT_KEEP_SECONDS = 365 * DAY_SECONDS
 END_OF_TIME = 1e12  # of wire.UnixSeconds
 
 
@@ -118,6 +134,33 @@ class Store:
         """Keep these, in place of what was kept of the same ones."""
         with self._database.writing() as connection:
             silences.keep(connection, changed)
+
+    # ------------------------------------------------------------ access
+
+    def tokens(self) -> list[Token]:
+        """Every token, by name."""
+        with self._database.reading() as connection:
+            return tokens.known(connection)
+
+    def keep_token(self, token: Token) -> None:
+        """Keep a new token."""
+        with self._database.writing() as connection:
+            tokens.keep(connection, token)
+
+    def change_token(self, token: Token) -> None:
+        """Keep a token in place of the one with its id."""
+        with self._database.writing() as connection:
+            tokens.change(connection, token)
+
+    def note_deeds(self, deeds: Sequence[Deed]) -> None:
+        """Add to the audit log."""
+        with self._database.writing() as connection:
+            tokens.note(connection, deeds)
+
+    def deeds(self, since: float, limit: int) -> list[Deed]:
+        """What people had the server do since then, the latest first."""
+        with self._database.reading() as connection:
+            return tokens.deeds(connection, since, limit)
 
     # ------------------------------------------------------------ messages to channels
 
@@ -278,6 +321,7 @@ class Store:
         with self._database.writing() as connection:
             agents.prune(connection, now - max(keep_seconds, LEAST_KEEP_SECONDS), now, horizon)
             silences.prune(connection, cutoff)
+            tokens.prune(connection, now - max(keep_seconds, AUDIT_KEEP_SECONDS))
             pasts.prune(connection, now - max(keep_seconds, PASTS_KEEP_SECONDS), now, horizon)
             counts = [
                 prune(connection, cutoff, horizon, at_most_rows)

@@ -17,6 +17,7 @@ from oomwatch.service import runviews
 from oomwatch.service.sessions import StillConnectedError
 from oomwatch.store.store import StoreError
 from oomwatch.web import (
+    audit,
     batches,
     care,
     channels,
@@ -218,6 +219,7 @@ def install(app: FastAPI) -> None:
     app.include_router(incidents.router)
     app.include_router(rules.router)
     app.include_router(channels.router)
+    app.include_router(audit.router)
     app.include_router(doctor.router)
     app.add_middleware(HeadAsGet)
     app.add_exception_handler(RequestValidationError, _bad_query)

@@ -15,6 +15,8 @@ from fastapi import FastAPI
 from starlette.routing import Mount, Route, WebSocketRoute
 
 from oomwatch import __version__, wire
+from oomwatch.access.audit import AuditLog
+from oomwatch.access.keyring import Keyring, fixed_tokens
 from oomwatch.export.chosen import chosen
 from oomwatch.hub import Hub
 from oomwatch.incident.clerk import Clerk
@@ -35,9 +37,10 @@ from oomwatch.store.store import Store
 from oomwatch.tasks import Crew
 from oomwatch.trace import TraceWriter
 from oomwatch.web import api, health, systemd
+from oomwatch.web.access import check_openness, keep_access, write_audit
 from oomwatch.web.curves import Curves
 from oomwatch.web.feedwatch import FeedWatch
-from oomwatch.web.guard import Guard
+from oomwatch.web.guard import Access, Guard
 from oomwatch.web.herald import Herald
 from oomwatch.web.ingest import agent_endpoint
 from oomwatch.web.live import live_endpoint
@@ -46,6 +49,7 @@ from oomwatch.web.practice import Practice
 from oomwatch.web.restart import restore
 from oomwatch.web.ruledesk import RuleDesk
 from oomwatch.web.ruleparts import RuleParts
+from oomwatch.web.signin import SIGN_OUT, sign_out
 from oomwatch.web.static import PageFiles
 from oomwatch.web.threads import Threads, WatchedPool
 from oomwatch.web.tryouts import Tryouts
@@ -78,9 +82,10 @@ def create_app(parts: Parts) -> FastAPI:
         Route("/healthz", health.healthz),
         Route("/readyz", health.readyz),
         Route("/", files.page),
+        Route(SIGN_OUT, sign_out, methods=["POST"]),
         Mount("/static", files),
     ]
-    app.add_middleware(Guard, settings=parts.settings)
+    app.add_middleware(Guard, settings=parts.settings, access=Access(parts.keyring, parts.audit, parts.service.clock))
     return app
 
 
@@ -98,6 +103,7 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
         parts = await _start(settings, RuleFileOnDisk(path, seen, rules), clock, stack)
         await parts.herald.ready()
         stack.push_async_callback(keep_pasts, parts)
+        stack.push_async_callback(write_audit, parts)
         stack.push_async_callback(parts.crew.end)
         _set_to_work(parts, rules.notify.language, clock)
         stack.enter_context(_reload_on_hangup(parts.rules.watch))
@@ -112,6 +118,7 @@ def _set_to_work(parts: Parts, language: wire.Language, clock: Callable[[], floa
     crew.start("beat", _beat(parts.service))
     crew.start("rule watch", parts.rules.watch.run())
     crew.start("upkeep", keep_up(parts))
+    crew.start("access", keep_access(parts))
     crew.start("feed watch", FeedWatch(parts.herald.fed, parts.herald, clock).run())
     crew.start("heartbeat", parts.heartbeat.run(lambda: silencing(parts)))
     crew.start("incidents", _clerk(parts, language).run())
@@ -135,6 +142,9 @@ async def _start(
 ) -> Parts:
     """What comes first here is stopped last. What needs all parts is given a way to them, to be used once they are."""
     store, threads = await _open_store(settings, stack)
+    keyring = Keyring(fixed_tokens(settings), clock)
+    keyring.replace(await threads.read(store.tokens))
+    check_openness(settings, keyring)
     folder, desk = Folder(incidents_path(settings), settings.incidents_keep), Desk()
     desk.remember(reversed(await threads.read(folder.entries)))
     client = http.client()
@@ -165,6 +175,8 @@ async def _start(
         crew=Crew(service.defects.count),
         rules=_rule_parts(settings, file, service, apply),
         doctor=stack.enter_context(Practice()),
+        keyring=keyring,
+        audit=AuditLog(),
     )
     return parts
 

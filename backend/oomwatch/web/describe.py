@@ -7,6 +7,7 @@ from fastapi import FastAPI, Query
 from fastapi.openapi.utils import get_openapi
 
 from oomwatch import wire
+from oomwatch.access.audit import Deed
 from oomwatch.doctor.report import Report
 from oomwatch.incident.report import Entry, Incident
 from oomwatch.ruleedit.rows import RuleRow
@@ -27,7 +28,7 @@ Language = Annotated[wire.Language, Query(description="language of the texts")]
 KINDS = (
     *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan, wire.ChannelState),
     *(AlertRow, AlertStory, History, PeaksOfRun, PlanOfRun, BatchesOfRun, Agent, Scorecard, Entry, Incident),
-    *(Acknowledged, SilenceRow, Preview),
+    *(Acknowledged, SilenceRow, Preview, Deed),
     *(RuleRow, RuleFileShown, RulesTaken, RuleNow, Tryout),
     *(AlertSpans, MutingWindows),
     *(Report, ModelRow, CardRow, TemplateRow, TemplateText, DoctorFile),

@@ -1,13 +1,13 @@
 """/ws/agent: the server's side of the protocol with agents (docs/reference/wire-protocol.md)."""
 
 import asyncio
-import hmac
 import logging
 from collections import deque
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from oomwatch import __version__, wire
+from oomwatch.access.token import Token
 from oomwatch.service.sessions import RefusalError, Session
 from oomwatch.web.parts import Parts, parts_of
 
@@ -47,6 +47,7 @@ class Connection:
         self._last_word: wire.Refused | None = None
         self._is_dismissed = False
         self._malformed_here = 0
+        self._token: Token | None = websocket.state.token
 
     # ------------------------------------------------------------ the service's side (Peer)
 
@@ -84,7 +85,11 @@ class Connection:
             )
         )
         self._sender = asyncio.create_task(self._send_news(), name=f"to agent of {hello.node}")
-        await self._listen(session)
+        with self._parts.keyring.held(self._token, "agent", self._revoke):
+            await self._listen(session)
+
+    def _revoke(self) -> None:
+        self.dismiss(_token_refused("was revoked, has expired, or is needed now; give the agent a good one").refused)
 
     def end(self) -> None:
         """The connection is over, whoever ended it."""
@@ -95,13 +100,8 @@ class Connection:
             logger.info("agent of node %s is gone", self._session.node)
 
     async def _hello(self) -> wire.Hello:
-        token = self._parts.settings.token
-        if token is not None and not _same(self._websocket.headers.get("authorization", ""), f"Bearer {token}"):
-            raise RefusalError(
-                wire.RefusedReason.TOKEN,
-                "the token is missing or wrong; give the agent the server's --token",
-                retry=False,
-            )
+        if self._parts.keyring.asks_for("agent") and (self._token is None or self._token.role != "agent"):
+            raise _token_refused("is missing or wrong; give the agent the server's --token, or one of its own")
         try:
             frame = await asyncio.wait_for(_frame(self._websocket), HELLO_SECONDS)
             hello = wire.decode_agent(frame)
@@ -111,6 +111,8 @@ class Connection:
             raise _malformed(f"the first frame is no hello: {error}") from error
         if not isinstance(hello, wire.Hello):
             raise _malformed("the first frame is no hello")
+        if self._token is not None and self._token.nodes and hello.node not in self._token.nodes:
+            raise _token_refused(f'is not for node "{hello.node}", but for {", ".join(self._token.nodes)}')
         return hello
 
     async def _admit(self, hello: wire.Hello) -> Session:
@@ -213,6 +215,5 @@ def _malformed(detail: str) -> RefusalError:
     return RefusalError(wire.RefusedReason.MALFORMED, detail[:1000], retry=False)
 
 
-def _same(given: str, expected: str) -> bool:
-    """In constant time: how much of a guess is right must not show."""
-    return hmac.compare_digest(given.encode(), expected.encode())
+def _token_refused(what: str) -> RefusalError:
+    return RefusalError(wire.RefusedReason.TOKEN, f"the token {what}", retry=False)

@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from oomwatch.hub import Subscription, TooSlowError
+from oomwatch.hub import EndedError, Subscription, TooSlowError
 from oomwatch.web.parts import parts_of
 
-TOO_SLOW = 1013
+TOO_SLOW, NO_MORE = 1013, 1008
 
 
 async def live_endpoint(websocket: WebSocket) -> None:
@@ -18,7 +18,8 @@ async def live_endpoint(websocket: WebSocket) -> None:
     subscription = parts.hub.join(parts.service.snapshot)
     sender = asyncio.create_task(_send(websocket, subscription), name="to browser")
     try:
-        await _until_gone(websocket)
+        with parts.keyring.held(websocket.state.token, "reader", subscription.end):
+            await _until_gone(websocket)
     finally:
         parts.hub.leave(subscription)
         sender.cancel()
@@ -33,6 +34,8 @@ async def _send(websocket: WebSocket, subscription: Subscription) -> None:
                 await websocket.send_text(frame)
     except TooSlowError:
         await websocket.close(TOO_SLOW, "too slow: connect again")
+    except EndedError:
+        await websocket.close(NO_MORE, "the token was revoked, has expired, or is needed now")
 
 
 async def _until_gone(websocket: WebSocket) -> None:

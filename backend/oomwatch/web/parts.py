@@ -5,6 +5,8 @@ from typing import NamedTuple, TypeVar
 
 from starlette.requests import HTTPConnection
 
+from oomwatch.access.audit import AuditLog
+from oomwatch.access.keyring import Keyring
 from oomwatch.hub import Hub
 from oomwatch.incident.desk import Desk
 from oomwatch.incident.folder import Folder
@@ -40,6 +42,8 @@ class Parts(NamedTuple):
     crew: Crew  # the tasks that work all that time
     rules: RuleParts
     doctor: Practice
+    keyring: Keyring
+    audit: AuditLog
 
     @property
     def dead_tasks(self) -> list[str]:

@@ -5,8 +5,11 @@ import contextlib
 import errno
 import logging
 import socket
+import ssl
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
@@ -33,13 +36,16 @@ async def serve(settings: Settings, *, started: Callable[[str], None] | None = N
     """
     address = address_of(settings)
     _warn_of_openness(settings, address)
+    _tls(settings)  # before anything else is begun
     with contextlib.closing(bind(address)) as listener:
         async with running(settings) as parts:
             server = Server(parts)
-            bound = Address(address.host, listener.getsockname()[1])
-            logger.info("dashboard: %s", bound.url)
+            url = Address(address.host, listener.getsockname()[1]).url
+            if settings.tls_cert is not None:
+                url = "https" + url.removeprefix("http")
+            logger.info("dashboard: %s", url)
             if started is not None:
-                started(bound.url)
+                started(url)
             await server.serve([listener])
 
 
@@ -76,14 +82,42 @@ def _why_not(error: OSError, address: Address) -> str:
 def _warn_of_openness(settings: Settings, address: Address) -> None:
     if address.is_loopback:
         return
-    if settings.token is None:
+    if settings.open_to_network:
+        logger.warning("whoever can reach %s and needs no token may look and send (--open-to-network)", settings.listen)
+    if settings.tls_cert is None:
         logger.warning(
-            "anyone who can reach %s may send readings; set a token (--token-file) to change that", settings.listen
+            "%s speaks no TLS: tokens can be read on the way; see --tls-cert, or use a proxy", settings.listen
         )
-    if settings.reader_token is None:
-        logger.warning(
-            "anyone who can reach %s may look; set a reader token (--reader-token-file) to change that", settings.listen
-        )
+
+
+def _tls(settings: Settings) -> dict[str, Any]:
+    """uvicorn's settings for TLS. Raises SettingError where the files cannot be used."""
+    if settings.tls_cert is None:
+        return {}
+    _try_certificate(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
+    files = {"ssl_certfile": str(settings.tls_cert), "ssl_keyfile": str(settings.tls_key or settings.tls_cert)}
+    if settings.tls_client_ca is None:
+        return files
+    return {**files, "ssl_ca_certs": str(settings.tls_client_ca), "ssl_cert_reqs": ssl.CERT_REQUIRED}
+
+
+def _try_certificate(certificate: Path, key: Path | None, client_ca: Path | None) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key, password=_no_password)
+    except (OSError, ValueError) as error:
+        raise SettingError(
+            f"tls_cert: {certificate} and its key cannot be used: {error}; both are PEM files"
+        ) from error
+    try:
+        if client_ca is not None:
+            context.load_verify_locations(client_ca)
+    except (OSError, ValueError) as error:
+        raise SettingError(f"tls_client_ca: {client_ca} cannot be used: {error}; it is a PEM file") from error
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted, and nobody is there to type its password")
 
 
 class Server(uvicorn.Server):
@@ -93,6 +127,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 create_app(parts),
+                **_tls(parts.settings),
                 ws="websockets-sansio",
                 ws_max_size=FRAME_BYTES_MAX,
                 ws_ping_interval=PING_SECONDS,

@@ -29,7 +29,7 @@ export function firstRun(words) {
       {},
       step(words.t("start.agent"), command(words, `pip install oomwatch\n${agent}`), h("p", { class: "muted" }, words.t("start.token"))),
       onlyHere
-        ? step(words.t("start.elsewhere"), command(words, `oomwatch serve --listen 0.0.0.0:${port} --token ${words.t("start.your_token")}`))
+        ? step(words.t("start.elsewhere"), command(words, `oomwatch serve --listen 0.0.0.0:${port} --token ${words.t("start.your_token")} --reader-token ${words.t("start.your_token")}`))
         : null,
       step(words.t("start.log"), command(words, `${agent} --run my-run --log driver.log`)),
       step(words.t("start.ray"), command(words, `${agent} --ray ${words.t("start.ray_folder")}`)),

@@ -1,0 +1,68 @@
+"""What `oomwatch token` and `oomwatch audit` take. Light to load: every command of `oomwatch` reads it."""
+
+import argparse
+
+from oomwatch.access.token import ROLES
+
+TOKENS = """\
+Makes, lists and revokes tokens of agents, readers and operators. The server's database keeps their digests: a token is
+shown once, when it is made. A running server takes changes over within two seconds.
+
+  agent     may send what a node says; with --node, for these nodes alone
+  reader    may look: the page, the REST interface, /metrics
+  operator  may look and act: acknowledge, silence, change rules, forget nodes
+
+As soon as there is a token of a role, whoever wants to do what it is for needs one.
+
+examples:
+  oomwatch token create --role agent gpu-pool
+  oomwatch token create --role operator --expires 90d lin
+  oomwatch token list
+  oomwatch token rotate gpu-pool --grace 24h
+  oomwatch token revoke lin
+
+The database is the one of --db or OOMWATCH_DB, else the one that a server on this machine would use."""
+
+CREATE = "Makes a token and prints it; it cannot be shown again."
+LIST = "Lists the tokens, without their secrets."
+ROTATE = "Makes another token of the same name and role, and lets the old ones expire after the time of grace."
+REVOKE = "Makes the tokens of this name useless. Whoever is connected by one of them is cut off."
+
+AUDIT = """\
+Lists what people had the server do: who, by which token, from where, and whether it was done. The latest first.
+The database is the one of --db or OOMWATCH_DB, else the one that a server on this machine would use."""
+
+
+def add_database_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--db", metavar="FILE|URL", help="the server's database (OOMWATCH_DB)")
+
+
+def add_create_flags(parser: argparse.ArgumentParser) -> None:
+    add_database_flag(parser)
+    parser.add_argument("name", metavar="NAME", help="what it is for or whose it is: a person, a pool of nodes")
+    parser.add_argument("--role", choices=ROLES, required=True, help="what its holder may do")
+    parser.add_argument(
+        "--node", action="append", default=[], metavar="NODE", help="node that an agent may speak for; may be repeated"
+    )
+    parser.add_argument("--expires", metavar="TIME", help="for how long it is good, for example 90d (default: always)")
+
+
+def add_list_flags(parser: argparse.ArgumentParser) -> None:
+    add_database_flag(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_rotate_flags(parser: argparse.ArgumentParser) -> None:
+    add_database_flag(parser)
+    parser.add_argument("name", metavar="NAME", help="name of the tokens")
+    parser.add_argument("--grace", metavar="TIME", default="24h", help="so long the old ones are good (default: 24h)")
+
+
+def add_revoke_flags(parser: argparse.ArgumentParser) -> None:
+    add_database_flag(parser)
+    parser.add_argument("name", metavar="NAME", help="name or id of the tokens")
+
+
+def add_audit_flags(parser: argparse.ArgumentParser) -> None:
+    add_list_flags(parser)
+    parser.add_argument("--since", metavar="TIME", default="7d", help="how far back, for example 24h (default: 7d)")
