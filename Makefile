@@ -49,8 +49,8 @@ js-test: node_modules/.stamp
 	@test -n "$(JS_TESTS)" || { echo "tests/frontend holds no tests" >&2; exit 1; }
 	$(JS) node --test --test-reporter=dot $(JS_TESTS)
 
-bench: .venv/dev.stamp ## measure the figures of docs/reference/performance.md, one after the other
-	@set -e; for name in $(basename $(notdir $(wildcard bench/[a-z]*.py))); do echo "== $$name"; $(BIN)/python -m bench.$$name; done
+bench: system-packages ## measure the figures of docs/reference/performance.md, one after the other
+	@set -e; for name in $(basename $(notdir $(wildcard bench/[a-z]*.py))) compare; do echo "== $$name"; $(BIN)/python -m bench.$$name; done
 
 bench-browser: system-packages ## measure the page in a real Chromium (ARGS="--heap 0" leaves out the ten minutes)
 	$(BIN)/python -m bench.browser $(ARGS)

@@ -59,7 +59,7 @@ def alternative(nodes: Nodes, hook: str, pace: Pace) -> Iterator[None]:
     """An exporter a node, Prometheus, Alertmanager."""
     with contextlib.ExitStack() as stack:
         targets = {name: stack.enter_context(_exporter(gpus, pace)) for name, gpus in nodes.items()}
-        manager = stack.enter_context(alertmanager(_routing(hook, pace)))
+        manager = stack.enter_context(alertmanager(routing(hook, pace)))
         config = scraping(
             alertmanagers=[manager.url],
             rule_files=["rules.yml"],
@@ -102,7 +102,7 @@ def _rules(pace: Pace) -> str:
     return msgspec.json.encode({"groups": [{"name": "gpu", "rules": [rule]}]}).decode()
 
 
-def _routing(hook: str, pace: Pace) -> str:
+def routing(hook: str, pace: Pace) -> str:
     """Each card is a group of its own: `...` groups by all labels."""
     route = {"receiver": "bench", "group_by": ["..."], "group_wait": pace.group_wait}
     receivers = [{"name": "bench", "webhook_configs": [{"url": hook}]}]

@@ -94,6 +94,11 @@ class Process:
             with error:
                 raise AssertionError(f"{path} {parameters}: {error.read().decode()}") from error
 
+    def page(self, path: str) -> str:
+        """The answer to a GET as text."""
+        with _OPENER.open(f"{self.url}{path}", timeout=ANSWER_SECONDS) as answer:
+            return str(answer.read().decode())
+
     def _is_ready(self) -> bool:
         assert self._process.poll() is None, f"it ended at once:\n{self.output}"
         with contextlib.suppress(OSError), _OPENER.open(f"{self.url}/-/ready", timeout=ANSWER_SECONDS) as answer:

@@ -34,6 +34,8 @@ class BlockWindow:
             if running is not None:
                 self._closed.append(running)
             return
+        if start == running.at and running.floor_bytes <= value <= running.peak_bytes:
+            return  # as nearly every reading
         if start == running.at:
             self.open = Block(start, max(running.peak_bytes, value), min(running.floor_bytes, value))
         elif self._closed and start == self._closed[-1].at:  # a late reading of the block before

@@ -1,7 +1,7 @@
 """What the rules say of one subject, and what becomes of its alerts: condition -> verdict -> lifecycle -> causes.
 
-A condition is judged when something arrives that it hears. An open episode is judged whenever anything does, for
-anything may end it.
+A condition is asked when something arrives that it hears. Where an episode is open all of its rule's are, whatever
+arrives, for anything may end it.
 """
 
 from collections import deque
@@ -60,7 +60,9 @@ class Judge:
         self._judge_one = spent.around(self._judge_safely)
         self._by_scope = {scope: [rule for rule in rules.in_use() if scope in rule.scopes] for scope in SCOPES}
         self._hearing = {
-            news: {scope: [rule for rule in self._by_scope[scope] if rules.hears(rule, news)] for scope in SCOPES}
+            news: {
+                scope: [rule for rule in self._by_scope[scope] if rules.hears(rule, scope, news)] for scope in SCOPES
+            }
             for news in (READINGS, READINGS_AND_TORCH, BLOCKS, EVENT, STEP, TIME, ANYTHING)
         }
 
@@ -76,27 +78,29 @@ class Judge:
             heard = {rule.key for rule in rules}
             rules = [rule for rule in self._by_scope[subject.scope] if rule.key in heard or rule.key in open_here]
         with self._fleet.keeping:
-            judged = [self._judge_one(rule, subject, open_here.get(rule.key), now) for rule in rules]
+            judged = [self._judge_one(rule, subject, open_here.get(rule.key), news, now) for rule in rules]
             if "steps" in news:
                 self._look_again(subject, now)
         return [transition for transition in judged if transition is not None]
 
     def _judge_safely(
-        self, rule: Rule, subject: Subject, episode: Episode | None, now: float
+        self, rule: Rule, subject: Subject, episode: Episode | None, news: tuple[News, ...], now: float
     ) -> wire.Transition | None:
         """A defect of one rule must not take along what the others found."""
         try:
-            return self._judge_rule(rule, subject, episode, now)
+            return self._judge_rule(rule, subject, episode, news, now)
         except Exception as error:
             self._defects.append(Defect(rule.key, subject, error))
             return None
 
-    def _judge_rule(self, rule: Rule, subject: Subject, episode: Episode | None, now: float) -> wire.Transition | None:
+    def _judge_rule(
+        self, rule: Rule, subject: Subject, episode: Episode | None, news: tuple[News, ...], now: float
+    ) -> wire.Transition | None:
         if self._rules.overrides:
             rule = self._rules.effective(rule, self._fleet.labels(subject))
         if not rule.enabled:
             return self._lifecycle.end(Key(rule.key, subject), now, "rule removed") if episode else None
-        verdict, condition = self._verdict(rule, subject, now, episode)
+        verdict, condition = self._verdict(rule, subject, episode, news, now)
         if verdict.state != "active" and episode is None:
             return None
         labels = episode.labels if episode else self._fleet.labels(subject)
@@ -149,11 +153,14 @@ class Judge:
             if is_clearer(causes, episode.causes):
                 episode.causes, episode.remedies = causes, ()
 
-    def _verdict(self, rule: Rule, subject: Subject, now: float, episode: Episode | None) -> tuple[Verdict, int]:
+    def _verdict(
+        self, rule: Rule, subject: Subject, episode: Episode | None, news: tuple[News, ...], now: float
+    ) -> tuple[Verdict, int]:
         """The first active verdict of the rule's conditions; else that of the condition which was active last."""
         last = episode.condition if episode is not None and episode.condition < len(rule.when) else 0
         verdict_of_last = UNKNOWN
-        for index, condition in rule.conditions[subject.scope]:
+        asked = rule.conditions[subject.scope] if episode else rule.hearing(subject.scope, news)
+        for index, condition in asked:
             verdict = ask(condition, self._fleet, subject, now)
             if verdict.state == "active":
                 return verdict, index

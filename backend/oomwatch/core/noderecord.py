@@ -59,13 +59,10 @@ class NodeRecord:
     def addresses(self) -> tuple[str, ...]:
         return self.hello.facts.host.addresses if self.hello.facts.host else ()
 
-    @property
-    def stale_after_seconds(self) -> float:
-        return stale_after_seconds(self.hello.interval_seconds)
-
     def greet(self, hello: wire.Hello, now: float) -> None:
         """Take new facts over. A GPU that is no longer listed is forgotten: the agent lists what the driver lists."""
         self.hello, self.heard_at, self.stopped = hello, now, False
+        self.stale_after_seconds = stale_after_seconds(hello.interval_seconds)
         known = self.gpus
         self.lost |= {label for label, gpu in known.items() if gpu.status == "lost"}
         self.gpus = {}

@@ -71,9 +71,18 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
             for scope in self.scopes
         }
 
-    def hears(self, news: tuple[News, ...]) -> bool:
-        """Whether any of such news can make the rule true."""
-        return any(one in condition.hears for condition in self.when for one in news)
+    def hearing(self, scope: Scope, news: tuple[News, ...]) -> tuple[tuple[int, Condition], ...]:
+        """Those of the conditions of a kind of subject which such news can make true, with their places in `when`."""
+        known = self._hearing.get((scope, news))
+        if known is None:
+            of_scope = self.conditions.get(scope, ())
+            known = tuple((index, one) for index, one in of_scope if any(word in one.hears for word in news))
+            self._hearing[scope, news] = known
+        return known
+
+    @cached_property
+    def _hearing(self) -> dict[tuple[Scope, tuple[News, ...]], tuple[tuple[int, Condition], ...]]:
+        return {}
 
 
 class Override(Struct, frozen=True, kw_only=True):
@@ -109,7 +118,7 @@ class RuleSet(Struct, frozen=True, kw_only=True):
         rule = next((rule for rule in self.rules if rule.key == key_of(transition)), None)
         return self.effective(rule, transition.labels) if rule else None
 
-    def hears(self, rule: Rule, news: tuple[News, ...]) -> bool:
-        """Whether such news can make the rule true anywhere, with its own parameters or with others."""
+    def hears(self, rule: Rule, scope: Scope, news: tuple[News, ...]) -> bool:
+        """Whether such news can make the rule true of such a subject, with its own parameters or with others."""
         others = [override.rule for override in self.overrides if override.rule.key == rule.key]
-        return any(variant.hears(news) for variant in (rule, *others))
+        return any(variant.hearing(scope, news) for variant in (rule, *others))

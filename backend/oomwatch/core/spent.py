@@ -9,9 +9,9 @@ from typing import TypeAlias
 from oomwatch import wire
 from oomwatch.core.lifecycle import Episode
 from oomwatch.core.rule import Rule
-from oomwatch.core.subject import Subject
+from oomwatch.core.subject import News, Subject
 
-JudgeOne: TypeAlias = Callable[[Rule, Subject, Episode | None, float], wire.Transition | None]
+JudgeOne: TypeAlias = Callable[[Rule, Subject, Episode | None, tuple[News, ...], float], wire.Transition | None]
 
 
 class Spent:
@@ -27,9 +27,11 @@ class Spent:
         if stopwatch is None:
             return judge
 
-        def timed(rule: Rule, subject: Subject, episode: Episode | None, now: float) -> wire.Transition | None:
+        def timed(
+            rule: Rule, subject: Subject, episode: Episode | None, news: tuple[News, ...], now: float
+        ) -> wire.Transition | None:
             began = stopwatch()
-            transition = judge(rule, subject, episode, now)
+            transition = judge(rule, subject, episode, news, now)
             seconds[rule.key] = seconds.get(rule.key, 0.0) + stopwatch() - began
             return transition
 

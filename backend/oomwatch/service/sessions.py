@@ -10,7 +10,7 @@ from oomwatch import wire
 from oomwatch.core.noderecord import stale_after_seconds
 
 SKEW_SECONDS_MIN = 2.0  # docs/reference/wire-protocol.md, "Clocks": less than that is delay, not skew
-MAX_NODES = 4096  # far above any fleet that one server is meant for; beyond it someone is inventing names
+MAX_NODES = 16_384  # far above what one server is meant for; beyond it someone is inventing names
 
 Numbered: TypeAlias = wire.Sample | wire.Event | wire.Bye
 
