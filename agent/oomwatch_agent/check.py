@@ -26,7 +26,7 @@ def check(settings: AgentSettings, sampler: Sampler, hello: Callable[[], wire.He
     yield msgspec.json.format(wire.encode(collected.sample), indent=2).decode()
     yield f"Events in the logs so far: {len(collected.events)}"
     yield f"Acts permitted before a process dies: {', '.join(settings.allow_acts) or 'none'}"
-    welcome = asyncio.run(_ask_server(settings, hello()))
+    welcome = asyncio.run(_ask_server(settings, msgspec.structs.replace(hello(), check=True)))
     yield f"Server {settings.server} (oomwatch {welcome.server_version}) takes this agent as node {settings.node}"
 
 
@@ -42,20 +42,23 @@ def _facts(facts: wire.NodeFacts) -> Iterator[str]:
 
 
 async def _ask_server(settings: AgentSettings, hello: wire.Hello) -> wire.Welcome:
-    """Say hello and goodbye, so that the server does not take the silence after a check for trouble."""
+    """What the server says to this hello."""
     link = await Link.open(settings.server, credentials(settings))
     try:
         welcome = await link.greet(hello)
-        await link.send(wire.encode(wire.Bye(seq=1, at=time.time(), reason="checked")))
-        await _until_closed(link)
+        await _say_goodbye(link)
         return welcome
     finally:
         await link.close()
 
 
-async def _until_closed(link: Link) -> None:
-    """The server acknowledges the bye and closes; a check does not insist on it."""
+async def _say_goodbye(link: Link) -> None:
+    """For a server that knows no checks and took the agent in: it must not take the silence after it for trouble.
+
+    One that knows them has closed. So a check does not insist on any of it.
+    """
     try:
+        await link.send(wire.encode(wire.Bye(seq=1, at=time.time(), reason="checked")))
         while not isinstance(await asyncio.wait_for(link.receive(), 3), wire.Ack):
             pass
     except (LinkError, asyncio.TimeoutError):

@@ -156,6 +156,7 @@ class Hello(_Message, frozen=True, kw_only=True, tag="hello"):
     facts: NodeFacts
     run: Name | None = None  # what --run said; events name their own run
     simulated: bool = False
+    check: bool = False  # only asks whether it would be taken: it is answered, and nothing is kept of it
 
 
 GpuStatus: TypeAlias = Literal["ok", "no_data", "lost"]

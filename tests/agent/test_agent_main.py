@@ -10,7 +10,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.agent.fake_server import FakeServer, asking, refusing, welcoming
+from tests.agent.fake_server import WELCOME, FakeServer, asking, refusing, say, welcoming
+from websockets.asyncio.server import ServerConnection
 
 from oomwatch import __version__, wire
 from oomwatch_agent.__main__ import main
@@ -193,7 +194,27 @@ def test_check_says_what_is_found_and_that_the_server_takes_it() -> None:
         assert f"Server {server.url} (oomwatch 9.9) takes this agent as node n1" in out
 
     _with_server(server, story)
-    assert [type(message) for message in server.heard] == [wire.Hello, wire.Bye], "it leaves no silent node behind"
+    hello, bye = server.heard
+    assert isinstance(hello, wire.Hello)
+    assert hello.check, "a server that knows checks keeps nothing of it"
+    assert isinstance(bye, wire.Bye), "an older one is left no silent node"
+
+
+def test_check_takes_it_that_a_server_closes_as_soon_as_it_has_answered() -> None:
+    async def answering_only(server: FakeServer, connection: ServerConnection) -> None:
+        async for _ in server.listen(connection):
+            await say(connection, WELCOME)
+            return
+
+    server = FakeServer(answering_only)
+
+    async def story() -> None:
+        agent = await Process.start("--server", server.url, "--check", *SIMULATED)
+        status, out, log = await agent.ended()
+        assert (status, log) == (0, "")
+        assert "takes this agent as node n1" in out
+
+    _with_server(server, story)
 
 
 def test_check_fails_with_the_servers_own_sentence_when_it_is_refused() -> None:

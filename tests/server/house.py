@@ -52,6 +52,7 @@ def hello(
     run: str | None = None,
     simulated: bool = False,
     protocol: int = wire.PROTOCOL_VERSION,
+    check: bool = False,
 ) -> wire.Hello:
     """A node with H100s and a host of 1000 GiB."""
     cards = tuple(
@@ -68,6 +69,7 @@ def hello(
         facts=wire.NodeFacts(gpus=cards, host=wire.HostFacts(memory_total_bytes=1000 * GIB)),
         run=run,
         simulated=simulated,
+        check=check,
     )
 
 

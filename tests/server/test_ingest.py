@@ -21,8 +21,8 @@ def server(tmp_path: Path) -> Iterator[RunningServer]:
         yield server
 
 
-def now_hello(node: str = "gpu-07", session: str = "s1") -> wire.Hello:
-    return hello(node, session=session, sent_at=time.time())
+def now_hello(node: str = "gpu-07", session: str = "s1", *, check: bool = False) -> wire.Hello:
+    return hello(node, session=session, sent_at=time.time(), check=check)
 
 
 def test_an_agent_is_welcomed_and_what_it_says_is_acknowledged(server: RunningServer) -> None:
@@ -77,6 +77,39 @@ def test_a_second_agent_of_the_same_name_is_refused_and_the_first_goes_on(server
         assert second.hear_refusal().reason is wire.RefusedReason.NODE_TAKEN
         first.say(sample(1, 40, time.time()))
         first.hear_ack_of(1)
+
+
+def test_a_check_is_answered_and_leaves_no_trace(server: RunningServer) -> None:
+    with AgentClient(server) as agent:
+        assert agent.greet(now_hello(check=True)).resume_after_seq == 0
+        assert agent.close_code() == 1000
+    assert list(server.parts.service.roster) == []
+    assert server.get("/api/v1/nodes").json() == []
+    with AgentClient(server) as agent:
+        agent.greet(now_hello(session="s2"))
+        agent.say(sample(1, 40, time.time()))
+        agent.hear_ack_of(1)
+    assert server.parts.store.progress("gpu-07", "s1") == 0
+
+
+def test_a_check_is_refused_as_the_agent_itself_would_be(server: RunningServer) -> None:
+    with AgentClient(server) as first, AgentClient(server) as second, AgentClient(server) as third:
+        first.greet(now_hello())
+        second.say(now_hello(session="s2", check=True))
+        assert second.hear_refusal().reason is wire.RefusedReason.NODE_TAKEN
+        third.say(hello(protocol=9, check=True))
+        assert third.hear_refusal().reason is wire.RefusedReason.PROTOCOL
+        first.say(sample(1, 40, time.time()))
+        first.hear_ack_of(1)
+
+
+def test_a_check_by_the_session_that_has_the_node_takes_nothing_from_it(server: RunningServer) -> None:
+    with AgentClient(server) as agent, AgentClient(server) as asking:
+        agent.greet(now_hello())
+        asking.greet(now_hello(check=True))
+        assert asking.close_code() == 1000
+        agent.say(sample(1, 40, time.time()))
+        agent.hear_ack_of(1)
 
 
 @pytest.mark.parametrize("frame", ["no json", '{"type":"sample","seq":1,"at":1}', '{"type":"hologram"}', "[]"])

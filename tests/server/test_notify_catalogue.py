@@ -1,5 +1,6 @@
 """The catalogue of sentences is whole: both languages, the same placeholders, every key that the server uses."""
 
+import json
 import re
 from pathlib import Path
 from typing import get_args
@@ -7,6 +8,7 @@ from typing import get_args
 import pytest
 
 import oomwatch
+import oomwatch_frontend
 from oomwatch import wire
 from oomwatch.catalogue import entries, placeholders, say
 
@@ -17,6 +19,13 @@ def test_every_sentence_is_there_in_every_language() -> None:
     for key, sentences in entries().items():
         assert set(sentences) == set(wire.LANGUAGES), key
         assert all(sentence.strip() for sentence in sentences.values()), key
+
+
+def test_no_key_stands_twice() -> None:
+    """The later one would win without a word."""
+    text = (Path(oomwatch_frontend.__file__).parent / "catalogue.json").read_text(encoding="utf-8")
+    keys = json.loads(text, object_pairs_hook=lambda pairs: [key for key, _ in pairs])
+    assert sorted(set(keys)) == sorted(keys)
 
 
 def test_the_languages_of_a_sentence_have_the_same_placeholders() -> None:

@@ -223,6 +223,7 @@ MESSAGES: dict[str, wire.AgentMessage | wire.ServerMessage] = {
         HELLO,
         facts=wire.NodeFacts(host=msgspec.structs.replace(HOST, addresses=("192.0.2.7", "2001:db8::7"))),
     ),
+    "hello-to-check": msgspec.structs.replace(HELLO, check=True),
     "sample": SAMPLE,
     "sample-with-probe": SAMPLE_WITH_PROBE,
     "sample-with-ranks": SAMPLE_WITH_RANKS,

@@ -32,12 +32,20 @@ class Reception:
 
         `stored_seq` is what the database says of a session that is not in memory.
         """
-        if self.is_closed:
-            raise RefusalError(wire.RefusedReason.SHUTTING_DOWN, "the server is going down", retry=True)
+        self._check_open()
         now = self._now()
         session = self._roster.admit(hello, peer, stored_seq, now)
         self._take_hello(session, hello, now)
         return session
+
+    def check(self, hello: wire.Hello) -> None:
+        """Whether `admit` would take this agent, of which nothing is kept. Raises RefusalError."""
+        self._check_open()
+        self._roster.check_free(hello, self._now())
+
+    def _check_open(self) -> None:
+        if self.is_closed:
+            raise RefusalError(wire.RefusedReason.SHUTTING_DOWN, "the server is going down", retry=True)
 
     def leave(self, session: Session, peer: Peer) -> None:
         """The connection has ended. Whether that is an alarm, silence will tell."""

@@ -110,18 +110,24 @@ class Roster:
         session = self._by_node.get(hello.node)
         return session if session is not None and session.session == hello.session else None
 
+    def check_free(self, hello: wire.Hello, now: float) -> None:
+        """Whether this agent could have the node. Raises RefusalError where another live one has it."""
+        holder = self._by_node.get(hello.node)
+        if holder is None:
+            if len(self._by_node) >= MAX_NODES:
+                raise RefusalError(wire.RefusedReason.OVERLOADED, f"there are {MAX_NODES} nodes already", retry=True)
+        elif holder.peer is not None and holder.session != hello.session and not holder.is_dead(now):
+            raise RefusalError(
+                wire.RefusedReason.NODE_TAKEN,
+                f'another agent that is connected calls itself "{hello.node}"; give one of them another --node',
+                retry=True,
+            )
+
     def admit(self, hello: wire.Hello, peer: Peer, stored_seq: int, now: float) -> Session:
         """Give the node to this agent. Raises RefusalError where another live one has it."""
+        self.check_free(hello, now)
         holder = self._by_node.get(hello.node)
-        if holder is None and len(self._by_node) >= MAX_NODES:
-            raise RefusalError(wire.RefusedReason.OVERLOADED, f"there are {MAX_NODES} nodes already", retry=True)
         if holder is not None and holder.peer is not None:
-            if holder.session != hello.session and not holder.is_dead(now):
-                raise RefusalError(
-                    wire.RefusedReason.NODE_TAKEN,
-                    f'another agent that is connected calls itself "{hello.node}"; give one of them another --node',
-                    retry=True,
-                )
             holder.peer.dismiss(None)
         if holder is None or holder.session != hello.session:
             holder = self._by_node[hello.node] = Session(hello, stored_seq)

@@ -70,20 +70,19 @@ class Connection:
         """Hello, then frames until the connection ends."""
         try:
             hello = await self._hello()
-            self._session = session = await self._admit(hello)
+            stored_seq = await self._checked(hello)
+            if hello.check:
+                self._service.reception.check(hello)
+                await self._welcome(0)
+                await self._close(NORMAL, "checked")
+                return
+            self._session = session = self._service.reception.admit(hello, self, stored_seq)
         except RefusalError as refusal:
             logger.warning("refused an agent from %s: %s", self._where(), refusal)
             await self._refuse(refusal.refused)
             return
         logger.info("agent of node %s connected from %s (oomwatch %s)", hello.node, self._where(), hello.agent_version)
-        await self._send(
-            wire.Welcome(
-                protocol=wire.PROTOCOL_VERSION,
-                server_version=__version__,
-                sent_at=self._service.clock(),
-                resume_after_seq=session.stored_seq,
-            )
-        )
+        await self._welcome(session.stored_seq)
         self._sender = asyncio.create_task(self._send_news(), name=f"to agent of {hello.node}")
         with self._parts.keyring.held(self._token, "agent", self._revoke):
             await self._listen(session)
@@ -115,7 +114,8 @@ class Connection:
             raise _token_refused(f'is not for node "{hello.node}", but for {", ".join(self._token.nodes)}')
         return hello
 
-    async def _admit(self, hello: wire.Hello) -> Session:
+    async def _checked(self, hello: wire.Hello) -> int:
+        """What is stored of the agent's session, if it speaks our protocol. Raises RefusalError."""
         if hello.protocol != wire.PROTOCOL_VERSION:
             raise RefusalError(
                 wire.RefusedReason.PROTOCOL,
@@ -123,10 +123,7 @@ class Connection:
                 f"the agent ({hello.agent_version}) speaks {hello.protocol}; install the same version on both",
                 retry=False,
             )
-        stored_seq = 0
-        if self._service.roster.known(hello) is None:
-            stored_seq = await self._progress(hello)
-        return self._service.reception.admit(hello, self, stored_seq)
+        return 0 if self._service.roster.known(hello) is not None else await self._progress(hello)
 
     async def _progress(self, hello: wire.Hello) -> int:
         try:
@@ -180,6 +177,16 @@ class Connection:
             if self._is_dismissed:
                 await self._refuse(self._last_word)
                 return
+
+    async def _welcome(self, stored_seq: int) -> None:
+        await self._send(
+            wire.Welcome(
+                protocol=wire.PROTOCOL_VERSION,
+                server_version=__version__,
+                sent_at=self._service.clock(),
+                resume_after_seq=stored_seq,
+            )
+        )
 
     async def _refuse(self, refused: wire.Refused | None) -> None:
         """Say why, and close; without a reason the agent connects again at once."""
