@@ -45,7 +45,7 @@ def stage(staged: Callable[[wire.Snapshot], Stage]) -> Stage:
 
 def opened(reader: Reader, stage: Stage, query: str = "", **options: object) -> Page:
     page = reader.open(stage, f"#/alerts?show=timeline{query}", **options)  # type: ignore[arg-type]
-    expect(page.locator(".alert-bar").first).to_be_visible()
+    expect(page.locator(".alertline[aria-busy=false] .alert-bar").first).to_be_visible()
     return page
 
 
@@ -65,6 +65,25 @@ def test_the_list_leads_to_the_timeline_of_a_day_with_what_is_open_and_what_is_o
     expect(_bar(page, "GPU 3 of gpu-02: 97 %")).to_have_class(re.compile("alert-bar-firing"))
     expect(_bar(page, "last week")).to_have_count(0)
     expect(page.locator(".alertline-lane").first.locator("h2")).to_contain_text(scenes.RUN)
+
+
+def test_it_opens_at_the_time_since_the_first_alert_and_keeps_what_someone_chose(
+    staged: Callable[[wire.Snapshot], Stage], reader: Reader
+) -> None:
+    at = time.time()
+    labels = {"node": "gpu-02", "gpu": "3"}
+    early = scenes.alert(at, key="early", severity="critical", labels=labels, english="early", chinese="早")
+    early = on_call.replace(early, started_at=at - 60, fired_at=at - 30)
+    stage = staged(on_call.replace(scenes.healthy(at), alerts=(early,)))
+    page = opened(reader, stage)
+    expect(page.locator(".time-bar [aria-current]")).to_have_text("10 min")
+    assert "span=" not in page.url
+    page.get_by_role("link", name="By node").click()
+    expect(page.locator(".time-bar [aria-current]")).to_have_text("10 min")
+    page.get_by_role("link", name="24 h").click()
+    page.get_by_role("link", name="By run").click()
+    expect(page.locator(".time-bar [aria-current]")).to_have_text("24 h")
+    expect(page).to_have_url(re.compile("span=86400"))
 
 
 def test_state_and_severity_are_told_by_shape_and_not_by_colour_alone(stage: Stage, reader: Reader) -> None:

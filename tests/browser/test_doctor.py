@@ -300,6 +300,20 @@ def test_what_a_configuration_says_never_becomes_markup(stage: Stage, reader: Re
     assert page.locator(".doctor-told img").count() == 0
 
 
+def test_every_cell_of_a_report_stands_below_the_head_of_its_column(stage: Stage, reader: Reader) -> None:
+    page = checked(reader, stage)
+    astray = page.evaluate(
+        """() => [...document.querySelectorAll('.doctor-told table')].flatMap((table) => {
+             const left = (cell) => Math.round(cell.getBoundingClientRect().left);
+             const heads = [...table.querySelectorAll('thead th, thead td')].map(left);
+             return [...table.querySelectorAll('tbody tr')]
+               .filter((row) => [...row.cells].some((cell, index) => row.cells.length === heads.length && left(cell) !== heads[index]))
+               .map((row) => row.textContent);
+           })"""
+    )
+    assert astray == []
+
+
 @pytest.mark.parametrize("width", [390, 2560])
 @pytest.mark.parametrize("language", ["en", "zh-CN"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -9,7 +9,7 @@ import { fromStamp, localStamp } from "../../frontend/oomwatch_frontend/js/ink.j
 import { emptySeries, extend, gapsOf, heldAt, isSteady, stepFor, summaries } from "../../frontend/oomwatch_frontend/js/history.js";
 import { PARTS, heldNow, partsNow, stackOver } from "../../frontend/oomwatch_frontend/js/memory-parts.js";
 import { Recorder } from "../../frontend/oomwatch_frontend/js/recorder.js";
-import { between, endsOf, panned, readRange, writeRange, zoomed } from "../../frontend/oomwatch_frontend/js/timerange.js";
+import { between, endsOf, holding, panned, readRange, writeRange, zoomed } from "../../frontend/oomwatch_frontend/js/timerange.js";
 import { pathOf } from "../../frontend/oomwatch_frontend/js/views/sparks.js";
 import { catalogue, golden } from "./reading.js";
 
@@ -279,4 +279,8 @@ test("all figures of a chart are asked for in one request", async () => {
 
 test("a small line has a gap where nothing was read", () => {
   assert.equal(pathOf([[0, 1], [1, 2], [2, null], [3, 4]]), "M0.0 1.0L1.0 2.0M3.0 4.0");
+});
+
+test("the usual span that holds what there is, is ten minutes at least and a day at most", () => {
+  assert.deepEqual([null, 5, 600, 601, 5 * 3600, 30 * 3600].map(holding), [86_400, 600, 600, 3600, 21_600, 86_400]);
 });

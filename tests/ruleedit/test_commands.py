@@ -36,6 +36,28 @@ def test_bounds_and_times_are_listed_as_they_are_written(capsys: Output) -> None
     assert "threshold gpu_used_ratio above 85.5% steady_steps 10 steady 1h" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("when", "listed"),
+    [
+        ("{kind: jump, metric: rollout_seconds, increase: 200%}", "jump rollout_seconds increase 200%"),
+        ("{kind: threshold, metric: agent_silent_seconds, above: 30}", "threshold agent_silent_seconds above 30s"),
+        ("{kind: threshold, metric: gpu_used_bytes, above: 70GiB}", "threshold gpu_used_bytes above 70GiB"),
+        (
+            "{kind: rising, metric: torch_reserved_ratio, above: 0.9, by: 1%}",
+            "rising torch_reserved_ratio above 90% by 1%",
+        ),
+        ("{kind: residue, increase: 60%, by: 6GiB}", "residue increase 60% by 6GiB"),
+        ("{kind: plan, peak_above: 0.9}", "plan peak_above 90%"),
+        ("{kind: rate, of: reshard_cycles, above_per_minute: 6}", "rate reshard_cycles above_per_minute 6"),
+        ("{kind: threshold, metric: gpu_lost, above: 0}", "threshold gpu_lost above 0"),
+    ],
+)
+def test_every_number_is_listed_with_the_unit_that_it_can_be_written_in(when: str, listed: str, capsys: Output) -> None:
+    Path("alerts.yaml").write_text(f"rules: [{{alert: a, severity: info, when: {when}, summary: s}}]", encoding="utf-8")
+    assert main(["rules", "list"]) == 0
+    assert listed in capsys.readouterr().out
+
+
 def test_the_list_as_json_holds_what_is_off_too(capsys: Output) -> None:
     assert main(["rules", "disable", "other"]) == 0
     capsys.readouterr()

@@ -10,6 +10,8 @@ from tests.server.running_server import AgentClient, serving, settings_in, until
 
 from oomwatch.catalogue import entries
 from oomwatch.core.conditions import Condition
+from oomwatch.core.hostdisks import Disk
+from oomwatch.core.notable import NOTABLE
 from oomwatch.core.signals import SIGNALS
 from oomwatch.core.watched import watched
 from oomwatch.rulefile import parse_rules
@@ -74,6 +76,15 @@ def test_for_every_signal_and_every_kind_it_can_be_said_what_is_missing() -> Non
     keys = {f"rules.needs_{name}" for name in (*SIGNALS, "reshard_cycles", *(kinds - of_signals))}
     assert keys <= set(entries())
     assert {key for key in entries() if key.startswith("rules.needs_")} == keys
+
+
+def test_every_kind_signal_and_event_that_a_rule_may_name_has_its_words() -> None:
+    kinds = {str(kind.__struct_config__.tag) for kind in get_args(Condition)}
+    sides = {"threshold_above", "threshold_below", "plan_anywhere", "steady"}
+    things = {*(str(body.__struct_config__.tag) for body in NOTABLE), *get_args(Disk)}
+    for family, names in (("when", kinds - {"threshold"} | sides), ("signal", set(SIGNALS)), ("of", things)):
+        prefix = f"rules.{family}_"
+        assert {key.removeprefix(prefix) for key in entries() if key.startswith(prefix)} == names
 
 
 def test_a_server_says_what_a_rule_sees_and_knows_no_other(tmp_path: Path) -> None:

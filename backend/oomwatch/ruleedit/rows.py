@@ -5,8 +5,21 @@ from msgspec import Struct
 
 from oomwatch import wire
 from oomwatch.core.conditions import Condition
+from oomwatch.core.conditions.of_signal import OfSignal
+from oomwatch.core.conditions.rate import Rate
+from oomwatch.core.conditions.regression import Regression
+from oomwatch.core.conditions.residue import Residue
 from oomwatch.core.rule import Override, Rule, RuleSet, RuleText
+from oomwatch.core.signals import signal
 from oomwatch.units import Duration, Quantity, format_duration
+
+GIB = 2**30
+# Bounds that are neither a signal's nor shares.
+_NO_SHARES: dict[tuple[type[Condition], str], str] = {
+    (Rate, "above_per_minute"): "per_minute",
+    (Residue, "by"): "bytes",
+    (Regression, "by"): "bytes",
+}
 
 
 class OverrideRow(Struct, frozen=True, kw_only=True):
@@ -87,20 +100,34 @@ def _in_words(condition: Condition) -> str:
     """ "threshold gpu_used_ratio above 85%": what is given, as in the file, without what is left at its default."""
     given = msgspec.structs.asdict(condition)
     usual = {field.name: field.default for field in msgspec.structs.fields(condition)}
-    is_share = str(given.get("metric", "")).endswith("_ratio")
     parts = [
-        _value(value, is_share) if name in ("metric", "of") else f"{name} {_value(value, is_share)}"
+        _value(value, "") if name in ("metric", "of") else f"{name} {_value(value, _unit(condition, name))}"
         for name, value in given.items()
         if value is not None and value != usual.get(name)
     ]
     return " ".join([str(condition.__struct_config__.tag), *parts])
 
 
-def _value(value: object, is_share: bool) -> str:
+def _unit(condition: Condition, name: str) -> str:
+    """In which unit the file has a bound: its signal's, or that of shares, unless it is none."""
+    if name in ("above", "below") and isinstance(condition, OfSignal):
+        return signal(condition.metric).unit
+    return _NO_SHARES.get((type(condition), name), "ratio")
+
+
+def _value(value: object, unit: str) -> str:
     if isinstance(value, list | tuple):
-        return "+".join(_value(one, is_share) for one in value)
+        return "+".join(_value(one, unit) for one in value)
     if isinstance(value, Duration):
         return format_duration(value)
-    if isinstance(value, Quantity) and is_share:
-        return f"{100 * value:g}%"
+    if isinstance(value, Quantity):
+        return _quantity(value, unit)
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _quantity(value: Quantity, unit: str) -> str:
+    if unit == "ratio":
+        return f"{100 * value:g}%"
+    if unit == "seconds":
+        return format_duration(value)
+    return f"{value / GIB:g}GiB" if unit == "bytes" else f"{value:g}"

@@ -154,7 +154,8 @@ function reshardRow(words, known) {
   const { reshard, share, cycles } = known.columns;
   const name = words.t("run.reshard");
   const percent = (/** @type {Column} */ column) => column.map((part) => (part === null ? null : part * 100));
-  const about = cycles.map((count) => (count === null ? null : words.count("run.cycles", count)));
+  // A step that took time to switch had a cycle: none counted means that no marker tells them.
+  const about = cycles.map((count) => (count === null || count === 0 ? null : words.count("run.cycles", count)));
   const right = { right: true, dash: /** @type {const} */ ("dot"), colour: "second" };
   /** @type {Line[]} */
   const lines = [

@@ -26,6 +26,11 @@ export function writeRange(range) {
   return range.live ? { span: String(range.span) } : { from: String(range.from), to: String(range.to) };
 }
 
+const DAY = 86_400;
+
+/** The usual span that holds what began so long ago, a day at most; a day where there is nothing. @param {number | null} seconds */
+export const holding = (seconds) => Math.min(DAY, SPANS.find((span) => seconds !== null && span >= seconds) ?? DAY);
+
 /** @param {Range} range @param {number} now @returns {[number, number]} */
 export const endsOf = (range, now) => (range.live ? [now - range.span, now] : [range.from, range.to]);
 

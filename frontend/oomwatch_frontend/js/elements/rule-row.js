@@ -6,6 +6,7 @@ import { levelOf } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { aged, facts, nothing, placeName, row, table } from "../parts.js";
 import { link } from "../router.js";
+import { watched } from "../rule-words.js";
 import { openOf } from "../rulewatch.js";
 import { toldValue } from "./alert-figures.js";
 import { RuleSeen } from "./rule-seen.js";
@@ -48,7 +49,7 @@ export class RuleRow {
       open.length > 0 ? markIcon(levelOf(open[0])) : h("span", { class: "mark" }),
       h("b", {}, rule.alert),
       h("span", { class: "muted" }, words.t(`severity.${rule.severity}`)),
-      h("code", {}, rule.watches),
+      h("span", { class: "rule-when" }, watched(words, rule.when)),
       standing(words, rule, firing, open.length - firing),
     ]);
     this.#drawBody();
@@ -67,7 +68,7 @@ export class RuleRow {
     ]);
     this.body.draw([rule, score], () => [
       h("h3", {}, words.t("rules.how")),
-      facts(timing(words, rule)),
+      facts([...timing(words, rule), [words.t("rules.in_file"), h("code", {}, rule.watches)]]),
       rule.overrides.length > 0 ? h("h3", {}, words.t("rules.overrides")) : null,
       rule.overrides.length > 0 ? overrides(words, rule) : null,
       h("h3", {}, words.t("rules.scorecard")),
@@ -119,7 +120,7 @@ function overrides(words, { overrides: all }) {
       [
         h("code", {}, `node ${one.node}, run ${one.run}`),
         words.t(one.enabled ? "rules.on" : "rules.off"),
-        h("code", {}, one.when.map(parameters).join(" | ")),
+        watched(words, one.when),
         duration(words, one.for_seconds),
       ],
       [],
@@ -128,13 +129,6 @@ function overrides(words, { overrides: all }) {
   const heads = ["rules.override_for", "rules.state", "rules.watches", "rules.for"].map((key) => words.t(key));
   return table(heads, [], h("tbody", {}, ...rows));
 }
-
-/** A condition's parameters as alerts.yaml names them. @param {Record<string, unknown>} condition */
-const parameters = (condition) =>
-  Object.entries(condition)
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => (name === "kind" ? String(value) : `${name} ${value}`))
-    .join(" ");
 
 /** @param {import("../i18n.js").Words} words @param {Score} score @returns {[string, import("../dom.js").Child][]} */
 function scoreFacts(words, score) {

@@ -184,10 +184,10 @@ export class StepTimeline {
     drawn.row = thinned(row, this.groups);
     setText(drawn.note, note);
     drawn.note.hidden = note === "";
-    drawn.head.draw([row.title, row.unit, row.lines.map(({ name, colour }) => [name, colour])], () => {
+    drawn.head.draw([row.title, row.unit, row.rightUnit, row.lines.map(({ name, colour }) => [name, colour])], () => {
       drawn.values = row.lines.map(() => h("b"));
       const names = row.lines.map((line, index) => h("li", {}, swatchOf(line), line.name, drawn.values[index]));
-      return [h("h2", {}, `${row.title} (${row.unit})`), h("ul", { class: "legend" }, ...names)];
+      return [h("h2", {}, titleOf(this.words, row)), h("ul", { class: "legend" }, ...names)];
     });
     drawn.chart.draw({
       axis: "step",
@@ -322,6 +322,10 @@ export class StepTimeline {
     if (this.shown !== null) fill(this.table, stepTable(this.words, this.shown, this.#range()));
   }
 }
+
+/** @param {Words} words @param {Row} row with the unit of each of its axes */
+const titleOf = (words, { title, unit, rightUnit: right }) =>
+  right === undefined ? `${title} (${unit})` : words.t("chart.two_units", { title, unit, right });
 
 /** @param {Words} words @param {Row} row @param {Line} line @param {number} place @param {number} value */
 function written(words, row, line, place, value) {

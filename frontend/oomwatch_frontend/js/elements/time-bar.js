@@ -47,6 +47,12 @@ export class TimeBar {
     this.changed(range);
   }
 
+  /** Shows the last so many seconds, which nobody chose: the address does not say so. @param {number} span */
+  fit(span) {
+    this.range = /** @type {Range} */ ({ live: true, span });
+    this.draw();
+  }
+
   /** @param {Range} range */
   #address(range) {
     return link(this.route.view, this.route.args, { ...this.#others(), ...writeRange(range) });

@@ -10,12 +10,12 @@ import { sectionTabs } from "../elements/section-tabs.js";
 import { TimeBar } from "../elements/time-bar.js";
 import { nothing } from "../parts.js";
 import { link } from "../router.js";
-import { endsOf, spanOf, writeRange } from "../timerange.js";
+import { endsOf, holding, spanOf, writeRange } from "../timerange.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../router.js").Route} Route */
 
-const USUAL_SPAN = "86400"; // seconds: what happened since yesterday
+const DAY = 86_400; // seconds: what happened since yesterday, where nobody chose a time
 const PIXELS = 600; // a live timeline moves on by pixels, and not every second
 const LEAST_SECONDS = 5;
 
@@ -30,13 +30,17 @@ class AlertTimes {
     const { words } = app;
     this.tabs = sectionTabs(app, "alerts");
     this.filters = new AlertFilters(app);
-    this.time = new TimeBar(app, { ...route, query: { span: USUAL_SPAN, ...route.query } }, () => this.#show());
+    this.isChosen = ["span", "from", "to"].some((name) => name in route.query);
+    this.time = new TimeBar(app, { ...route, query: { span: String(DAY), ...route.query } }, () => {
+      this.isChosen = true;
+      this.#show();
+    });
     this.by = h("div", { class: "choice", role: "group", "aria-label": words.t("alertline.by") });
     this.shown = route.query.show === "table" ? new AlertTable(app) : new AlertTimeline(app, this.time);
     this.none = nothing("");
     this.none.setAttribute("role", "status");
     this.note = h("p", { class: "note", role: "status" });
-    this.data = new AlertData(app, () => this.#draw());
+    this.data = new AlertData(app, () => this.#answered());
     const bar = h("div", { class: "toolbar" }, this.time.element, this.by);
     root.append(
       h("div", { class: "detail-page alert-times" }, h("h1", {}, words.t("nav.alerts")), this.tabs.element, this.filters.element, bar, this.note, this.none, this.shown.element),
@@ -44,7 +48,21 @@ class AlertTimes {
     this.by.hidden = route.query.show === "table";
     this.drawnAt = 0;
     this.wasLive = app.store.connection.phase === "live";
+    this.#fit();
     this.#show();
+  }
+
+  #answered() {
+    this.#fit();
+    this.#draw();
+  }
+
+  /** Shows the time that there is something in, where the address does not say which: of a day, from the first alert on. */
+  #fit() {
+    if (this.isChosen) return;
+    const now = this.app.store.now();
+    const starts = this.data.spans([now - DAY, Infinity], this.query).map((span) => span.started_at);
+    this.time.fit(holding(starts.length === 0 ? null : now - Math.min(...starts)));
   }
 
   /** @param {Set<import("../store.js").Topic>} topics */
@@ -65,7 +83,7 @@ class AlertTimes {
   /** Another stretch: what the address says of it goes with every link. */
   #show() {
     const { from: _from, to: _to, span: _span, ...others } = this.query;
-    this.query = { ...others, ...writeRange(this.time.range) };
+    this.query = { ...others, ...(this.isChosen ? writeRange(this.time.range) : {}) };
     const { words } = this.app;
     const current = this.query.by === "node" ? "node" : "run";
     const links = /** @type {const} */ (["run", "node"]).map((by) =>
@@ -77,7 +95,8 @@ class AlertTimes {
   }
 
   #ask() {
-    return this.data.ask(endsOf(this.time.range, this.app.store.now()), this.query);
+    const range = this.isChosen ? this.time.range : { live: /** @type {const} */ (true), span: DAY };
+    return this.data.ask(endsOf(range, this.app.store.now()), this.query);
   }
 
   #draw() {
@@ -91,6 +110,7 @@ class AlertTimes {
     const by = this.query.by === "node" ? "node" : "run";
     this.shown.draw(spans, { ends, now, live: this.time.range.live, by, query: this.query });
     this.shown.element.hidden = spans.length === 0;
+    this.shown.element.ariaBusy = String(this.data.busy);
     this.none.hidden = spans.length > 0;
     setText(this.none, spans.length > 0 ? "" : words.t(this.#whyNone()));
     setText(this.note, this.#note(spans.length));
