@@ -304,11 +304,11 @@ def test_every_cell_of_a_report_stands_below_the_head_of_its_column(stage: Stage
     page = checked(reader, stage)
     astray = page.evaluate(
         """() => [...document.querySelectorAll('.doctor-told table')].flatMap((table) => {
-             const left = (cell) => Math.round(cell.getBoundingClientRect().left);
+             const left = (one) => Math.round(one.getBoundingClientRect().left);
              const heads = [...table.querySelectorAll('thead th, thead td')].map(left);
-             return [...table.querySelectorAll('tbody tr')]
-               .filter((row) => [...row.cells].some((cell, index) => row.cells.length === heads.length && left(cell) !== heads[index]))
-               .map((row) => row.textContent);
+             const rows = [...table.querySelectorAll('tbody tr')].filter(({ cells }) => cells.length === heads.length);
+             const strays = rows.filter(({ cells }) => [...cells].some((one, index) => left(one) !== heads[index]));
+             return strays.map((row) => row.textContent);
            })"""
     )
     assert astray == []
