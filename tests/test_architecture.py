@@ -65,6 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest", "oomwatch.promexport"},
     "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.access": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.store"},
+    "oomwatch.commands.export": INSIDE | {"oomwatch.store", "oomwatch.tryout"},
     "oomwatch.commands.incident": INSIDE | {"oomwatch.incident"},
     "oomwatch.commands.client": INSIDE,
     "oomwatch.commands.doctor": INSIDE

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oomwatch import __version__
-from oomwatch.commands import access_flags, doctor_flags, flags, people_flags, report_flags, rule_flags
+from oomwatch.commands import (
+    access_flags,
+    doctor_flags,
+    export_flags,
+    flags,
+    people_flags,
+    report_flags,
+    rule_flags,
+)
 from oomwatch.commands.client_flags import add_client_flags
 from oomwatch.options import Resolved, SettingError, add_options, resolve
 from oomwatch.settings import Settings
@@ -103,6 +111,10 @@ def _parser() -> argparse.ArgumentParser:
     test.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
     test.add_argument("channel", nargs="?", help="name of the channel; without it all")
     _add_reports(commands)
+    exported = _command(
+        commands, "export", "write what is stored into files", export_flags.EXPORT, _later("export.command")
+    )
+    export_flags.add_export_flags(exported)
     _add_doctor(commands)
     _command(commands, "version", "print the version", "Prints the version.", _version)
     return parser

@@ -39,6 +39,7 @@ LARGE_FLEET: Mapping[str, int] = {
     "queue": 3,
     "sender": 2,  # remote write, OTLP
     "export outcome": 3,
+    "fineness": 3,  # of history: raw, 10s, 1m
     "alert listed": 4096,
     "bucket": len(BOUNDS_SECONDS),
 }
@@ -148,6 +149,28 @@ class SenderCounts(Protocol):
     def waiting(self) -> int: ...
 
 
+class HistorySize(Protocol):
+    """History of one fineness."""
+
+    @property
+    def kept(self) -> str: ...
+    @property
+    def chunks(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+
+class StorageSizes(Protocol):
+    """What was last measured of the database; None: not measured."""
+
+    @property
+    def database_bytes(self) -> int | None: ...
+    @property
+    def growth_bytes_per_day(self) -> float | None: ...
+    @property
+    def history(self) -> Sequence[HistorySize]: ...
+
+
 class View(NamedTuple):
     """What the rooms read, at one moment."""
 
@@ -160,6 +183,7 @@ class View(NamedTuple):
     runs: Sequence[RunRecord]
     problems: Sequence[str]  # why an alert might not be told
     heartbeat_at: float | None  # when the dead man's switch was last reached
+    storage: StorageSizes | None = None
 
 
 class Room(NamedTuple):

@@ -9,8 +9,22 @@ from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.registry import Collector
 
-from oomwatch.metrics import agents, alerts, dcgm, engines, forecasts, gpus, hosts, own, runs, senders, signals, torch
-from oomwatch.metrics.family import ChannelCounts, Family, Room, SenderCounts, View, Watchers
+from oomwatch.metrics import (
+    agents,
+    alerts,
+    dcgm,
+    engines,
+    forecasts,
+    gpus,
+    hosts,
+    own,
+    runs,
+    senders,
+    signals,
+    storage,
+    torch,
+)
+from oomwatch.metrics.family import ChannelCounts, Family, Room, SenderCounts, StorageSizes, View, Watchers
 from oomwatch.service.service import Service
 
 ROOMS: tuple[Room, ...] = (
@@ -25,6 +39,7 @@ ROOMS: tuple[Room, ...] = (
     agents.ROOM,
     own.ROOM,
     senders.ROOM,
+    storage.ROOM,
 )
 COMPATIBLE: Mapping[str, Room] = {"dcgm": dcgm.ROOM}  # with the names of others, where the settings ask for them
 GZIP_LEVEL = 1  # a seventh of the page's size; more costs more than it spares on the way to a Prometheus nearby
@@ -57,6 +72,7 @@ class Metrics:
         *,
         heartbeat_at: Callable[[], float | None] = lambda: None,
         problems: Callable[[], Sequence[str]] = tuple,
+        storage: Callable[[], StorageSizes | None] = lambda: None,
     ) -> None:
         self._service = service
         self._channels = channels
@@ -65,6 +81,7 @@ class Metrics:
         self._heartbeat_at = heartbeat_at
         self.senders: list[SenderCounts] = []  # each is added by who makes it
         self._problems = problems
+        self._storage = storage
         self._process = ProcessCollector(registry=None)
 
     def collect(self) -> list[Metric]:
@@ -84,6 +101,7 @@ class Metrics:
             runs=list(fleet.runs.values()),
             heartbeat_at=self._heartbeat_at(),
             problems=self._problems(),
+            storage=self._storage(),
         )
         told = [reading for room in self._rooms for reading in room.read(view)]
         return lambda: [*(reading() for reading in told), *self._process.collect()]

@@ -139,7 +139,7 @@ def to_readings(fields: Sequence[Field], columns: Columns, make: Callable[..., R
     """
     names = [field.name for field in fields]
     by_field = [
-        _read_back(field, column) if column else [None] * len(columns.at_ms)
+        read_back(field, column) if column else [None] * len(columns.at_ms)
         for field, column in zip(fields, _padded(columns.values[: len(fields)], len(fields)), strict=True)
     ]
     for at_ms, *values in zip(columns.at_ms, *by_field, strict=True):
@@ -249,7 +249,8 @@ def _stored(field: Field, column: Sequence[Any]) -> "array[float]":
     return array("f", [_NAN if value is None else round(value * scale) for value in column])
 
 
-def _read_back(field: Field, column: "array[float]") -> list[Any]:
+def read_back(field: Field, column: Sequence[float]) -> list[Any]:
+    """What the stored numbers of a column stand for; None where one is missing."""
     if field.words:
         return [field.words[int(value)] for value in column]
     if field.whole:

@@ -31,6 +31,8 @@ from oomwatch.store import (
     recall,
     scores,
     silences,
+    sizes,
+    tables,
     tokens,
 )
 from oomwatch.store.agents import KnownNode, KnownRun
@@ -276,6 +278,21 @@ class Store:
         with self._database.reading() as connection:
             return chunks.gpus(connection, node, run)
 
+    def places(self) -> list[tuple[str, str]]:
+        """(node, label) of all of which readings were ever told; the label of a host is empty."""
+        with self._database.reading() as connection:
+            return tables.places(connection)
+
+    def hour(self, places: Sequence[tuple[str, str]], start_ms: int, end_ms: int, width_ms: int) -> tables.Hour:
+        """All columns of an hour or a part of it, of these places: for who takes everything away."""
+        with self._database.reading() as connection:
+            return tables.hour(connection, places, start_ms, end_ms, width_ms)
+
+    def transitions_between(self, start: float, end: float) -> list[wire.Transition]:
+        """Every transition of a stretch of time, in its order."""
+        with self._database.reading() as connection:
+            return list(tables.transitions_between(connection, start, end))
+
     def steps(self, run: str, limit: int) -> list[wire.StepPoint]:
         """The last steps of a run, oldest first, each once."""
         with self._database.reading() as connection:
@@ -304,6 +321,11 @@ class Store:
         """Merge some chunks of hours that are over. True: there may be more to do. To be called after each record()."""
         with self._database.writing() as connection:
             return compaction.compact(connection, now, COMPACT_SUBJECTS)
+
+    def sizes(self) -> sizes.Sizes:
+        """How large the database is, and its history of each fineness."""
+        with self._database.reading() as connection:
+            return sizes.sizes(connection)
 
     def checkpoint(self) -> None:
         """Sync SQLite's log and shorten it. To be called every few seconds, and not in the thread that writes."""

@@ -97,12 +97,16 @@ def field_of(columns: Columns) -> Rolled | None:
     return Rolled(columns.at_ms, low, high, mean, count)
 
 
+def rolled_field(columns: Columns, field: int) -> Rolled | None:
+    """The same of all columns of a tier; None: it has none of this field."""
+    if field >= _fields(columns):
+        return None
+    return field_of(Columns(columns.at_ms, tuple(columns.values[place] for place in places_of(field))))
+
+
 def greatest(columns: Columns) -> Columns:
     """Columns as of readings: of every field the greatest, at the beginning of its bucket."""
-    values = [
-        Columns(columns.at_ms, tuple(columns.values[place] for place in places_of(f))) for f in range(_fields(columns))
-    ]
-    fields = [field_of(one) for one in values]
+    fields = [rolled_field(columns, field) for field in range(_fields(columns))]
     return Columns(columns.at_ms, tuple(array("f", one.high) for one in fields if one is not None))
 
 
@@ -169,10 +173,7 @@ def _appended(old: Columns, new: Columns, width: int) -> Columns:
 
 
 def _rows(part: Columns, width: int) -> Iterator[tuple[int, int, list[Point | None]]]:
-    fields = [
-        field_of(Columns(part.at_ms, tuple(part.values[place] for place in places_of(field))))
-        for field in range(_fields(part))
-    ]
+    fields = [rolled_field(part, field) for field in range(_fields(part))]
     for row, at_ms in enumerate(part.at_ms):
         points = [None if one is None else _point(one, row) for one in fields]
         yield at_ms, int(part.values[0][row]), points + [None] * (width - len(points))

@@ -22,12 +22,14 @@ from oomwatch.web import (
     care,
     channels,
     doctor,
+    gpuhistory,
     incidents,
     peaks,
     planned,
     rules,
     scores,
     silences,
+    storage,
     timeline,
     windows,
 )
@@ -221,6 +223,8 @@ def install(app: FastAPI) -> None:
     app.include_router(channels.router)
     app.include_router(audit.router)
     app.include_router(doctor.router)
+    app.include_router(storage.router)
+    app.include_router(gpuhistory.router)
     app.add_middleware(HeadAsGet)
     app.add_exception_handler(RequestValidationError, _bad_query)
     app.add_exception_handler(HTTPException, _http_error)

@@ -51,6 +51,7 @@ from oomwatch.web.ruledesk import RuleDesk
 from oomwatch.web.ruleparts import RuleParts
 from oomwatch.web.signin import SIGN_OUT, sign_out
 from oomwatch.web.static import PageFiles
+from oomwatch.web.storagewatch import StorageWatch
 from oomwatch.web.threads import Threads, WatchedPool
 from oomwatch.web.tryouts import Tryouts
 from oomwatch.web.upkeep import keep_pasts, keep_up
@@ -147,7 +148,7 @@ async def _start(
     check_openness(settings, keyring)
     folder, desk = Folder(incidents_path(settings), settings.incidents_keep), Desk()
     desk.remember(reversed(await threads.read(folder.entries)))
-    client = http.client()
+    client, storage = http.client(), StorageWatch()
     herald = _herald(settings, store, threads, client, clock, lambda: parts)
     stack.push_async_callback(herald.stop)
     hub, heartbeat = Hub(), Heartbeat(client, clock=clock)
@@ -170,6 +171,7 @@ async def _start(
         herald=herald,
         heartbeat=heartbeat,
         metrics=_metrics(settings, service, hub, herald, heartbeat, lambda: parts),
+        storage=storage,
         incidents=folder,
         desk=desk,
         crew=Crew(service.defects.count),
@@ -212,6 +214,7 @@ def _metrics(
         rooms_with(settings.compat),
         heartbeat_at=lambda: heartbeat.last_success_at,
         problems=lambda: silencing(parts()),
+        storage=lambda: parts().storage.latest,
     )
 
 

@@ -20,6 +20,7 @@ from oomwatch.web.rows import Acknowledged, Agent, AlertRow, AlertStory, History
 from oomwatch.web.ruledesk import RuleFileShown, RulesTaken
 from oomwatch.web.rulenow import RuleNow
 from oomwatch.web.spans import AlertSpans
+from oomwatch.web.storagewatch import Storage
 from oomwatch.web.windowrows import MutingWindows
 
 Language = Annotated[wire.Language, Query(description="language of the texts")]
@@ -30,7 +31,7 @@ KINDS = (
     *(AlertRow, AlertStory, History, PeaksOfRun, PlanOfRun, BatchesOfRun, Agent, Scorecard, Entry, Incident),
     *(Acknowledged, SilenceRow, Preview, Deed),
     *(RuleRow, RuleFileShown, RulesTaken, RuleNow, Tryout),
-    *(AlertSpans, MutingWindows),
+    *(AlertSpans, MutingWindows, Storage),
     *(Report, ModelRow, CardRow, TemplateRow, TemplateText, DoctorFile),
 )
 

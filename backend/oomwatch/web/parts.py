@@ -20,6 +20,7 @@ from oomwatch.tasks import Crew
 from oomwatch.web.herald import Herald
 from oomwatch.web.practice import Practice
 from oomwatch.web.ruleparts import RuleParts
+from oomwatch.web.storagewatch import StorageWatch
 from oomwatch.web.threads import Threads
 
 T = TypeVar("T")
@@ -44,6 +45,7 @@ class Parts(NamedTuple):
     doctor: Practice
     keyring: Keyring
     audit: AuditLog
+    storage: StorageWatch
 
     @property
     def dead_tasks(self) -> list[str]:

@@ -29,6 +29,7 @@ async def keep_up(parts: Parts) -> None:
             await _checkpoint(parts)
         if rounds % (PRUNE_SECONDS // COMPACT_SECONDS) == 0:
             await helpings(parts, lambda now: parts.store.prune(now, keep_seconds, readings=readings))
+            await _measure(parts)
         if rounds % (PASTS_SECONDS // COMPACT_SECONDS) == 0:
             await keep_pasts(parts)
         rounds += 1
@@ -73,6 +74,16 @@ async def _checkpoint(parts: Parts) -> None:
         await parts.read(parts.store.checkpoint)
     except StoreError as error:
         logger.debug("the database could not be synced: %s", error)
+    except Exception as error:
+        _own_up(parts, error)
+
+
+async def _measure(parts: Parts) -> None:
+    """How large the database is now."""
+    try:
+        await parts.read(parts.storage.measure, parts.store.sizes, parts.service.clock())
+    except StoreError as error:
+        logger.debug("the database could not be measured: %s", error)
     except Exception as error:
         _own_up(parts, error)
 
