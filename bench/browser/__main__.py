@@ -24,7 +24,12 @@ from tests.browser.stage import Stage
 from oomwatch import wire
 
 VISITS = {"first visit": False, "another visit": True}
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+    # Playwright asks where each error was made, and plotly makes some while it loads: Chromium would then compile most
+    # of plotly again, to learn its lines, half a second that no reader waits for. So it learns them the first time.
+    "--js-flags=--no-enable-lazy-source-positions",
+]
 
 
 @contextmanager
