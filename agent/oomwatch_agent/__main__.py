@@ -19,13 +19,13 @@ from oomwatch_agent.acts.watched import Watched
 from oomwatch_agent.assemble import decided, sources
 from oomwatch_agent.check import check
 from oomwatch_agent.link import LinkError
+from oomwatch_agent.looker import Looker, Paces
 from oomwatch_agent.outbox import Outbox
 from oomwatch_agent.pace import Pace
 from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.sampler import Sampler
 from oomwatch_agent.settings import AgentSettings, Invocation, credentials, load, permit
 from oomwatch_agent.uplink import Uplink
-from oomwatch_agent.worker import Glances
 
 if TYPE_CHECKING:
     from oomwatch_agent.acts.desk import Desk
@@ -34,7 +34,6 @@ FIRST_ANSWERS_SECONDS = 2.0
 GOODBYE_SECONDS = 3.0
 ANSWER_WITHIN_RATIO = 0.4  # of the interval: what a source may take before a sample goes without it
 ANSWER_WITHIN_LONGEST_SECONDS = 1.0
-GLANCES_AN_INTERVAL = 4  # at device memory alone, so that a steep rise is read, and told, at once
 
 logger = logging.getLogger("oomwatch_agent")
 
@@ -76,11 +75,13 @@ class Agent:
         self.settings = settings = decided(settings)
         answer_within = min(ANSWER_WITHIN_LONGEST_SECONDS, ANSWER_WITHIN_RATIO * settings.interval)
         self._asking = Asking(interval_seconds=settings.interval)
+        watched = sources(settings, self._asking)
+        self.paces = Paces(settings.interval, settings.fastest)
         self.sampler = Sampler(
-            sources(settings, self._asking),
+            watched,
             run=settings.run,
             answer_within_seconds=answer_within,
-            glances=Glances(settings.interval / GLANCES_AN_INTERVAL, self._hurry),
+            looker=Looker(watched, self.paces, self._hurry),
         )
         self._session = secrets.token_hex(8)
         self._outbox = Outbox()

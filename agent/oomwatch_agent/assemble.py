@@ -12,7 +12,7 @@ from oomwatch_agent.cards import makers
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.settings import AgentSettings
-from oomwatch_agent.source import Glancing, Reading, Source, SourceMissingError
+from oomwatch_agent.source import Looking, Reading, Sight, Source, SourceMissingError
 
 logger = logging.getLogger(__name__)
 
@@ -161,8 +161,12 @@ class FirstThatWorks:
             return reading
         return msgspec.structs.replace(reading, facts=self._with_missing(reading.facts))
 
-    def glance(self) -> bool:
-        return isinstance(self._chosen, Glancing) and self._chosen.glance()
+    @property
+    def looks_an_interval(self) -> int:
+        return self._chosen.looks_an_interval if isinstance(self._chosen, Looking) else 1
+
+    def look(self) -> Sequence[Sight]:
+        return self._chosen.look() if isinstance(self._chosen, Looking) else ()
 
     def close(self) -> None:
         self._chosen.close()

@@ -5,11 +5,14 @@ without it, and not ask the same thing again until the call has returned: so the
 thing asked. While all is well, one thread asks everything in turn, which is cheapest.
 """
 
+import contextlib
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
+
+from oomwatch_agent import parked
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -17,6 +20,7 @@ V = TypeVar("V")
 # After this share of the time limit without an end, what has not been asked yet gets threads of its own: late enough
 # for a driver that is merely slow, early enough to leave the others most of the time.
 _PATIENCE_RATIO = 0.25
+THREAD_NAME = "hang-guard"  # of the threads that ask, while they do
 
 
 class HangGuard(Generic[K, V]):
@@ -42,9 +46,9 @@ class HangGuard(Generic[K, V]):
         started_at = time.monotonic()
         if asked.keys:
             asked.start_thread()
-        if not asked.finished.wait(self._limit_seconds * _PATIENCE_RATIO):
+        if not asked.is_finished_within(self._limit_seconds * _PATIENCE_RATIO):
             asked.spread()
-            asked.finished.wait(max(0.0, started_at + self._limit_seconds - time.monotonic()))
+            asked.is_finished_within(max(0.0, started_at + self._limit_seconds - time.monotonic()))
         self._out.update({key: asked for key in asked.keys if not asked.has(key)})
         return asked.results()
 
@@ -54,12 +58,16 @@ class _Round(Generic[K, V]):
 
     def __init__(self, keys: list[K], job: Callable[[K], V]) -> None:
         self.keys = keys
-        self.finished = threading.Event()
+        self._finished = threading.Lock()  # held until all have answered; an Event would cost three times as much
         self._job = job
         self._waiting = deque(keys)
         self._answers: dict[K, V | BaseException] = {}
-        if not keys:
-            self.finished.set()
+        if keys:
+            self._finished.acquire()
+
+    def is_finished_within(self, seconds: float) -> bool:
+        """Wait, at most so long. Asked once more after a no."""
+        return self._finished.acquire(timeout=seconds)
 
     def has(self, key: K) -> bool:
         return key in self._answers
@@ -78,8 +86,7 @@ class _Round(Generic[K, V]):
             self.start_thread()
 
     def start_thread(self) -> None:
-        # A daemon: a stuck thread must not keep the program from ending.
-        threading.Thread(target=self._work, name="hang-guard", daemon=True).start()
+        parked.start(self._work, THREAD_NAME)
 
     def _work(self) -> None:
         while True:
@@ -92,4 +99,8 @@ class _Round(Generic[K, V]):
             except BaseException as error:  # whatever it is, the asking thread raises it
                 self._answers[key] = error
             if len(self._answers) == len(self.keys):
-                self.finished.set()
+                self._finish()
+
+    def _finish(self) -> None:
+        with contextlib.suppress(RuntimeError):  # two that answered last at once: the other has released it
+            self._finished.release()

@@ -5,21 +5,24 @@ And the file systems that hold what has no room in it: /dev/shm, and the disk th
 
 import os
 import platform
+import re
 import resource
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from oomwatch import wire
 from oomwatch_agent import cgroup
-from oomwatch_agent.source import Found, Reading, SourceMissingError
+from oomwatch_agent.sights import of_host
+from oomwatch_agent.source import Found, Reading, Sight, SourceMissingError
 from oomwatch_agent.spill_disk import DiskUse, SpillDisk
 from oomwatch_agent.who.addresses import addresses_of, own_addresses, usable
 from oomwatch_agent.who.processes import Processes
 
 _TOP_PROCESSES = 10
 _CONTAINER_SECONDS = 600.0  # the last lines of what was killed come minutes late
+_PRESSURE = re.compile(rb"^(some|full) avg10=([0-9.]+)", re.MULTILINE)
 _PAGE_BYTES = resource.getpagesize()
 
 
@@ -27,6 +30,7 @@ class HostSource:
     """Host memory of Linux. `root` is where the file system begins (tests lay out trees of their own)."""
 
     name = "host"
+    looks_an_interval = 1  # it fills more slowly than a card
 
     def __init__(
         self,
@@ -62,23 +66,35 @@ class HostSource:
         before = self._facts
         if slow:
             self._facts = self._look()
-        memory = self._memory()
+        memory, pressure, shm = self._memory(), self._pressure(), self._shm()
         sample = wire.HostSample(
             memory_used_bytes=_difference(memory, "MemTotal", "MemAvailable"),
             cgroup_used_bytes=self._group.used_bytes() if self._group else None,
             swap_used_bytes=_difference(memory, "SwapTotal", "SwapFree"),
-            shm_used_bytes=self._shm_used_bytes(),
+            shm_used_bytes=(shm.f_blocks - shm.f_bfree) * shm.f_frsize if shm else None,
             disk_used_bytes=self._disk.used_bytes if self._disk else None,
-            memory_pressure_some_ratio=self._pressure("some"),
-            memory_pressure_full_ratio=self._pressure("full"),
+            memory_pressure_some_ratio=pressure.get(b"some"),
+            memory_pressure_full_ratio=pressure.get(b"full"),
             oom_kill_total=self._kills_of_the_kernel(),
             processes=self._top_processes() if slow else None,
         )
         found = self._kills.news(sample, self._group)
         return Reading(host=sample, found=found, facts=self._facts if self._facts != before else None)
 
+    def look(self) -> list[Sight]:
+        """The machine's memory and the container's, and nothing else."""
+        facts = self._facts.host if self._facts else None
+        return of_host(self._sizes(), facts)
+
     def close(self) -> None:
         """Nothing is held open."""
+
+    def _sizes(self) -> wire.HostSample:
+        memory = self._memory()
+        return wire.HostSample(
+            memory_used_bytes=_difference(memory, "MemTotal", "MemAvailable"),
+            cgroup_used_bytes=self._group.used_bytes() if self._group else None,
+        )
 
     def _look(self) -> wire.NodeFacts:
         memory, self._disk = self._memory(), self._spill_disk.look()
@@ -99,10 +115,9 @@ class HostSource:
         return wire.NodeFacts(host=host)
 
     def _memory(self) -> dict[str, int]:
-        """/proc/meminfo in bytes; the kernel writes kB and means 1024."""
-        return {
-            name.rstrip(":"): kib * 1024 for name, kib in cgroup.read_table(self._root / "proc/meminfo").items()
-        }  # fmt: skip
+        """What matters of /proc/meminfo, in bytes; the kernel writes kB and means 1024."""
+        kib = cgroup.read_fields(self._root / "proc/meminfo", "MemTotal", "MemAvailable", "SwapTotal", "SwapFree")
+        return {name: number * 1024 for name, number in kib.items()}
 
     def _shm(self) -> os.statvfs_result | None:
         try:
@@ -114,19 +129,16 @@ class HostSource:
         shm = self._shm()
         return None if shm is None else shm.f_blocks * shm.f_frsize
 
-    def _shm_used_bytes(self) -> int | None:
-        shm = self._shm()
-        return None if shm is None else (shm.f_blocks - shm.f_bfree) * shm.f_frsize
+    def _pressure(self) -> dict[bytes, float]:
+        """avg10 of the lines of pressure stall information: "some avg10=1.25 avg60=...", in percent.
 
-    def _pressure(self, line: str) -> float | None:
-        """avg10 of one line of pressure stall information: "some avg10=1.25 avg60=...", in percent."""
-        for words in _words(self._root / "proc/pressure/memory"):
-            if words[:1] == [line] and len(words) > 1 and words[1].startswith("avg10="):
-                return float(words[1].removeprefix("avg10=")) / 100
-        return None
+        None of a kernel without it, or one that has it switched off.
+        """
+        found = _PRESSURE.findall(cgroup.read_bytes(f"{self._root}/proc/pressure/memory"))
+        return {line: float(percent) / 100 for line, percent in found}
 
     def _kills_of_the_kernel(self) -> int | None:
-        return cgroup.read_table(self._root / "proc/vmstat").get("oom_kill")
+        return cgroup.read_fields(self._root / "proc/vmstat", "oom_kill").get("oom_kill")
 
     def _top_processes(self) -> tuple[wire.HostProcess, ...]:
         top = self._residents.largest(_TOP_PROCESSES)
@@ -211,14 +223,6 @@ class _Residents:
         except (OSError, ValueError):
             return None, 0
         return int(size), int(resident)
-
-
-def _words(path: Path) -> Iterator[list[str]]:
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:  # a kernel without PSI, or one that has it switched off
-        return
-    yield from (line.split() for line in lines)
 
 
 def _difference(table: dict[str, int], whole: str, free: str) -> int | None:

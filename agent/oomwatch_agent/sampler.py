@@ -8,24 +8,26 @@ later and later. None of that touches the other sources.
 """
 
 import logging
-import queue
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
 from oomwatch import wire
+from oomwatch_agent.crew import Answer, Ask, Crew
 from oomwatch_agent.dedup import Deduplicator
+from oomwatch_agent.looker import Looker
+from oomwatch_agent.sights import gpus_with_peaks, host_with_peaks, of_sample
 from oomwatch_agent.source import Found, Reading, Source, SourceMissingError
 from oomwatch_agent.who.census import Census
 from oomwatch_agent.who.environ import Environments
 from oomwatch_agent.who.identify import Environment, Identifier
-from oomwatch_agent.worker import Answer, Glances, Worker
 
 MISSING_RETRY_SECONDS = 30.0
 FAILED_RETRY_FIRST_SECONDS = 1.0
 FAILED_RETRY_LONGEST_SECONDS = 60.0
 HUNG_AFTER_SECONDS = 5.0  # NVML answers within milliseconds; nvidia-smi on a busy node may take two or three seconds
+_PATIENCE_RATIO = 0.25  # of the wait: one that takes longer does not hold up the others
 OPEN_HUNG_AFTER_SECONDS = 30.0  # without persistence mode the driver takes seconds a card to start
 
 logger = logging.getLogger(__name__)
@@ -41,12 +43,12 @@ class Collected(msgspec.Struct, frozen=True):
 class _Slot:
     """What the sampler knows of one source."""
 
-    def __init__(self, worker: Worker) -> None:
-        self.worker = worker
+    def __init__(self, source: Source) -> None:
+        self.source = source
         self.state: wire.SourceState = "waiting"
         self.detail: str | None = None
         self.facts = wire.NodeFacts()
-        self.opened = False
+        self.opened = self.closed = False
         self.speaks = False  # its last answer was a reading: what it says of itself holds
         self.asked_at: float | None = None  # None: it is not busy
         self.retry_at = 0.0
@@ -56,7 +58,7 @@ class _Slot:
 
     def listen(self) -> None:
         """It answered: its state is what it says of itself, and ok where it says nothing."""
-        own = next((told for told in self.facts.sources if told.name == self.worker.name), None)
+        own = next((told for told in self.facts.sources if told.name == self.source.name), None)
         self.turn(own.state if own else "ok", own.detail if own else None, speaks=True)
 
     def turn(self, state: wire.SourceState, detail: str | None, *, speaks: bool = False) -> None:
@@ -66,13 +68,13 @@ class _Slot:
             return
         self.state, self.detail = state, detail
         level = logging.INFO if state in ("ok", "waiting") else logging.WARNING
-        logger.log(level, "source %s: %s%s", self.worker.name, state, f" - {detail}" if detail else "")
+        logger.log(level, "source %s: %s%s", self.source.name, state, f" - {detail}" if detail else "")
 
     def source_facts(self) -> tuple[wire.SourceFacts, ...]:
         """What the source says of itself while it works; what the sampler knows of it otherwise."""
         if self.speaks and self.facts.sources:
             return self.facts.sources
-        return (wire.SourceFacts(name=self.worker.name[: wire.NAME_CHARS_MAX], state=self.state, detail=self.detail),)
+        return (wire.SourceFacts(name=self.source.name[: wire.NAME_CHARS_MAX], state=self.state, detail=self.detail),)
 
 
 class Sampler:
@@ -86,14 +88,15 @@ class Sampler:
         answer_within_seconds: float = 0.4,
         clock: Callable[[], float] = time.monotonic,
         environment: Environment | None = None,
-        glances: Glances | None = None,
+        looker: Looker | None = None,
     ) -> None:
         self._run = run
         self._answer_within_seconds = answer_within_seconds
         self._clock = clock
         self._environment = environment or Environments()
-        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
-        self._slots = [_Slot(Worker(index, one, self._answers, glances)) for index, one in enumerate(sources)]
+        self._slots = [_Slot(source) for source in sources]
+        self._crew = Crew(sources)
+        self._looker = looker
         self._census = Census(run)
         self._identifier = Identifier(self._census)
         self._deduplicator = Deduplicator()
@@ -112,38 +115,55 @@ class Sampler:
         events = tuple(self._events(readings, at, now))  # before the rest: they name runs
         gpus = tuple(self._gpus(readings))
         host = next((self._census.named_host(reading.host) for reading in reversed(readings) if reading.host), None)
+        gpus, host = self._with_peaks(gpus, host)
         engines = tuple(self._engines(readings))[: wire.ENGINES_MAX]
         torch = tuple(self._torch(readings))[: wire.TORCH_MAX]
         return Collected(wire.Sample(seq=0, at=at, gpus=gpus, host=host, engines=engines, torch=torch), events)
 
     def close(self, within_seconds: float = 1.0) -> None:
         """Close every source that is not stuck."""
-        for slot in self._slots:
-            slot.worker.stop()
+        if self._looker is not None:
+            self._looker.close()
         deadline = time.monotonic() + within_seconds
-        for slot in self._slots:
-            if slot.state != "hung":
-                slot.worker.join(max(0.0, deadline - time.monotonic()))
+        self._ask_to_close()
+        while self._is_waited_for() and time.monotonic() < deadline:
+            for answer in self._crew.answers(max(0.0, deadline - time.monotonic())):
+                self._slots[answer.index].asked_at = None
+            self._ask_to_close()
+
+    def _ask_to_close(self) -> None:
+        free = [index for index, slot in enumerate(self._slots) if slot.asked_at is None and not slot.closed]
+        for index in free:
+            self._slots[index].asked_at, self._slots[index].closed = self._clock(), True
+        self._crew.ask([Ask(index=index, close=True) for index in free])
+        self._crew.spread()
 
     # ------------------------------------------------------------ asking
 
     def _ask(self, now: float, *, slow: bool) -> None:
-        for slot in self._slots:
+        asks = []
+        for index, slot in enumerate(self._slots):
             if slot.asked_at is None and now >= slot.retry_at:
                 slot.asked_at = now
-                slot.worker.ask(slow=slow, reopen=slot.reopen)
+                asks.append(Ask(index=index, slow=slow, reopen=slot.reopen))
+        self._crew.ask(asks)
 
     def _read_answers(self, within_seconds: float | None) -> Iterator[tuple[int, Reading]]:
         """The readings that arrive in time: those asked for now, and late ones of earlier rounds."""
-        deadline = time.monotonic() + (self._answer_within_seconds if within_seconds is None else within_seconds)
-        while any(slot.asked_at is not None and slot.state != "hung" for slot in self._slots):
-            try:
-                answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
-            except queue.Empty:
-                return
-            yield from self._take(answer)
-        while not self._answers.empty():  # only hung sources are still out: see whether one came back
-            yield from self._take(self._answers.get())
+        within = self._answer_within_seconds if within_seconds is None else within_seconds
+        started_at = time.monotonic()
+        for patience in (_PATIENCE_RATIO * within, within):
+            while self._is_waited_for():
+                answers = self._crew.answers(max(0.0, started_at + patience - time.monotonic()))
+                yield from (reading for answer in answers for reading in self._take(answer))
+                if not answers:
+                    break
+            self._crew.spread()
+        # Only hung sources are still out: see whether one came back.
+        yield from (reading for answer in self._crew.answers(0.0) for reading in self._take(answer))
+
+    def _is_waited_for(self) -> bool:
+        return any(slot.asked_at is not None and slot.state != "hung" for slot in self._slots)
 
     def _take(self, answer: Answer) -> Iterator[tuple[int, Reading]]:
         slot = self._slots[answer.index]
@@ -171,7 +191,7 @@ class Sampler:
         slot.retry_at = self._clock() + wait
         if type(error) not in slot.failed_with:
             slot.failed_with.add(type(error))
-            logger.warning("source %s failed in an unforeseen way", slot.worker.name, exc_info=error)
+            logger.warning("source %s failed in an unforeseen way", slot.source.name, exc_info=error)
         slot.turn("failed", f"{type(error).__name__}: {error}"[: wire.TEXT_CHARS_MAX])
 
     def _notice_the_hung(self, now: float) -> None:
@@ -206,6 +226,14 @@ class Sampler:
                 yield self._census.named_gpu(read[gpu.gpu])
             elif gpu.gpu in silent:
                 yield wire.GpuSample(gpu=gpu.gpu, status="no_data")
+
+    def _with_peaks(
+        self, gpus: tuple[wire.GpuSample, ...], host: wire.HostSample | None
+    ) -> tuple[tuple[wire.GpuSample, ...], wire.HostSample | None]:
+        if self._looker is None:
+            return gpus, host
+        peaks, now = self._looker.told(of_sample(gpus, host, self.facts)), self._clock()
+        return gpus_with_peaks(gpus, peaks, now), host_with_peaks(host, peaks, now)
 
     def _engines(self, readings: Iterable[Reading]) -> Iterator[wire.EngineSample]:
         for engine in (engine for reading in readings for engine in reading.engines):

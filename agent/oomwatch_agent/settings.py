@@ -24,6 +24,7 @@ AGENT_PATH = "/ws/agent"
 _DEFAULT_PORT = 8642
 _SCHEMES = {"ws": "ws", "http": "ws", "wss": "wss", "https": "wss"}
 _INTERVAL_BOUNDS_SECONDS = (0.1, 3600.0)
+_FASTEST_SECONDS = 0.02  # a driver that is asked more often is a load of its own
 _MAX_SIMULATED_GPUS = 64
 _HOOK_BOUNDS_SECONDS = (1.0, 3600.0)
 
@@ -73,6 +74,10 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     node: Annotated[str, option("name of this node; auto is the host's name", metavar="NAME")] = "auto"
     run: Annotated[str | None, option("name of the training run, where its logs do not tell", metavar="NAME")] = None
     interval: Annotated[Duration, option("time between two readings", metavar="SECONDS")] = Duration(1)
+    fastest: Annotated[
+        Duration,
+        option("shortest time between two looks at memory that fills; the interval or more: none", metavar="SECONDS"),
+    ] = Duration(0.1)
     log: Annotated[
         tuple[str, ...],
         option("training log to follow: a file, a quoted glob, or - for standard input", metavar="FILE"),
@@ -206,6 +211,7 @@ def _mistakes(settings: AgentSettings) -> list[tuple[str, str]]:
     token_can_be_sent = settings.token is None or (settings.token.isascii() and settings.token.isprintable())
     checks = [
         ("interval", shortest <= settings.interval <= longest, f"the interval must be {shortest:g}s to {longest:g}s"),
+        ("fastest", settings.fastest >= _FASTEST_SECONDS, f"must be {_FASTEST_SECONDS:g}s or more"),
         (
             "node",
             0 < len(settings.node) <= wire.NAME_CHARS_MAX,

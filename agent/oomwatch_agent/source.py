@@ -2,12 +2,13 @@
 
 A source is anything that can be opened and read: NVML, a vendor's tool, the host's memory, a log file, Ray's session
 folder, an engine's metrics, the probes within the trainer's processes, a simulation. Sources block as they please; the
-sampler gives each a worker thread and a time limit, so that a hung driver costs its own reading and nothing else.
+sampler reads them in other threads within a time limit, so that a hung driver costs its own reading and nothing else.
 Whatever schema a source reads stops in its own file: only wire types come out.
 """
 
 import enum
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -67,7 +68,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(Protocol):
-    """Opened once, read at every interval, closed at the end; always from one thread at a time."""
+    """Opened once, read at every interval, closed at the end; never by two threads at once."""
 
     @property
     def name(self) -> str:
@@ -87,10 +88,29 @@ class Source(Protocol):
         ...
 
 
-@runtime_checkable
-class Glancing(Protocol):
-    """A source that can see at little cost, between two reads, that the next one should not wait for its time."""
+class Sight(NamedTuple):
+    """How full one memory is: the only thing that is looked at between two reads."""
 
-    def glance(self) -> bool:
-        """Whether something has changed since the last read that cannot wait. May raise: the next read tells of it."""
+    memory: str  # a GPU's label, MACHINE or CONTAINER
+    used_bytes: int
+    usable_bytes: int
+
+
+MACHINE, CONTAINER = "the machine", "the container"  # no label of a GPU has a space
+
+
+@runtime_checkable
+class Looking(Protocol):
+    """A source that can tell at little cost, between two reads, how full its memories are."""
+
+    @property
+    def looks_an_interval(self) -> int:
+        """How often to look where nothing fills: 1 leaves it to the reads."""
+        ...
+
+    def look(self) -> Sequence[Sight]:
+        """What can be seen now; unlike all else in a thread of its own, and while a read may be going on.
+
+        May raise, and may hang: the next read tells of it.
+        """
         ...

@@ -181,6 +181,9 @@ class GpuSample(_Value, frozen=True, kw_only=True):
     power_watts: Annotated[float, Meta(ge=0, le=WATTS_MAX)] | None = None
     temperature_celsius: Annotated[float, Meta(ge=CELSIUS_MIN, le=CELSIUS_MAX)] | None = None
     ecc_uncorrected_total: Count | None = None
+    # What looks between two samples saw, where it is more than both tell, and when; None: they saw no such.
+    used_peak_bytes: Bytes | None = None
+    used_peak_seconds_ago: Seconds | None = None
     # None: not read this time.
     processes: Annotated[tuple[GpuProcess, ...], Meta(max_length=PROCESSES_MAX)] | None = None
 
@@ -203,6 +206,11 @@ class HostSample(_Value, frozen=True, kw_only=True):
     memory_pressure_some_ratio: Ratio | None = None  # PSI avg10: share of time some task waited for memory
     memory_pressure_full_ratio: Ratio | None = None
     oom_kill_total: Count | None = None
+    # What looks between two samples saw, as of a GPU.
+    memory_used_peak_bytes: Bytes | None = None
+    memory_used_peak_seconds_ago: Seconds | None = None
+    cgroup_used_peak_bytes: Bytes | None = None
+    cgroup_used_peak_seconds_ago: Seconds | None = None
     # By resident memory; None: not read this time.
     processes: Annotated[tuple[HostProcess, ...], Meta(max_length=HOST_PROCESSES_MAX)] | None = None
 

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from oomwatch import wire
+from oomwatch_agent.looker import Looker, Paces
 from oomwatch_agent.sampler import Collected, Sampler
-from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
-from oomwatch_agent.worker import Glances
+from oomwatch_agent.source import Found, Identity, KnownBy, Reading, Sight, SourceMissingError
 
 GIB = 1024**3
 AT = 1_790_000_000.0
 DEADLINE_SECONDS = 10.0
+INTERVAL_SECONDS = 0.02  # of the looks between samples
 
 
 class FakeClock:
@@ -77,21 +78,22 @@ class FakeHost(FakeSource):
         self.reading = Reading(host=wire.HostSample(memory_used_bytes=40 * GIB))
 
 
-class GlancingSource(FakeSource):
-    """Sees what it is told to see between two reads."""
+class LookingSource(FakeSource):
+    """Sees its first card as full as it is told to."""
+
+    looks_an_interval = 4
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen = False
-        self.glances = 0
-        self.glance_error: Exception | None = None
+        self.used_bytes = GIB
+        self.looks = 0
+        self.look_error: Exception | None = None
 
-    def glance(self) -> bool:
-        self.glances += 1
-        self.threads.add(threading.get_ident())
-        if self.glance_error is not None:
-            raise self.glance_error
-        return self.seen
+    def look(self) -> list[Sight]:
+        self.looks += 1
+        if self.look_error is not None:
+            raise self.look_error
+        return [Sight("0", self.used_bytes, 80 * GIB)]
 
 
 Make = Callable[..., Sampler]
@@ -111,7 +113,7 @@ def make(clock: FakeClock) -> Iterator[Make]:
         *sources: FakeSource,
         run: str | None = None,
         within: float = DEADLINE_SECONDS,
-        glances: Glances | None = None,
+        hurry: Callable[[], None] | None = None,
     ) -> Sampler:
         sampler = Sampler(
             sources,
@@ -119,7 +121,7 @@ def make(clock: FakeClock) -> Iterator[Make]:
             answer_within_seconds=within,
             clock=clock,
             environment=lambda _: None,
-            glances=glances,
+            looker=Looker(sources, Paces(INTERVAL_SECONDS, INTERVAL_SECONDS / 10), hurry) if hurry else None,
         )
         made.append((sampler, sources))
         return sampler
@@ -165,33 +167,40 @@ def _until(condition: Callable[[], bool]) -> None:
 # ------------------------------------------------------- between two readings
 
 
-def test_a_source_that_sees_what_cannot_wait_says_so(make: Make) -> None:
+def test_a_look_that_finds_a_steep_rise_hurries_the_sample(make: Make) -> None:
     hurried = threading.Event()
-    source = GlancingSource()
-    sampler = make(source, FakeHost(), glances=Glances(0.005, hurried.set))
+    source = LookingSource()
+    sampler = make(source, FakeHost(), hurry=hurried.set)
     _collect(sampler)
-    _until(lambda: source.glances > 2)
+    _until(lambda: source.looks > 2)
     assert not hurried.is_set()
-    source.seen = True
+    source.used_bytes = 6 * GIB
     assert hurried.wait(DEADLINE_SECONDS)
-    assert len(source.threads) == 1
 
 
-def test_a_source_glances_only_once_it_is_open(make: Make) -> None:
-    source, host = GlancingSource(), FakeHost()
-    source.open_error = SourceMissingError("no driver")
-    sampler = make(source, host, glances=Glances(0.001, lambda: None))
-    for _ in range(20):
-        _collect(sampler)
-    assert source.glances == 0
+def test_what_only_a_look_saw_goes_along_with_the_next_sample_and_with_no_other(make: Make) -> None:
+    hurried = threading.Event()
+    source = LookingSource()
+    sampler = make(source, hurry=hurried.set)
+    assert _collect(sampler).sample.gpus[0].used_peak_bytes is None
+    source.used_bytes = 70 * GIB
+    assert hurried.wait(DEADLINE_SECONDS)
+    source.used_bytes = GIB
+    looks = source.looks
+    _until(lambda: source.looks > looks + 1)
+    first, second = _collect(sampler).sample, _collect(sampler).sample
+    assert [gpu.used_peak_bytes for gpu in first.gpus] == [70 * GIB, None]
+    assert 0.0 <= (first.gpus[0].used_peak_seconds_ago or 0.0) < DEADLINE_SECONDS
+    assert [gpu.used_bytes for gpu in first.gpus] == [GIB, GIB], "the sample itself stays what was read"
+    assert second.gpus[0].used_peak_bytes is None
 
 
-def test_a_glance_that_fails_costs_nothing(make: Make) -> None:
-    source = GlancingSource()
-    source.glance_error = OSError("the driver")
-    sampler = make(source, glances=Glances(0.001, lambda: None))
+def test_a_look_that_fails_costs_nothing(make: Make) -> None:
+    source = LookingSource()
+    source.look_error = OSError("the driver")
+    sampler = make(source, hurry=lambda: None)
     _collect(sampler)
-    _until(lambda: source.glances > 2)
+    _until(lambda: source.looks > 2)
     assert _statuses(_collect(sampler)) == {"0": "ok", "1": "ok"}
     assert _states(sampler) == {"nvml": "ok"}
 
@@ -266,13 +275,28 @@ def test_what_a_source_says_of_itself_is_logged_when_it_changes(make: Make, capl
     ]
 
 
-def test_a_source_is_opened_once_and_always_used_by_one_thread(make: Make) -> None:
+def test_a_source_is_opened_once_and_never_used_by_the_thread_that_waits(make: Make) -> None:
     source = FakeSource()
     sampler = make(source)
     for slow in (True, False, False):
         _collect(sampler, slow=slow)
-    assert (source.opened, source.slow, len(source.threads)) == (1, [True, False, False], 1)
+    assert (source.opened, source.slow) == (1, [True, False, False])
     assert threading.get_ident() not in source.threads
+
+
+def test_while_all_answer_one_thread_reads_them_all(make: Make) -> None:
+    sources = FakeSource(), FakeHost()
+    _collect(make(*sources))
+    assert sources[0].threads == sources[1].threads
+    assert len(sources[0].threads) == 1
+
+
+def test_what_waits_behind_a_source_that_does_not_answer_is_read_by_another_thread(make: Make) -> None:
+    stuck, host = FakeSource(), FakeHost()
+    stuck.may_answer.clear()
+    collected = _collect(make(stuck, host, within=2.0))
+    assert collected.sample.host is not None
+    assert not stuck.threads & host.threads
 
 
 def test_closing_closes_every_source(make: Make) -> None:

@@ -17,7 +17,7 @@ from tests.nvml.standin import GIB, ScriptedGpus
 
 from oomwatch import wire
 from oomwatch_agent.cards.nvml import NvmlSource
-from oomwatch_agent.source import Reading, SourceMissingError
+from oomwatch_agent.source import Reading, Sight, SourceMissingError
 
 LIMIT_SECONDS = 0.2
 DEADLINE_SECONDS = 60.0
@@ -58,35 +58,34 @@ def losses(reading: Reading) -> list[wire.GpuLost]:
 # ------------------------------------------------------------ between two readings
 
 
-@pytest.mark.parametrize(("used_gib", "steep"), [(44.5, True), (43, False), (30, False)])
-def test_a_glance_sees_a_steep_rise_and_nothing_else(
-    gpus: ScriptedGpus, source: NvmlSource, used_gib: float, steep: bool
-) -> None:
+def test_a_look_tells_how_full_each_card_is(gpus: ScriptedGpus, source: NvmlSource) -> None:
     gpus.set(1, used_bytes=40 * GIB)
+    assert source.look() == [], "nothing is looked at before it is open"
     source.open()
-    source.read(slow=False)
-    assert not source.glance()
-    gpus.set(1, used_bytes=int(used_gib * GIB))
-    assert source.glance() is steep
-    source.read(slow=False)
-    assert not source.glance()
+    usable = gpus[1].total_bytes - gpus[1].reserved_bytes
+    assert source.look() == [Sight("0", 0, usable), Sight("1", 40 * GIB, usable)]
 
 
-def test_a_glance_asks_for_memory_alone(gpus: ScriptedGpus, source: NvmlSource) -> None:
+def test_a_look_tells_of_instances_where_a_card_is_cut_up(gpus: ScriptedGpus, source: NvmlSource) -> None:
+    gpus.set_migs(0, 3 * GIB, 5 * GIB)
+    source.open()
+    assert [(one.memory, one.used_bytes) for one in source.look()] == [("0:0", 3 * GIB), ("0:1", 5 * GIB), ("1", 0)]
+
+
+def test_a_look_asks_for_memory_alone(gpus: ScriptedGpus, source: NvmlSource) -> None:
     source.open()
     source.read(slow=False)
     gpus.count_calls()
-    source.glance()
+    source.look()
     assert {function for function, _ in gpus.calls()} == {"nvmlDeviceGetMemoryInfo_v2"}
 
 
-def test_a_glance_leaves_lost_and_hung_cards_to_the_next_reading(gpus: ScriptedGpus, source: NvmlSource) -> None:
+def test_a_look_leaves_lost_and_hung_cards_to_the_next_reading(gpus: ScriptedGpus, source: NvmlSource) -> None:
     source.open()
-    source.read(slow=False)
     gpus.set(0, lost=True, used_bytes=70 * GIB)
     gpus.set(1, hang=True, used_bytes=70 * GIB)
-    assert not source.glance()
     assert statuses(source.read(slow=False)) == ["lost", "no_data"]
+    assert source.look() == []
 
 
 # ------------------------------------------------------------ facts and readings

@@ -201,6 +201,19 @@ SAMPLE_WITH_RANKS = wire.Sample(
         ),
     ),
 )
+SAMPLE_WITH_PEAKS = wire.Sample(
+    seq=20,
+    at=1796000003.25,
+    gpus=(wire.GpuSample(gpu="3", used_bytes=50 * GIB, used_peak_bytes=78 * GIB, used_peak_seconds_ago=0.35),),
+    host=wire.HostSample(
+        memory_used_bytes=400 * GIB,
+        cgroup_used_bytes=380 * GIB,
+        memory_used_peak_bytes=480 * GIB,
+        memory_used_peak_seconds_ago=0.2,
+        cgroup_used_peak_bytes=460 * GIB,
+        cgroup_used_peak_seconds_ago=0.1,
+    ),
+)
 ACT = wire.ActRequest(
     id="9f3c0a1b2c3d4e5f",
     alert=wire.Alert(
@@ -227,6 +240,7 @@ MESSAGES: dict[str, wire.AgentMessage | wire.ServerMessage] = {
     "sample": SAMPLE,
     "sample-with-probe": SAMPLE_WITH_PROBE,
     "sample-with-ranks": SAMPLE_WITH_RANKS,
+    "sample-with-peaks": SAMPLE_WITH_PEAKS,
     **{
         f"event-{name}": wire.Event(
             seq=18, at=1796000001.5, body=body, run="demo/qwen7b_grpo", origin=ORIGIN, backlog=True

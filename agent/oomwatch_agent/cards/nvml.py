@@ -7,6 +7,7 @@ driver answers for it.
 
 import functools
 import logging
+import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,7 +18,7 @@ from oomwatch import wire
 from oomwatch_agent.cards.losses import Losses
 from oomwatch_agent.cards.nvml_gpu import Gpu, LostError, NoAnswerError, Untyped, Xids
 from oomwatch_agent.hang_guard import HangGuard
-from oomwatch_agent.source import Reading, SourceMissingError
+from oomwatch_agent.source import Reading, Sight, SourceMissingError
 from oomwatch_agent.who.processes import Processes
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class NvmlSource:
     """Every GPU of this machine. `limit_seconds` is how long a read may take, whatever hangs."""
 
     name = "nvml"
+    looks_an_interval = 4  # the memory of a card that stood still may be filled within a second
 
     def __init__(
         self,
@@ -80,6 +82,9 @@ class NvmlSource:
         self._driver_version: str | None = None
         self._facts: wire.NodeFacts | None = None
         self._opened = False
+        self._gate = threading.Lock()  # of the next one, and of closing beside a look
+        self._looks = 0  # that go on
+        self._silent: frozenset[int] = frozenset()  # cards that did not answer the last read
 
     def open(self) -> wire.NodeFacts:
         """Raises SourceMissingError with the remedy where there is no usable driver."""
@@ -104,6 +109,7 @@ class NvmlSource:
         if slow:
             self._recount()
         answers = self._guard.ask([*range(len(self._gpus)), _EVENTS], functools.partial(self._ask, slow=slow))
+        self._silent = frozenset(gpu.index for gpu in self._gpus if gpu.index not in answers)
         samples = tuple(sample for gpu in self._gpus for sample in answers.get(gpu.index, _unanswered(gpu)))
         facts = self._current_facts()
         changed, self._facts = facts != self._facts, facts
@@ -116,16 +122,24 @@ class NvmlSource:
             facts=facts if changed else None,
         )
 
-    def glance(self) -> bool:
-        """Whether a card has filled up steeply since the last read."""
-        steep = self._guard.ask(range(len(self._gpus)), lambda index: self._gpus[index].has_risen())
-        return any(steep.values())
+    def look(self) -> list[Sight]:
+        """Device memory alone, unguarded: this thread may hang. Cards that did not answer the last read are left."""
+        with self._gate:
+            if not self._opened:
+                return []
+            self._looks += 1
+        try:
+            return [sight for gpu in self._gpus if gpu.index not in self._silent for sight in gpu.sights()]
+        finally:
+            with self._gate:
+                self._looks -= 1
 
     def close(self) -> None:
         """The library is left alone while a thread is stuck in it: shutting it down under one is a crash."""
-        if not self._opened or self._guard.hung() or self._init_guard.hung():
-            return
-        self._opened = False
+        with self._gate:
+            if not self._opened or self._looks or self._guard.hung() or self._init_guard.hung():
+                return
+            self._opened = False
         try:
             self._guard.ask([_EVENTS], lambda _: self._shut_down())
         except (SourceMissingError, NoAnswerError, LostError) as error:

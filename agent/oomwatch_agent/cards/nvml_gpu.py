@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from oomwatch import wire
+from oomwatch_agent.source import Sight
 
 logger = logging.getLogger(__name__)
 
@@ -27,10 +28,6 @@ _XID_EVENT = 8
 
 _MAX_MIG_INSTANCES = 7  # what today's cards can be cut into; used where the driver may not tell
 _MAX_EVENTS_A_READ = 100
-
-# Share of a card: where so much more is in use than at the last read, the next cannot wait. 4 GiB of 80: an engine that
-# wakes up, a very long batch. A trainer's memory makes such a step a few times in each training step.
-STEEP_RATIO = 0.05
 
 
 class NoAnswerError(Exception):
@@ -82,7 +79,6 @@ class _Unit(_Device):
         self.label = label
         self.mig = mig
         self.facts: wire.GpuFacts | None = None
-        self._used_bytes: int | None = None  # at the last read
 
     def look(self, handle: Untyped, driver_version: str | None, pci_bus_id: str | None) -> None:
         """Read the facts (again). They stay as they were while the driver does not tell them."""
@@ -115,7 +111,6 @@ class _Unit(_Device):
 
     def _sample(self, *, slow: bool) -> wire.GpuSample:
         memory = self._memory()
-        self._used_bytes = None if memory is None else memory.used
         if memory is None:
             return wire.GpuSample(gpu=self.label, status="no_data")
         rates = self.ask("nvmlDeviceGetUtilizationRates")
@@ -133,12 +128,12 @@ class _Unit(_Device):
             processes=self._processes() if slow else None,
         )
 
-    def has_risen(self) -> bool:
-        """Whether much more of it is in use than at the last read."""
-        memory = self._memory()
-        if memory is None or self._used_bytes is None:
-            return False
-        return bool(memory.used - self._used_bytes >= STEEP_RATIO * memory.total)
+    def sight(self) -> Sight | None:
+        """Its memory alone. Raises LostError."""
+        memory, facts = self._memory(), self.facts
+        if memory is None or facts is None or memory.used > wire.COUNT_MAX:
+            return None
+        return Sight(self.label, memory.used, facts.total_bytes - facts.reserved_bytes)
 
     def _memory(self) -> Untyped:
         return self.ask_first_of(("nvmlDeviceGetMemoryInfo", _MEMORY_V2), ("nvmlDeviceGetMemoryInfo",))
@@ -181,12 +176,12 @@ class Gpu:
             self.look()
         return [unit.sample(slow=slow) for unit in self.units]
 
-    def has_risen(self) -> bool:
-        """Whether much more is in use than at the last read. Of a lost GPU the next read tells."""
+    def sights(self) -> list[Sight]:
+        """How full it is, or each of its instances. Of a lost GPU the next read tells."""
         try:
-            return any(unit.has_risen() for unit in self.units)
+            return [sight for unit in self.units if (sight := unit.sight()) is not None]
         except LostError:
-            return False
+            return []
 
     def look(self) -> None:
         try:

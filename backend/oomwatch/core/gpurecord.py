@@ -12,6 +12,7 @@ from oomwatch.core import notable
 from oomwatch.core.allocator import Allocator, believed_ratio
 from oomwatch.core.blocks import BlockWindow
 from oomwatch.core.gpusteps import GpuSteps
+from oomwatch.core.hostmemory import highest
 from oomwatch.core.memo import Keeping, Memo
 from oomwatch.core.notable import Notable
 from oomwatch.core.parts import Parts, kinds_on_gpu, of_gpu, sums
@@ -58,6 +59,14 @@ class GpuRecord:
     def used_bytes(self) -> int | None:
         """Device memory in use, as last read."""
         return self.sample.used_bytes if self.sample else None
+
+    @property
+    def highest_bytes(self) -> int | None:
+        """The highest that was in use since the sample before the last one: what limits are held against.
+
+        What is compared with another figure of the same moment (torch's, a floor) is compared with `used_bytes`.
+        """
+        return highest(self.sample.used_bytes, self.sample.used_peak_bytes) if self.sample else None
 
     @property
     def steps(self) -> Sequence[GpuStep]:
@@ -149,8 +158,14 @@ class GpuRecord:
             self._steps.read_parts(at, sums(sizes))
         if sample.status != "ok" or sample.used_bytes is None:
             return False
-        self.used_peaks.add(at, sample.used_bytes)
-        self._steps.read(at, sample.used_bytes)
         if at >= self.at:
             self.sample, self.at = sample, at
-        return self.blocks.add(at, sample.used_bytes)
+        closed = False
+        if sample.used_peak_bytes is not None:
+            closed = self._read(at - (sample.used_peak_seconds_ago or 0.0), sample.used_peak_bytes)
+        return self._read(at, sample.used_bytes) or closed
+
+    def _read(self, at: float, used_bytes: int) -> bool:
+        self.used_peaks.add(at, used_bytes)
+        self._steps.read(at, used_bytes)
+        return self.blocks.add(at, used_bytes)

@@ -135,7 +135,9 @@ class HostHistory:
 
     def observe(self, sample: wire.HostSample, at: float) -> bool:
         """Take a reading in. True: it is the first of another span of time, and the one before is complete."""
+        self._add("machine", at - (sample.memory_used_peak_seconds_ago or 0.0), sample.memory_used_peak_bytes)
         self._add("machine", at, sample.memory_used_bytes)
+        self._add("container", at - (sample.cgroup_used_peak_seconds_ago or 0.0), sample.cgroup_used_peak_bytes)
         self._add("container", at, sample.cgroup_used_bytes)
         self._add("spill_disk", at, sample.disk_used_bytes)
         self._add("shm", at, sample.shm_used_bytes)

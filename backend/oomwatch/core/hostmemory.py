@@ -13,13 +13,20 @@ class HostUse(NamedTuple):
 
 
 def uses(host: wire.HostSample, facts: wire.HostFacts) -> list[HostUse]:
-    """The use of the machine and of the container, as far as it can be told."""
+    """The use of the machine and of the container, as far as it can be told: the highest since the sample before."""
     found: list[HostUse] = []
-    if host.memory_used_bytes is not None and (limit := facts.memory_total_bytes):
-        found.append(HostUse(host.memory_used_bytes / limit, host.memory_used_bytes, limit, "machine"))
-    if host.cgroup_used_bytes is not None and (limit := facts.memory_limit_bytes or 0):
-        found.append(HostUse(host.cgroup_used_bytes / limit, host.cgroup_used_bytes, limit, "container"))
+    machine = highest(host.memory_used_bytes, host.memory_used_peak_bytes)
+    container = highest(host.cgroup_used_bytes, host.cgroup_used_peak_bytes)
+    if machine is not None and (limit := facts.memory_total_bytes):
+        found.append(HostUse(machine / limit, machine, limit, "machine"))
+    if container is not None and (limit := facts.memory_limit_bytes or 0):
+        found.append(HostUse(container / limit, container, limit, "container"))
     return found
+
+
+def highest(used_bytes: int | None, peak_bytes: int | None) -> int | None:
+    """Of a reading and what was seen before it, since the reading before; None where there is no reading."""
+    return used_bytes if used_bytes is None or peak_bytes is None else max(used_bytes, peak_bytes)
 
 
 def tightest(host: wire.HostSample, facts: wire.HostFacts) -> HostUse | None:

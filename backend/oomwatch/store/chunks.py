@@ -11,6 +11,7 @@ from oomwatch import wire
 from oomwatch.store import columns, folding
 from oomwatch.store.beside import NOTHING_OF_GPU, NOTHING_OF_HOST, beside_gpus, beside_host
 from oomwatch.store.columns import Columns, Field, Reading
+from oomwatch.store.peaks import seen_before
 from oomwatch.store.rows import pieces, put
 from oomwatch.store.schema import chunks, loose_hours, loose_pieces, runs, subjects
 from oomwatch.store.tiers import HOUR_MS
@@ -53,6 +54,10 @@ def write(connection: Connection, samples: Iterable[tuple[str, wire.Sample]]) ->
             readings[node, gpu.gpu, hour_ms].append((at_ms, gpu))
         if sample.host is not None:
             readings[node, HOST, hour_ms].append((at_ms, sample.host))
+        for gpu_label, at, reading in seen_before(sample):
+            moment_ms = round(at * 1000)
+            place = (node, HOST if gpu_label is None else gpu_label, moment_ms - moment_ms % HOUR_MS)
+            readings[place].append((moment_ms, reading))
         for label, row in beside_gpus(sample).items():
             beside[node, label, hour_ms][at_ms] = row
         told = beside_host(sample.engines, sample.host)

@@ -22,7 +22,7 @@ def _gpu_used_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
     found = _fresh_gpu(fleet, subject, now)
     if found is None:
         return None
-    used_bytes, usable_bytes = found[1].used_bytes, found[0].usable_bytes
+    used_bytes, usable_bytes = found[0].highest_bytes, found[0].usable_bytes
     return None if used_bytes is None or usable_bytes <= 0 else used_bytes / usable_bytes
 
 
@@ -42,7 +42,7 @@ def _peaks_of(gpu: GpuRecord) -> Peaks:
 
 def _gpu_used_bytes(fleet: Fleet, subject: Subject, now: float) -> float | None:
     found = _fresh_gpu(fleet, subject, now)
-    return found[1].used_bytes if found else None
+    return found[0].highest_bytes if found else None
 
 
 def _usable(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
@@ -52,9 +52,9 @@ def _usable(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
 
 def _used_and_usable(fleet: Fleet, subject: Subject) -> dict[str, wire.Fact]:
     gpu = fleet.gpu(subject)
-    if gpu is None or gpu.sample is None or gpu.sample.used_bytes is None:
+    if gpu is None or gpu.highest_bytes is None:
         return {}
-    return {"used_bytes": gpu.sample.used_bytes, "usable_bytes": gpu.usable_bytes}
+    return {"used_bytes": gpu.highest_bytes, "usable_bytes": gpu.usable_bytes}
 
 
 def _gpu_temperature(fleet: Fleet, subject: Subject, now: float) -> float | None:

@@ -1,0 +1,134 @@
+"""Looks at memory between two samples, as often as it could run full, and hurries the sample where one finds news.
+
+One thread for all sources that can look (`source.Looking`). A look may hang in a driver like any other call: then the
+thread is left behind and another takes over, which passes over what the next reading has found hung.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from oomwatch_agent.nearing import Nearing, Peak, bounded
+from oomwatch_agent.source import Looking, Sight, Source
+
+STUCK_SECONDS = 2.0  # a look takes a millisecond; each successor is given twice as long as the one before
+
+
+class Paces:
+    """How often to look. `fastest_seconds` at or above the interval: never."""
+
+    def __init__(self, interval_seconds: float, fastest_seconds: float) -> None:
+        self.interval_seconds = interval_seconds
+        self.fastest_seconds = fastest_seconds
+        self.ease = 1.0  # every pause is so many times longer: what the agent's CPU budget asks for
+
+    @property
+    def never(self) -> bool:
+        return self.fastest_seconds >= self.interval_seconds
+
+    def pause(self, wanted_seconds: float, looks_an_interval: int) -> float | None:
+        """The time to the next look; None: the next sample comes first."""
+        slowest = self.interval_seconds / looks_an_interval
+        seconds = self.ease * bounded(wanted_seconds, self.fastest_seconds, slowest)
+        return seconds if seconds < self.interval_seconds else None
+
+
+class _Eye:
+    """A source that can look, and what it saw last."""
+
+    def __init__(self, source: Looking, now: float) -> None:
+        self.source = source
+        self.looked_at = now
+        self.memories: tuple[Nearing, ...] = ()
+
+    def next_at(self, paces: Paces, now: float) -> float | None:
+        """When to look again; None: not before the next sample."""
+        wanted = min((one.seconds_between_looks(now) for one in self.memories), default=float("inf"))
+        pause = paces.pause(wanted, self.source.looks_an_interval)
+        # A sample is as good as a look.
+        seen_at = max((one.seen_at or 0.0 for one in self.memories), default=self.looked_at)
+        return None if pause is None else max(seen_at, self.looked_at) + pause
+
+
+class Looker:
+    """Knows every memory that is seen. `hurry` is called from its thread; `told` by the thread that takes samples."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        paces: Paces,
+        hurry: Callable[[], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._eyes = [_Eye(source, clock()) for source in sources if isinstance(source, Looking)]
+        self._paces = paces
+        self._hurry = hurry
+        self._clock = clock
+        self._lock = threading.Lock()  # of the memories
+        self._memories: dict[str, Nearing] = {}
+        self._began_at: float | None = None  # the look that goes on
+        self._patience_seconds = STUCK_SECONDS
+        self._end = threading.Lock()  # held until the end
+        self._end.acquire()
+        self._thread: threading.Thread | None = None
+
+    def told(self, sights: Sequence[Sight]) -> Mapping[str, Peak]:
+        """A sample tells these; gives the peaks that only looks saw. Starts the thread, and replaces a stuck one."""
+        now = self._clock()
+        with self._lock:
+            peaks = {one.memory: self._memory(one.memory).tell(one.used_bytes, one.usable_bytes, now) for one in sights}
+        self._see_to_the_thread(now)
+        return {memory: peak for memory, peak in peaks.items() if peak is not None}
+
+    def close(self) -> None:
+        """End the thread, once its look is over."""
+        self._thread, self._eyes = None, []
+        with contextlib.suppress(RuntimeError):  # closed before
+            self._end.release()
+
+    def _memory(self, memory: str) -> Nearing:
+        return self._memories.setdefault(memory, Nearing())
+
+    def _see_to_the_thread(self, now: float) -> None:
+        began_at = self._began_at
+        stuck = began_at is not None and now - began_at >= self._patience_seconds
+        if not self._eyes or self._paces.never or (self._thread is not None and not stuck):
+            return
+        if stuck:
+            self._patience_seconds *= 2
+        self._began_at = None
+        self._thread = threading.Thread(target=self._work, name="oomwatch looks", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        me = threading.current_thread()
+        while self._thread is me and not self._end.acquire(timeout=self._seconds_to_next()):
+            for eye in self._due():
+                if self._thread is me:
+                    self._look(eye, me)
+
+    def _look(self, eye: _Eye, me: threading.Thread) -> None:
+        eye.looked_at = self._began_at = self._clock()
+        sights: Sequence[Sight] = ()
+        with contextlib.suppress(Exception):  # whatever it is, the next reading meets it too
+            sights = eye.source.look()
+        if self._thread is not me:  # this look hung, and another thread has taken over; or all is closed
+            return
+        self._began_at, now = None, self._clock()
+        with self._lock:
+            eye.memories = tuple(self._memory(one.memory) for one in sights)
+            news = [self._memory(one.memory).look(one.used_bytes, one.usable_bytes, now) for one in sights]
+        if any(news):
+            self._hurry()
+
+    def _due(self) -> list[_Eye]:
+        now = self._clock()
+        return [eye for eye in self._eyes if (at := eye.next_at(self._paces, now)) is not None and at <= now]
+
+    def _seconds_to_next(self) -> float:
+        """Until a look is due; where none is before the next sample, so long that the sample has come by then."""
+        now = self._clock()
+        waits = [at - now for eye in self._eyes if (at := eye.next_at(self._paces, now)) is not None]
+        return max(0.0, min([self._paces.interval_seconds, *waits]))

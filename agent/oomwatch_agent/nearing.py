@@ -1,0 +1,89 @@
+"""How soon a memory could be full, and so when to look at it again. Pure: times are arguments, by a steady clock.
+
+The law is earlyoom's: the time to the next look is the room that is left, divided by the rate at which it fills. The
+rate is assumed there; here it is the worst seen lately, which fades: a card that stands full and still is looked at no
+more often than an empty one, and one that each training step fills and leaves is watched closely for some steps.
+"""
+
+from typing import NamedTuple
+
+LOOKS_BEFORE_FULL = 4  # at the worst rate: two may be late, and one still finds room
+HALF_LIFE_SECONDS = 60.0  # of the worst rate: about a step of training, in which it comes again
+SHORTEST_SECONDS = 0.05  # between two sights that make a rate: what is closer makes a page a flood
+
+# Share of a memory: where so much more is in use than was told last, the next reading cannot wait. 4 GiB of 80: an
+# engine that wakes up, a very long batch. A trainer's memory makes such a step a few times in each training step.
+STEEP_RATIO = 0.05
+# Near the limit less is news, but only what is higher than all of the last minute: as a share of the room left by that,
+# and of the whole, so that the last MiB of a full card do not become one.
+NEAR_ROOM_RATIO = 0.25
+NEAR_WHOLE_RATIO = 1 / 256
+HEIGHT_SECONDS = 60.0
+
+
+class Peak(NamedTuple):
+    """More was in use, between two samples, than in either."""
+
+    used_bytes: int
+    at: float
+
+
+class Nearing:
+    """One memory as it is seen: at samples, whose figures are told, and at looks between them."""
+
+    def __init__(self) -> None:
+        self._used_bytes = 0
+        self._room_bytes = 0
+        self._worst = 0.0  # bytes a second, as of `seen_at`
+        self.seen_at: float | None = None
+        self._told_bytes: int | None = None
+        self._height = Peak(0, float("-inf"))  # the highest of the last minute that was told
+        self._peak: Peak | None = None  # the highest look since the last sample
+
+    def look(self, used_bytes: int, usable_bytes: int, at: float) -> bool:
+        """A look saw this much in use. True: the next sample should not wait for its time."""
+        self._see(used_bytes, usable_bytes, at)
+        if self._peak is None or used_bytes > self._peak.used_bytes:
+            self._peak = Peak(used_bytes, at)
+        return self._is_news(used_bytes, usable_bytes)
+
+    def tell(self, used_bytes: int, usable_bytes: int, at: float) -> Peak | None:
+        """A sample tells this much; gives what was seen since the last one that is more than both tell."""
+        self._see(used_bytes, usable_bytes, at)
+        peak, self._peak = self._peak, None
+        told, self._told_bytes = self._told_bytes, used_bytes
+        if used_bytes >= self._height.used_bytes or at - self._height.at > HEIGHT_SECONDS:
+            self._height = Peak(used_bytes, at)
+        return peak if peak and peak.used_bytes > max(used_bytes, told or 0) else None
+
+    def seconds_between_looks(self, at: float) -> float:
+        """What the law says, without bounds: infinite where nothing has filled lately, 0 where there is no room."""
+        rate = self._faded(at)
+        if rate <= 0:
+            return float("inf")
+        return max(0, self._room_bytes) / rate / LOOKS_BEFORE_FULL
+
+    def _see(self, used_bytes: int, usable_bytes: int, at: float) -> None:
+        if self.seen_at is not None:
+            rate = (used_bytes - self._used_bytes) / max(at - self.seen_at, SHORTEST_SECONDS)
+            self._worst = max(rate, self._faded(at))
+        self._used_bytes, self._room_bytes, self.seen_at = used_bytes, usable_bytes - used_bytes, at
+
+    def _faded(self, at: float) -> float:
+        """The worst rate, as far as it still counts."""
+        if self.seen_at is None:
+            return 0.0
+        return float(self._worst * 0.5 ** ((at - self.seen_at) / HALF_LIFE_SECONDS))
+
+    def _is_news(self, used_bytes: int, usable_bytes: int) -> bool:
+        if self._told_bytes is None:
+            return False
+        if used_bytes - self._told_bytes >= STEEP_RATIO * usable_bytes:
+            return True
+        room = usable_bytes - self._height.used_bytes
+        return used_bytes - self._height.used_bytes >= max(NEAR_ROOM_RATIO * room, NEAR_WHOLE_RATIO * usable_bytes)
+
+
+def bounded(seconds: float, fastest_seconds: float, slowest_seconds: float) -> float:
+    """The law's answer, held between the two paces that are allowed."""
+    return min(max(seconds, fastest_seconds), max(slowest_seconds, fastest_seconds))
