@@ -3,8 +3,8 @@
     python -m bench.store [NODES] [HOURS]
 
 Nodes of 8 GPUs at 1 Hz are recorded and kept up as a server does it (a flush every 5 seconds, housekeeping after each):
-CPU by what it was spent on, bytes by the fineness of what is kept. Then a day of one node, copied to as many nodes as
-make a run of 64 GPUs: what charts ask for, of the store and over HTTP's way.
+CPU by what it was spent on, bytes by the fineness of what is kept. Then six hours of one node, repeated to a day and
+copied to as many nodes as make a run of 64 GPUs: what charts ask for, of the store and over HTTP's way.
 
 The readings are made to look like a colocated trainer's. Memory, in the 2 MiB blocks that the driver gives, jumps
 between two phases in each step, creeps from step to step and flickers by some blocks; whole percents of utilization;
@@ -33,6 +33,7 @@ GPUS, RUN_NODES = 8, 8
 FLUSH_SECONDS, SLOW_SECONDS = 5, 10
 START = 1_700_000_000.0 // 86_400 * 86_400
 HOUR, DAY = 3600, 86_400
+RECORDED = 6 * HOUR  # a span of the widest tier; repeated to a day
 MIB, PAGE = 2**20, 4096
 # Of each second of a node: six figures of each GPU, eight of the host. Of each slow one besides: three and five.
 VALUES, SLOW_VALUES = GPUS * 6 + 8, GPUS * 3 + 5
@@ -56,10 +57,10 @@ def main() -> None:
         store.close()
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(f"sqlite:///{folder}/day.db")
-        _record(store, 1, DAY)
-        _keep_up(store, START + DAY + 2 * HOUR)
+        _record(store, 1, RECORDED)
+        _keep_up(store, START + RECORDED + 2 * HOUR)
         store.checkpoint()
-        _tell_bytes(store.sizes(), DAY)
+        _tell_bytes(store.sizes(), RECORDED)
         _copy(store)
         _query(store)
         store.close()
@@ -120,6 +121,12 @@ def _tell_bytes(sizes: Sizes, seconds: int) -> None:
     print(f"  {used / sum(counted[kept] for kept in KEPT):.2f} bytes for each value kept")
 
 
+_REPEATS = (
+    ("INSERT INTO chunks (subject, start_ms, end_ms, blob, folded) "
+    "SELECT subject, start_ms + ?1, end_ms + ?1, blob, folded FROM chunks WHERE start_ms < ?2"),
+    ("INSERT INTO tiers (subject, width_ms, start_ms, first_ms, end_ms, blob) "
+    "SELECT subject, width_ms, start_ms + ?1, first_ms + ?1, end_ms + ?1, blob FROM tiers WHERE start_ms < ?2"),
+)  # fmt: skip
 _COPIES = (
     "INSERT INTO subjects SELECT id + ?, 'node-' || ?, gpu FROM subjects WHERE id < 1000",
     (
@@ -137,6 +144,9 @@ def _copy(store: Store) -> None:
     """The same day for the other nodes of a run, and a quarter of an hour more, some of it not merged yet."""
     store.record(Batch(entries=tuple(_hello(node) for node in range(RUN_NODES))))
     with store._database.writing() as connection:  # noqa: SLF001 - no one but a benchmark asks for it
+        for times in range(1, DAY // RECORDED):
+            for repeat in _REPEATS:
+                connection.exec_driver_sql(repeat, (1000 * RECORDED * times, 1000 * (START + RECORDED)))
         for node in range(1, RUN_NODES):
             for copy in _COPIES:
                 connection.exec_driver_sql(copy, (1000 * node, node))

@@ -100,6 +100,15 @@ def test_every_step_tells_the_same_peaks_across_all_seams(store: Store) -> None:
         assert found.step_seconds == max(10, -(-step // 10) * 10) or step >= 120
 
 
+def test_a_short_stretch_within_a_long_span_is_as_fine_as_it_is_kept(store: Store) -> None:
+    for first in range(0, 18_000, 600):
+        record(store, first, first + 600)
+    keep_up(store, NOON + 8 * HOUR)
+    for start, end in ((3 * HOUR, 4 * HOUR - 1), (3.5 * HOUR, 4.25 * HOUR), (0, 10)):
+        assert read(store, start, end, 2).step_seconds == 2
+    assert read(store, 3 * HOUR, 4 * HOUR - 1, 10).step_seconds == 10
+
+
 def test_a_mean_is_that_of_all_readings_and_none_counts_twice(store: Store) -> None:
     record(store, 0, 3600)
     keep_up(store, NOON + 2 * HOUR)

@@ -70,7 +70,8 @@ def _covered(
             row.subject.in_(subjects), row.width_ms == tier.width_ms, _tier_in(tier, start_ms, end_ms)
         )
         for subject, *ends_ms in connection.execute(query):
-            yield subject, tier.width_ms, range(_floor(ends_ms[0], HOUR_MS), ends_ms[1] + 1, HOUR_MS)
+            first_ms, last_ms = max(ends_ms[0], start_ms), min(ends_ms[1], end_ms)
+            yield subject, tier.width_ms, range(_floor(first_ms, HOUR_MS), last_ms + 1, HOUR_MS)
 
 
 def raw_parts(
