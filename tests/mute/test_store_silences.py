@@ -1,7 +1,7 @@
 """Silences in the database, and what fired lately as matchers see it."""
 
 import logging
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from msgspec.structs import replace
@@ -14,8 +14,10 @@ DAY = 86_400.0
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(f"sqlite:///{tmp_path / 'it.db'}")
+def store(database_url: str) -> Iterator[Store]:
+    opened = Store.open(database_url)
+    yield opened
+    opened.close()
 
 
 def test_silences_are_kept_and_found_by_their_end(store: Store) -> None:

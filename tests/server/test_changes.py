@@ -15,7 +15,7 @@ from oomwatch import wire
 from oomwatch.letters import key_of
 from oomwatch.rulefile import parse_rules
 from oomwatch.service.board import Board
-from oomwatch.store.database import migrate
+from oomwatch.store.migrate import migrate
 from oomwatch.store.store import Batch, Entry, Store
 from oomwatch.web.restart import restore
 
@@ -41,8 +41,8 @@ rules:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
+def store(database_url: str) -> Iterator[Store]:
+    opened = Store.open(database_url)
     yield opened
     opened.close()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.postgres.fixtures import on_sqlite
 
 from oomwatch import wire
 from oomwatch.store import columns
@@ -19,8 +20,8 @@ MIB = 2.0**20
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
+def store(database_url: str) -> Iterator[Store]:
+    opened = Store.open(database_url)
     facts = wire.NodeFacts(
         gpus=(wire.GpuFacts(gpu="0", uuid="u", name="H100", total_bytes=100 * 2**20, reserved_bytes=20 * 2**20),)
     )
@@ -293,6 +294,7 @@ def test_the_disk_that_ray_spills_to_is_kept_beside_the_engines_and_without_them
     assert found.max[-1] == 2**41
 
 
+@on_sqlite
 def test_what_was_stored_before_disks_were_kept_is_read_on(store: Store, tmp_path: Path) -> None:
     engine = wire.EngineSample(engine="vllm", address="a:1", kv_used_ratio=0.5)
     record(store, wire.Sample(seq=1, at=NOON, host=wire.HostSample(memory_used_bytes=2**30), engines=(engine,)))

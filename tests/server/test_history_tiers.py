@@ -1,17 +1,14 @@
 """What is old is kept some seconds together, peaks and all, and a chart is put together from what there is."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
-from sqlalchemy import Table, func, select
+from sqlalchemy import Table, delete, func, insert, select, update
 
 from oomwatch import wire
 from oomwatch.store import columns
-from oomwatch.store.schema import chunks, tiers
+from oomwatch.store.schema import chunks, loose_hours, tiers
 from oomwatch.store.store import Batch, Entry, Keep, Series, Store
 
 NOON = 1_699_963_200.0  # a full hour
@@ -21,8 +18,8 @@ KEEP = Keep(raw_seconds=DAY, fine_seconds=7 * DAY, coarse_seconds=90 * DAY)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
+def store(database_url: str) -> Iterator[Store]:
+    opened = Store.open(database_url)
     yield opened
     opened.close()
 
@@ -86,9 +83,8 @@ def test_every_step_tells_the_same_peaks_across_all_seams(store: Store) -> None:
     for first in range(0, 10_800, 300):
         record(store, first, first + 300)
     keep_up(store, NOON + 2 * HOUR + 1000)
-    with closing(sqlite3.connect(store._database.place)) as connection:
-        connection.execute("DELETE FROM chunks WHERE start_ms < ?", ((NOON + HOUR) * 1000,))
-        connection.commit()
+    with store._database.writing() as connection:
+        connection.execute(delete(chunks).where(chunks.c.start_ms < (NOON + HOUR) * 1000))
     for step in (1, 7, 10, 25, 60, 97, 144, 900, 3600):
         found = read(store, 0, 10_799, step)
         for at, low, high in zip(found.times, found.min, found.max, strict=True):
@@ -163,9 +159,8 @@ def test_readings_are_not_forgotten_before_they_are_in_a_tier(store: Store) -> N
 
 def test_an_hour_that_was_missed_is_taken_up_when_its_time_has_come(store: Store) -> None:
     record(store, 0, 60)
-    with closing(sqlite3.connect(store._database.place)) as connection:
-        connection.execute("DELETE FROM loose_hours")
-        connection.commit()
+    with store._database.writing() as connection:
+        connection.execute(delete(loose_hours))
     for _ in range(2):
         keep_up(store, NOON + 3 * DAY)
     assert count(store, chunks) == 0
@@ -175,9 +170,8 @@ def test_an_hour_that_was_missed_is_taken_up_when_its_time_has_come(store: Store
 def test_a_chunk_that_is_damaged_stops_nothing_else(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     record(store, 0, 60)
     record(store, 60, 120)
-    with closing(sqlite3.connect(store._database.place)) as connection:
-        connection.execute("UPDATE chunks SET blob = x'02' WHERE start_ms = ?", (NOON * 1000,))
-        connection.commit()
+    with store._database.writing() as connection:
+        connection.execute(update(chunks).where(chunks.c.start_ms == NOON * 1000).values(blob=b"\2"))
     keep_up(store, NOON + 2 * HOUR)
     assert "cannot be read" in caplog.text
     assert in_one(store.series("gpu_used_bytes", GPU, NOON + 60, NOON + 119, 10)) == (50_000, 50_096)
@@ -188,13 +182,12 @@ def test_a_chunk_that_is_damaged_stops_nothing_else(store: Store, caplog: pytest
 def test_what_an_older_version_merged_gets_its_tiers(store: Store) -> None:
     record(store, 0, 3600)
     keep_up(store, NOON + 2 * HOUR)
-    with closing(sqlite3.connect(store._database.place)) as connection:
-        start_ms, blob = connection.execute("SELECT start_ms, blob FROM chunks").fetchone()
+    with store._database.writing() as connection:
+        start_ms, blob = connection.execute(select(chunks.c.start_ms, chunks.c.blob)).one()
         old = columns.pack(columns.unpack(start_ms, blob))  # as it was before there were tiers
-        connection.execute("UPDATE chunks SET blob = ?, folded = 0", (old,))
-        connection.execute("DELETE FROM tiers")
-        connection.execute("INSERT INTO loose_hours VALUES (?, 0)", (start_ms,))
-        connection.commit()
+        connection.execute(update(chunks).values(blob=old, folded=False))
+        connection.execute(delete(tiers))
+        connection.execute(insert(loose_hours), {"hour_ms": start_ms, "next_subject": 0})
     before = read(store, 0, 3599, 60)
     keep_up(store, NOON + 2 * HOUR)
     after = read(store, 0, 3599, 60)

@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
+from tests.postgres.fixtures import on_sqlite
 from tests.server.house import START, hello, sample
 from tests.server.running_server import serving, settings_in
 
@@ -106,8 +107,8 @@ def test_another_run_and_another_time_are_other_failures() -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
+def store(database_url: str) -> Iterator[Store]:
+    opened = Store.open(database_url)
     yield opened
     opened.close()
 
@@ -188,6 +189,7 @@ def test_the_server_and_the_command_give_the_same(tmp_path: Path, capsys: pytest
         assert httpx.get(f"{server.url}/api/v1/scorecard", params={"from": 5, "to": 4}).status_code == 400
 
 
+@on_sqlite
 def test_the_command_reads_a_database(
     tmp_path: Path, store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,8 +31,8 @@ def sample_of(case: dict[str, Any], seq: int = 1, at: float = NOON) -> wire.Samp
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/s.db")
+def store(database_url: str) -> Iterator[Store]:
+    opened = Store.open(database_url)
     yield opened
     opened.close()
 

@@ -190,9 +190,12 @@ def test_what_is_no_url_is_refused_with_an_example(url: str) -> None:
         Store.open(url)
 
 
-def test_a_missing_driver_is_named_and_the_password_is_not() -> None:
-    with pytest.raises(StoreError, match="install the driver") as caught:
-        Store.open("postgresql+nosuchdriver://user:hunter2@db/oomwatch")
+@pytest.mark.parametrize(
+    "url", ["postgresql+nosuchdriver://user:hunter2@db/oomwatch", "mysql://user:hunter2@db/oomwatch"]
+)
+def test_another_driver_is_refused_with_the_remedy_and_without_the_password(url: str) -> None:
+    with pytest.raises(StoreError, match="postgresql://") as caught:
+        Store.open(url)
     assert "hunter2" not in str(caught.value)
 
 

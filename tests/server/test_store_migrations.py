@@ -1,7 +1,8 @@
 """Every schema there ever was is brought to the one that the code uses, and a newer one is left alone."""
 
-import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, create_engine, text
+from tests.server.older_databases import ALERT, fill, found_in
 
-from oomwatch.store.database import MIGRATIONS, migrate
+from oomwatch.store.address import parsed
 from oomwatch.store.errors import StoreError
+from oomwatch.store.migrate import MIGRATIONS, migrate
 from oomwatch.store.schema import metadata
 from oomwatch.store.store import Store
 
@@ -26,39 +29,59 @@ def _scripts() -> ScriptDirectory:
 REVISIONS = [script.revision for script in _scripts().walk_revisions()][::-1]
 
 
-def _at_revision(path: Path, revision: str) -> None:
-    engine = create_engine(f"sqlite:///{path}")
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Of a database without tables, on each engine."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/old.db"
+    empty: str = request.getfixturevalue("empty_postgres_url")
+    return empty
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[Connection]:
+    engine = create_engine(parsed(url))
     with engine.begin() as connection:
-        migrate(connection, str(path), revision)
+        yield connection
     engine.dispose()
 
 
-def _differences(path: Path) -> list[object]:
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.connect() as connection:
+def _at_revision(url: str, revision: str) -> None:
+    with _connected(url) as connection:
+        migrate(connection, url, revision)
+
+
+def _differences(url: str) -> list[object]:
+    with _connected(url) as connection:
         found = compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata)
-    engine.dispose()
     return list(found)
 
 
-def test_an_empty_database_gets_the_tables_of_the_code(tmp_path: Path) -> None:
-    Store.open(f"sqlite:///{tmp_path}/new.db").close()
-    assert _differences(tmp_path / "new.db") == []
+def test_an_empty_database_gets_the_tables_of_the_code(url: str) -> None:
+    Store.open(url).close()
+    assert _differences(url) == []
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_a_database_of_an_older_revision_gets_the_tables_of_the_code(tmp_path: Path, revision: str) -> None:
-    _at_revision(tmp_path / "old.db", revision)
-    Store.open(f"sqlite:///{tmp_path}/old.db").close()
-    assert _differences(tmp_path / "old.db") == []
+def test_a_database_of_an_older_revision_gets_the_tables_of_the_code_and_keeps_its_data(
+    url: str, revision: str
+) -> None:
+    _at_revision(url, revision)
+    with _connected(url) as connection:
+        fill(connection)
+    store = Store.open(url)
+    assert found_in(store) == found_in(None)
+    store.append([ALERT])  # counters go on after what was there
+    assert [seq for seq, _ in store.transitions_since(0)] == [7, 8]
+    store.close()
+    assert _differences(url) == []
 
 
-def test_the_comparison_would_notice_a_missing_column(tmp_path: Path) -> None:
-    _at_revision(tmp_path / "old.db", "head")
-    with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
-        connection.execute("ALTER TABLE runs DROP COLUMN simulated")
-        connection.commit()
-    assert len(_differences(tmp_path / "old.db")) == 1
+def test_the_comparison_would_notice_a_missing_column(url: str) -> None:
+    _at_revision(url, "head")
+    with _connected(url) as connection:
+        connection.execute(text("ALTER TABLE runs DROP COLUMN simulated"))
+    assert len(_differences(url)) == 1
 
 
 def test_revisions_are_one_line_from_the_first_to_the_last() -> None:
@@ -66,16 +89,21 @@ def test_revisions_are_one_line_from_the_first_to_the_last() -> None:
     assert _scripts().get_heads() == [REVISIONS[-1]]
 
 
-def test_a_newer_schema_is_refused_with_the_remedy_and_left_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "newer.db"
-    _at_revision(path, "head")
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
-        connection.commit()
-    with pytest.raises(StoreError, match=r"newer\.db: its schema 9999 is newer .* install the newer oomwatch"):
-        Store.open(f"sqlite:///{path}")
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("9999",)]
+def test_a_newer_schema_is_refused_with_the_remedy_and_left_as_it_is(url: str) -> None:
+    _at_revision(url, "head")
+    with _connected(url) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(StoreError, match=r"its schema 9999 is newer .* install the newer oomwatch"):
+        Store.open(url)
+    with _connected(url) as connection:
+        assert connection.scalars(text("SELECT version_num FROM alembic_version")).all() == ["9999"]
+
+
+def test_servers_that_start_at_once_bring_one_database_to_the_schema_together(empty_postgres_url: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        for store in pool.map(Store.open, [empty_postgres_url] * 4):
+            store.close()
+    assert _differences(empty_postgres_url) == []
 
 
 def test_a_folder_with_a_percent_sign_in_its_name_is_a_folder_like_any_other(tmp_path: Path) -> None:

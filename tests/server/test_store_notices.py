@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.postgres.fixtures import on_sqlite
 from tests.server.notify_samples import START, notice, transition
 
 from oomwatch import wire
@@ -21,8 +22,8 @@ OTHER = transition(1, at=START + 40)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
+def store(database_url: str) -> Iterator[Store]:
+    opened = Store.open(database_url)
     opened.append([FIRED, OTHER, OVER])
     yield opened
     opened.close()
@@ -71,6 +72,7 @@ def test_a_later_message_takes_over_what_one_that_was_given_up_told_of(store: St
     assert account(store).told == dict.fromkeys([key_of(FIRED), key_of(OVER)], later.incident)
 
 
+@on_sqlite
 def test_an_attempt_does_not_write_the_whole_message_again(store: Store, tmp_path: Path) -> None:
     written = letter(FIRED)
     store.keep_letters([written])

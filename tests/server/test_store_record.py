@@ -1,7 +1,6 @@
 """What agents send is stored once, in order, and comes back for the engine to warm up on."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +11,8 @@ NOON = 1_699_963_200.0  # a full hour
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
+def store(database_url: str) -> Iterator[Store]:
+    opened = Store.open(database_url)
     yield opened
     opened.close()
 

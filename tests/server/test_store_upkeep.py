@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.postgres.fixtures import on_sqlite
 
 from oomwatch import wire
 from oomwatch.letters import Letter
@@ -16,8 +17,8 @@ DAY = 24 * HOUR
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
+def store(database_url: str) -> Iterator[Store]:
+    opened = Store.open(database_url)
     yield opened
     opened.close()
 
@@ -212,6 +213,7 @@ def test_a_node_that_a_person_removed_is_not_known_and_its_history_stays(store: 
     assert len(list(store.recent_samples(NOON))) == 1
 
 
+@on_sqlite
 def test_a_checkpoint_moves_what_was_stored_from_the_log_into_the_file(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "oomwatch.db"
     for n in range(20):

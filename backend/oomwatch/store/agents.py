@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, select, update
 
 from oomwatch import wire
 from oomwatch.store.batch import Entry
-from oomwatch.store.rows import pieces, put
+from oomwatch.store.rows import either, greater, lesser, pieces, put
 from oomwatch.store.schema import nodes, progress, runs
 
 _hello_decoder = msgspec.json.Decoder(wire.Hello)
@@ -50,7 +50,10 @@ def progress_of(connection: Connection, node: str, session: str) -> int:
 
 
 def unseen(connection: Connection, entries: Sequence[Entry]) -> list[Entry]:
-    """The entries that are not stored yet, so that a batch recorded twice doubles nothing. Hellos always pass."""
+    """The entries that are not stored yet, so that a batch recorded twice doubles nothing. Hellos always pass.
+
+    Another server that records the same sessions waits here.
+    """
     done = _progress(connection, entries)
     fresh = []
     for entry in entries:
@@ -64,8 +67,7 @@ def unseen(connection: Connection, entries: Sequence[Entry]) -> list[Entry]:
 
 def write(connection: Connection, entries: Sequence[Entry]) -> None:
     """Bring nodes, runs and progress up to these entries."""
-    known = _states(connection, entries)
-    states = dict(known)
+    states = _states(connection, entries)
     sightings: dict[tuple[str, str], KnownRun] = {}
     for entry in entries:
         state = _after(states.get(entry.node), entry)
@@ -73,7 +75,7 @@ def write(connection: Connection, entries: Sequence[Entry]) -> None:
             states[entry.node] = state
         _see_run(sightings, entry, state)
     rows = [{"node": node, **msgspec.structs.asdict(state)} for node, state in states.items()]
-    put(connection, nodes, rows, ((node,) for node in known))
+    put(connection, nodes, rows, {"last_seen": greater})
     _put_runs(connection, sightings)
     _put_progress(connection, entries)
 
@@ -115,21 +117,21 @@ def _seq(entry: Entry) -> int | None:
 
 def _progress(connection: Connection, entries: Sequence[Entry]) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
-    for sessions in pieces(dict.fromkeys(entry.session for entry in entries)):
-        for row in connection.execute(select(progress).where(progress.c.session.in_(sessions))):
+    for sessions in pieces(sorted({entry.session for entry in entries})):
+        query = select(progress).where(progress.c.session.in_(sessions)).order_by(progress.c.node, progress.c.session)
+        for row in connection.execute(query.with_for_update()):
             found[row.node, row.session] = row.seq
     return found
 
 
 def _put_progress(connection: Connection, entries: Sequence[Entry]) -> None:
-    known = _progress(connection, entries)
     rows: dict[tuple[str, str], dict[str, object]] = {}
     for entry in entries:
         seq = _seq(entry)
         if seq is not None:
             key = {"node": entry.node, "session": entry.session}
             rows[entry.node, entry.session] = {**key, "seq": seq, "seen_at": entry.received_at}
-    put(connection, progress, list(rows.values()), known)
+    put(connection, progress, rows.values(), {"seq": greater, "seen_at": greater})
 
 
 def _states(connection: Connection, entries: Sequence[Entry]) -> dict[str, _State]:
@@ -181,16 +183,8 @@ def _joined(before: KnownRun | None, now: KnownRun) -> KnownRun:
 
 
 def _put_runs(connection: Connection, sightings: Mapping[tuple[str, str], KnownRun]) -> None:
-    known: dict[tuple[str, str], KnownRun] = {}
-    for names in pieces(dict.fromkeys(run for run, _ in sightings)):
-        for row in connection.execute(select(runs).where(runs.c.run.in_(names))):
-            known[row.run, row.node] = KnownRun(row.run, (row.node,), row.first_seen, row.last_seen, row.simulated)
-    rows = []
-    for (run, node), seen in sightings.items():
-        whole = _joined(known.get((run, node)), seen)
-        rows.append({"run": run, "node": node, **_times_of(whole), "simulated": whole.simulated})
-    put(connection, runs, rows, known)
-
-
-def _times_of(run: KnownRun) -> dict[str, float]:
-    return {"first_seen": run.first_seen, "last_seen": run.last_seen}
+    rows = [
+        {"run": run, "node": node, "first_seen": one.first_seen, "last_seen": one.last_seen, "simulated": one.simulated}
+        for (run, node), one in sightings.items()
+    ]
+    put(connection, runs, rows, {"first_seen": lesser, "last_seen": greater, "simulated": either})

@@ -1,14 +1,14 @@
 """Transitions, and the alerts that they add up to."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import msgspec
-from sqlalchemy import Column, Connection, Select, and_, delete, func, insert, or_, select
+from sqlalchemy import Column, Connection, Select, and_, delete, func, or_, select
 
 from oomwatch import wire
-from oomwatch.letters import TransitionKey, key_of
-from oomwatch.store.rows import matching, pieces
+from oomwatch.store.locks import APPENDING, lock
+from oomwatch.store.rows import add, matching, pieces
 from oomwatch.store.schema import transitions
 from oomwatch.story import alert_of
 
@@ -30,10 +30,25 @@ _fired_decoder = msgspec.json.Decoder(FiredAlert)
 
 def append(connection: Connection, new: Sequence[wire.Transition]) -> None:
     """Store transitions that are not there yet, in their order."""
-    known = set(_keys(connection, {transition.id for transition in new}))
-    unseen = {key_of(transition): transition for transition in new if key_of(transition) not in known}
-    if unseen:
-        connection.execute(insert(transitions), [_row(transition) for transition in unseen.values()])
+    if new:
+        lock(connection, APPENDING)
+        add(connection, transitions, [_row(transition) for transition in new])
+
+
+def since(connection: Connection, seq: int, limit: int) -> list[tuple[int, wire.Transition]]:
+    """(seq, transition) of those after `seq`, in their order; at most so many.
+
+    Who asks again from the last seq that it was given misses none, whichever server stored it: appending waits for the
+    lock, and so no transition becomes visible before one with a lower seq.
+    """
+    query = select(transitions.c.seq, transitions.c.document).where(transitions.c.seq > seq)
+    rows = connection.execute(query.order_by(transitions.c.seq).limit(limit))
+    return [(row.seq, _decoder.decode(row.document)) for row in rows]
+
+
+def last_seq(connection: Connection) -> int:
+    """Of the transition that was stored last; 0 where there is none."""
+    return connection.scalar(select(func.max(transitions.c.seq))) or 0
 
 
 def open_alerts(connection: Connection) -> list[wire.Transition]:
@@ -132,16 +147,6 @@ def _latest(column: "Column[str]" = transitions.c.document) -> "Select[str]":
 
 def _read(connection: Connection, query: "Select[str]") -> list[wire.Transition]:
     return [_decoder.decode(document) for document in connection.scalars(query)]
-
-
-def _keys(connection: Connection, ids: Iterable[str]) -> list[TransitionKey]:
-    """Of every transition of these alerts."""
-    found: list[TransitionKey] = []
-    for some in pieces(sorted(ids)):
-        row = (transitions.c.id, transitions.c.state, transitions.c.at, transitions.c.change)
-        query = select(*row).where(transitions.c.id.in_(some)).order_by(transitions.c.seq)
-        found += [tuple(one) for one in connection.execute(query)]
-    return found
 
 
 def whole(connection: Connection, ids: Sequence[str]) -> list[wire.Alert]:

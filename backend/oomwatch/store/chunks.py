@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, and_, insert, select, update
+from sqlalchemy import Column, Connection, Table, and_, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from oomwatch import wire
@@ -12,7 +12,7 @@ from oomwatch.store import columns, folding
 from oomwatch.store.beside import NOTHING_OF_GPU, NOTHING_OF_HOST, beside_gpus, beside_host
 from oomwatch.store.columns import Columns, Field, Reading
 from oomwatch.store.peaks import seen_before
-from oomwatch.store.rows import pieces, put
+from oomwatch.store.rows import add, pieces, put
 from oomwatch.store.schema import chunks, loose_hours, loose_pieces, runs, subjects
 from oomwatch.store.tiers import HOUR_MS
 
@@ -135,7 +135,7 @@ def _subject_ids(connection: Connection, wanted: Iterable[tuple[str, str]]) -> d
     new = [{"node": node, "gpu": gpu} for node, gpu in wanted if (node, gpu) not in known]
     if not new:
         return known
-    connection.execute(insert(subjects), new)
+    add(connection, subjects, new)
     return _known_subjects(connection, wanted)
 
 
@@ -149,12 +149,15 @@ def _known_subjects(connection: Connection, wanted: Iterable[tuple[str, str]]) -
 
 def open_hours(connection: Connection, hours: set[int]) -> None:
     """They hold readings that are yet to be merged and folded."""
-    known = connection.execute(select(loose_hours.c.hour_ms).where(loose_hours.c.hour_ms.in_(hours)))
-    rows = [{"hour_ms": hour_ms, "next_subject": 0} for hour_ms in sorted(hours)]
-    put(connection, loose_hours, rows, (tuple(row) for row in known))
+    _open(connection, loose_hours, loose_hours.c.hour_ms, hours)
 
 
 def _open_pieces(connection: Connection, begun: set[int]) -> None:
-    known = connection.execute(select(loose_pieces.c.piece_ms).where(loose_pieces.c.piece_ms.in_(begun)))
-    rows = [{"piece_ms": piece_ms, "next_subject": 0} for piece_ms in sorted(begun)]
-    put(connection, loose_pieces, rows, (tuple(row) for row in known))
+    _open(connection, loose_pieces, loose_pieces.c.piece_ms, begun)
+
+
+def _open(connection: Connection, table: Table, key: "Column[int]", begun: set[int]) -> None:
+    """Those that are open already are left alone: every server would wait for the others at the row of now."""
+    untouched = select(key).where(key.in_(begun), table.c.next_subject == 0)
+    rows = [{key.name: start_ms, "next_subject": 0} for start_ms in begun.difference(connection.scalars(untouched))]
+    put(connection, table, rows)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from oomwatch.store.database import file_of
+from oomwatch.store.address import file_of
 from oomwatch.store.errors import FOLDER_REMEDY, StoreError
 
 # What a file system says that knows no such locks (flock(2)); a server there is on its own, as it always was.

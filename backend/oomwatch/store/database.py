@@ -1,50 +1,77 @@
 """A connection to the database: opened, brought to the schema of this version, and its errors put into sentences."""
 
-import sqlite3
-from collections.abc import Iterator
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import alembic.command
-import alembic.config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
-from sqlalchemy.util import immutabledict
+from sqlalchemy import URL, Connection, Engine
+from sqlalchemy.exc import DBAPIError
 
+from oomwatch.store import sqlite
+from oomwatch.store.address import file_of_url, parsed, place_of
 from oomwatch.store.errors import DATABASE_ERRORS, StoreError, explained
+from oomwatch.store.migrate import migrate
+from oomwatch.store.patience import Patience
 
-MIGRATIONS = Path(__file__).parent / "migrations"
-CHECKPOINT_PAGES = 20_000  # 80 MiB of log: what SQLite does itself, should nobody call checkpoint()
-BUSY_TIMEOUT_SECONDS = 5.0  # how long a writer waits for another process, a backup for example
+# PostgreSQL's words for: another transaction came in between (serialization_failure, deadlock_detected), or made the
+# same new row (unique_violation; whoever looks again finds it).
+_IN_BETWEEN = frozenset({"40001", "40P01", "23505"})
+ATTEMPTS = 8
+PAUSE_SECONDS = 0.02  # doubled each time, and by chance up to twice as long: two that collide do not collide again
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Database:
     """An engine that names its place in every error. Reads may run in other threads beside the one that writes."""
 
-    def __init__(self, engine: Engine, place: str) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        place: str,
+        *,
+        reading: Mapping[str, Any],
+        writing: Mapping[str, Any],
+        patience: Patience | None = None,
+    ) -> None:
         self.place = place
         self._engine = engine
-        self._file = _file_of(engine.url)
+        self._file = file_of_url(engine.url)
         self._identity: tuple[int, int] | None = None  # until remember_file
-        # BEGIN IMMEDIATE: a transaction that reads before it writes must not find in the middle that it may not write.
-        self._writer = engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
+        self._reader = engine.execution_options(**reading)
+        self._writer = engine.execution_options(**writing)
+        self._patience = patience
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One consistent view. Raises StoreError."""
         self._refuse_if_lost()
         try:
-            with self._engine.connect() as connection:
+            with self._reader.connect() as connection:
                 yield connection
         except DATABASE_ERRORS as error:
             raise explained(error, self.place) from error
 
+    def write(self, act: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """One transaction: what `act` did is committed when it returns, and undone when it raises. Raises StoreError.
+
+        Where another server wrote the same rows in between, `act` is made again from the beginning, so it must not do
+        anything that is not undone.
+        """
+        self._refuse_if_lost()
+        try:
+            result = self._tried(lambda connection: act(connection, *args, **kwargs))
+            self._refuse_if_lost()
+        except DATABASE_ERRORS as error:
+            raise explained(error, self.place) from error
+        return result
+
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """One transaction: committed when the block ends, undone when it raises. Raises StoreError."""
+        """As write(), without another attempt: what another server wrote in between is an error."""
         self._refuse_if_lost()
         try:
             with self._writer.begin() as connection:
@@ -52,6 +79,18 @@ class Database:
             self._refuse_if_lost()
         except DATABASE_ERRORS as error:
             raise explained(error, self.place) from error
+
+    def _tried(self, act: Callable[[Connection], T]) -> T:
+        for attempt in range(1, ATTEMPTS):
+            try:
+                with self._writer.begin() as connection:
+                    return act(connection)
+            except DBAPIError as error:
+                if getattr(error.orig, "sqlstate", None) not in _IN_BETWEEN:
+                    raise
+            time.sleep(PAUSE_SECONDS * 2**attempt * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
+        with self._writer.begin() as connection:
+            return act(connection)
 
     def remember_file(self) -> None:
         """The file is there now, and is the one that every connection writes to."""
@@ -84,21 +123,19 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
+        if self._patience is not None:
+            self._patience.close()
 
 
 def open_database(address: str) -> Database:
     """Open the database at a SQLAlchemy URL, creating or migrating its tables. Raises StoreError."""
-    url = _parsed(address)
-    place = _place(url)
+    url = parsed(address)
+    place = place_of(url)
     try:
-        database = Database(_engine(url), place)
-    except (ModuleNotFoundError, NoSuchModuleError) as error:
-        raise StoreError(f"database {place}: {error}; install the driver that the URL names") from error
+        database = _on_postgres(url, place) if url.get_backend_name() == "postgresql" else _on_sqlite(url, place)
     except DATABASE_ERRORS as error:
         raise explained(error, place) from error
     try:
-        with database.writing() as connection:
-            migrate(connection, place)
         database.remember_file()
     except BaseException:
         database.close()
@@ -106,46 +143,38 @@ def open_database(address: str) -> Database:
     return database
 
 
-def migrate(connection: Connection, place: str, revision: str = "head") -> None:
-    """Bring the tables to a revision. Raises StoreError where a newer oomwatch wrote them."""
-    config = alembic.config.Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    scripts = ScriptDirectory.from_config(config)
-    current = MigrationContext.configure(connection).get_current_revision()
-    if current is not None and current not in {script.revision for script in scripts.walk_revisions()}:
-        raise StoreError(
-            f"database {place}: its schema {current} is newer than this oomwatch, which knows up to "
-            f"{scripts.get_current_head()}; install the newer oomwatch again, or name another database"
-        )
-    if current != scripts.get_current_head():
-        alembic.command.upgrade(config, revision)
-
-
-def _parsed(address: str) -> URL:
+def _on_sqlite(url: URL, place: str) -> Database:
+    engine = sqlite.sqlite_engine(url)
     try:
-        return make_url(address)
-    except ArgumentError as error:
+        with engine.execution_options(**sqlite.WRITING).begin() as connection:
+            migrate(connection, place)
+    except BaseException:
+        engine.dispose()
+        raise
+    return Database(engine, place, reading={}, writing=sqlite.WRITING)
+
+
+def _on_postgres(url: URL, place: str) -> Database:
+    postgres = with_driver(place)
+    migrator = postgres.postgres_engine(url, postgres.UNHURRIED, pooled=False)
+    try:
+        with migrator.engine.execution_options(**postgres.MIGRATING).begin() as connection:
+            migrate(connection, place)
+    finally:
+        migrator.patience.close()
+    engine, patience = postgres.postgres_engine(url)
+    return Database(engine, place, reading=postgres.READING, writing=postgres.WRITING, patience=patience)
+
+
+def with_driver(place: str) -> Any:  # noqa: ANN401 - the module postgres, which imports what may not be there
+    """The module `postgres`. Raises StoreError where its driver is not installed."""
+    try:
+        from oomwatch.store import postgres  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
         raise StoreError(
-            f'"{address}" is no database URL; write for example sqlite:////var/lib/oomwatch/oomwatch.db'
+            f"database {place}: PostgreSQL's driver is missing ({error}); pip install 'oomwatch[postgres]'"
         ) from error
-
-
-def _place(url: URL) -> str:
-    if url.get_backend_name() == "sqlite":
-        return url.database or "in memory"
-    return url.render_as_string(hide_password=True)
-
-
-def file_of(address: str) -> Path | None:
-    """The file of a SQLAlchemy URL; None for another database than SQLite, and for one in memory. Raises StoreError."""
-    return _file_of(_parsed(address))
-
-
-def _file_of(url: URL) -> Path | None:
-    """SQLite's file; None for another database, and for one in memory."""
-    if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:") or "uri" in url.query:
-        return None
-    return Path(str(url.database))
+    return postgres
 
 
 def _identity(file: Path | None) -> tuple[int, int] | None:
@@ -155,34 +184,3 @@ def _identity(file: Path | None) -> tuple[int, int] | None:
     except OSError:
         return None
     return (found.st_dev, found.st_ino) if found is not None else None
-
-
-def _engine(url: URL) -> Engine:
-    if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
-    arguments: dict[str, Any] = {"check_same_thread": False}
-    if "timeout" not in url.query:
-        arguments["timeout"] = BUSY_TIMEOUT_SECONDS
-    if url.database in (None, "", ":memory:"):
-        engine = create_engine(url, connect_args=arguments, poolclass=StaticPool)
-    else:
-        Path(str(url.database)).absolute().parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(url, connect_args=arguments)
-    event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
-    return engine
-
-
-def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    connection.isolation_level = None  # the driver's own BEGIN comes too late: it leaves reads and DDL outside
-    # WAL with NORMAL: a commit survives the death of the process. A power cut may undo the last commits (the file stays
-    # whole): those since the last checkpoint.
-    connection.execute("PRAGMA journal_mode = WAL").close()
-    connection.execute("PRAGMA synchronous = NORMAL").close()
-    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}").close()
-    connection.execute("PRAGMA foreign_keys = ON").close()
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    options: immutabledict[str, Any] = connection.get_execution_options()
-    connection.exec_driver_sql(options.get("sqlite_begin", "BEGIN"))

@@ -22,6 +22,28 @@ _REMEDIES = (
     ("unable to open", FOLDER_REMEDY),
     ("readonly", "make the file and its folder writable for the user that runs the server"),
     ("disk I/O error", "the disk failed or is full: look at the kernel's log"),
+    # PostgreSQL and its client library.
+    ("Connection refused", "PostgreSQL does not listen there: start it, or correct host and port in the URL"),
+    ("timeout expired", "the host does not answer: look at the network between, and at its firewall"),
+    ("resolve host", "correct the host in the URL, or the name service"),
+    ("authentication failed", "correct user and password in the URL"),
+    ("no password supplied", "add the password to the URL, or to the file that PGPASSFILE names"),
+    ("no pg_hba.conf entry", "allow this machine, user and database in PostgreSQL's pg_hba.conf"),
+    ("does not exist", "create it: see docs/howto/postgresql.md"),
+    ("permission denied", "make the user of the URL the owner of the database: ALTER DATABASE ... OWNER TO ..."),
+    ("remaining connection slots", "raise PostgreSQL's max_connections, or run fewer programs on it"),
+    ("too many clients", "raise PostgreSQL's max_connections, or run fewer programs on it"),
+    ("read-only transaction", "it is a standby: name the primary, for example with target_session_attrs=read-write"),
+    ("lock timeout", "another program holds the rows or the table: look at pg_stat_activity"),
+    ("statement timeout", "PostgreSQL is overloaded: look at pg_stat_activity and at its disk"),
+    ("could not extend", "PostgreSQL's disk is full: free space there, or keep history for a shorter time"),
+    ("No space left", "PostgreSQL's disk is full: free space there, or keep history for a shorter time"),
+    ("terminating connection", "PostgreSQL is being stopped, or someone ended the connection: it is tried again"),
+    ("connection is lost", "PostgreSQL was stopped, or does not answer: it is tried again"),
+    ("closed the connection", "PostgreSQL was stopped, or does not answer: it is tried again"),
+    ("starting up", "PostgreSQL starts: it is tried again"),
+    ("shutting down", "PostgreSQL stops: it is tried again"),
+    ("QueuePool limit", "every connection is in use: PostgreSQL is too slow, look at pg_stat_activity"),
 )
 
 

@@ -50,7 +50,9 @@ def steps(connection: Connection, run: str, limit: int) -> list[wire.StepPoint]:
     An agent that starts anew reads the log from its beginning and sends every step again, as backlog. A step whose
     every figure is the same is the same step, and counts from when it was first read.
     """
-    query = _distinct_steps({"run": run}).order_by(func.min(events.c.at).desc()).limit(limit)
+    query = (
+        _distinct_steps({"run": run}).order_by(func.min(events.c.at).desc(), func.min(events.c.id).desc()).limit(limit)
+    )
     found = [wire.StepPoint(at=at, step=_step_decoder.decode(body)) for at, body in connection.execute(query)]
     return found[::-1]
 

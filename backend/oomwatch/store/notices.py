@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, delete, func, insert, or_, select, upda
 
 from oomwatch import wire
 from oomwatch.letters import Account, Letter, Standing, TransitionKey
-from oomwatch.store.rows import pieces
+from oomwatch.store.rows import pieces, put
 from oomwatch.store.schema import channels, deliveries, notices, transitions
 
 WAITING, FAILED = "waiting", "failed"
@@ -39,7 +39,8 @@ def keep(connection: Connection, letters: Sequence[Letter], standings: Sequence[
     for letter in letters:
         row = {name: value for name, value in letter._asdict().items() if name != "covers"}
         query = select(notices.c.seq, notices.c.state, (notices.c.document == letter.document).label("is_same"))
-        known = connection.execute(query.where(notices.c.channel == letter.channel, notices.c.id == letter.id)).first()
+        mine = query.where(notices.c.channel == letter.channel, notices.c.id == letter.id)
+        known = connection.execute(mine.with_for_update()).first()
         if known is None:
             (seq,) = connection.execute(insert(notices).values(row)).inserted_primary_key or (None,)
         else:
@@ -75,10 +76,7 @@ def _sequence_numbers(connection: Connection, covers: Sequence[TransitionKey]) -
 
 
 def _stand(connection: Connection, standing: Standing) -> None:
-    row = standing._asdict()
-    known = update(channels).where(channels.c.channel == standing.channel).values(row)
-    if connection.execute(known).rowcount == 0:
-        connection.execute(insert(channels).values(row))
+    put(connection, channels, [standing._asdict()])
 
 
 # ---------------------------------------------------------------- reading
@@ -94,7 +92,7 @@ def stories(connection: Connection, since: float, unjudged_since: float) -> list
     return list(connection.scalars(query.order_by(transitions.c.seq)))
 
 
-def standing(connection: Connection, channel: str, now: float) -> Standing:
+def _standing(connection: Connection, channel: str, now: float) -> Standing:
     """Of a channel, which is known from now on if it was not."""
     row = connection.execute(select(channels).where(channels.c.channel == channel)).first()
     if row is not None:
@@ -104,8 +102,9 @@ def standing(connection: Connection, channel: str, now: float) -> Standing:
     return new
 
 
-def account(connection: Connection, of: Standing, alert_ids: Sequence[str]) -> Account:
-    """What a channel was told of these alerts, and what is on its way to it."""
+def account(connection: Connection, channel: str, alert_ids: Sequence[str], now: float) -> Account:
+    """What a channel was told of these alerts, and what is on its way to it. An unknown one is known from now on."""
+    of = _standing(connection, channel, now)
     told = _told(connection, of.channel, alert_ids)
     waiting = _letters(connection, notices.c.channel == of.channel, notices.c.state == WAITING)
     incidents = sorted({incident for incident in told.values() if incident} | {one.incident for one in waiting})

@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import Connection, delete, select, update
 
 from oomwatch.core.past import Past
-from oomwatch.store.rows import pieces, put
+from oomwatch.store.rows import put
 from oomwatch.store.schema import pasts
 
 _decoder = msgspec.json.Decoder(Past)
@@ -15,10 +15,7 @@ _decoder = msgspec.json.Decoder(Past)
 def keep(connection: Connection, changed: Sequence[Past], now: float) -> None:
     """Keep these instead of what was kept of the same runs."""
     rows = {past.run: {"run": past.run, "kept_at": now, "document": _text(past)} for past in changed}
-    known: list[tuple[str]] = []
-    for names in pieces(rows):
-        known += [(run,) for run in connection.scalars(select(pasts.c.run).where(pasts.c.run.in_(names)))]
-    put(connection, pasts, list(rows.values()), known)
+    put(connection, pasts, rows.values())
 
 
 def known(connection: Connection) -> list[Past]:

@@ -1,13 +1,17 @@
 """Small helps for portable SQL."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, insert, update
+from sqlalchemy import ColumnElement, Connection, Table, case
+from sqlalchemy.dialects import postgresql, sqlite
 
 T = TypeVar("T")
 MAX_NAMES = 500  # of one IN (...): every database takes that many parameters
+Value: TypeAlias = ColumnElement[Any]
+Meeting: TypeAlias = Callable[[Value, Value], Value]  # what becomes of what is stored, and of what is new
 
 
 def pieces(items: Iterable[T], size: int = MAX_NAMES) -> Iterator[list[T]]:
@@ -18,19 +22,42 @@ def pieces(items: Iterable[T], size: int = MAX_NAMES) -> Iterator[list[T]]:
 
 
 def put(
-    connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], known: Iterable[tuple[Any, ...]]
+    connection: Connection, table: Table, rows: Iterable[Mapping[str, Any]], meetings: Mapping[str, Meeting] = {}
 ) -> None:
-    """Update the rows whose primary key is among `known`, insert the others."""
+    """Insert the rows; where there is one of that primary key, its values are replaced, or meet as `meetings` say.
+
+    They are written in the order of their keys: two servers that write the same ones wait for each other, and not in a
+    circle.
+    """
     keys = [column.name for column in table.primary_key]
-    present = set(known)
-    old = [row for row in rows if tuple(row[key] for key in keys) in present]
-    new = [row for row in rows if tuple(row[key] for key in keys) not in present]
-    if new:
-        connection.execute(insert(table), new)
-    if old:
-        same = and_(*(table.c[key] == bindparam(f"key_{key}") for key in keys))
-        changed: dict[str, Any] = {name: bindparam(f"new_{name}") for name in old[0] if name not in keys}
-        connection.execute(update(table).where(same).values(changed), [_renamed(row, keys) for row in old])
+    ordered = sorted(rows, key=itemgetter(*keys))
+    if not ordered:
+        return
+    insert = _insert(connection, table)
+    new = insert.excluded
+    values = {name: meetings.get(name, _newest)(table.c[name], new[name]) for name in ordered[0] if name not in keys}
+    connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=values), ordered)
+
+
+def add(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert the rows, in their order, without those that are there already by any of the table's unique keys."""
+    if rows:
+        connection.execute(_insert(connection, table).on_conflict_do_nothing(), rows)
+
+
+def lesser(stored: Value, new: Value) -> Value:
+    """For put()."""
+    return case((new < stored, new), else_=stored)
+
+
+def greater(stored: Value, new: Value) -> Value:
+    """For put()."""
+    return case((new > stored, new), else_=stored)
+
+
+def either(stored: Value, new: Value) -> Value:
+    """For put()."""
+    return stored | new
 
 
 def matching(table: Table, wanted: Mapping[str, object]) -> list[ColumnElement[bool]]:
@@ -38,5 +65,10 @@ def matching(table: Table, wanted: Mapping[str, object]) -> list[ColumnElement[b
     return [table.c[name] == value for name, value in wanted.items() if value is not None]
 
 
-def _renamed(row: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    return {("key_" if name in keys else "new_") + name: value for name, value in row.items()}
+def _newest(_stored: Value, new: Value) -> Value:
+    return new
+
+
+def _insert(connection: Connection, table: Table) -> "postgresql.Insert | sqlite.Insert":
+    """SQL's standard knows no such insert, and both engines say it alike."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)

@@ -22,23 +22,26 @@ from sqlalchemy import (
 )
 
 from oomwatch import wire
+from oomwatch.store.spelled import Spelled, SpelledText
 
 metadata = MetaData()
-_NAME = String(wire.NAME_CHARS_MAX)
+_NAME = Spelled(wire.NAME_CHARS_MAX)
+_WORDS = SpelledText()
+_NUMBER = BigInteger().with_variant(Integer, "sqlite")  # SQLite's Integer has 64 bits, and only it counts by itself
 
 # Append-only, in the order in which the engine said them; `document` is the wire.Transition. The columns beside it are
 # there to be searched.
 transitions = Table(
     "transitions",
     metadata,
-    Column("seq", Integer, primary_key=True),
+    Column("seq", _NUMBER, primary_key=True),
     Column("id", _NAME, nullable=False),
     Column("alert", _NAME, nullable=False),
     Column("state", String(20), nullable=False),
     Column("at", Double, nullable=False),
     Column("started_at", Double, nullable=False),
-    Column("node", Text),
-    Column("run", Text),
+    Column("node", _WORDS),
+    Column("run", _WORDS),
     Column("document", Text, nullable=False),
     Column("change", String(20), nullable=False, server_default="state"),
     UniqueConstraint("id", "state", "at", "change", name="uq_transitions"),
@@ -51,7 +54,7 @@ transitions = Table(
 notices = Table(
     "notices",
     metadata,
-    Column("seq", Integer, primary_key=True),
+    Column("seq", _NUMBER, primary_key=True),
     Column("id", _NAME, nullable=False),
     Column("channel", _NAME, nullable=False),
     Column("incident", _NAME, nullable=False),
@@ -60,8 +63,8 @@ notices = Table(
     Column("made_at", Double, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("done_at", Double),
-    Column("error", Text),
-    Column("receipt", Text),  # what the channel needs to find its message again, for example Slack's timestamp
+    Column("error", _WORDS),
+    Column("receipt", _WORDS),  # what the channel needs to find its message again, for example Slack's timestamp
     Column("document", Text, nullable=False),
     UniqueConstraint("channel", "id", name="uq_notices"),
     Index("ix_notices_state", "state", "channel"),
@@ -74,8 +77,8 @@ deliveries = Table(
     "deliveries",
     metadata,
     Column("channel", _NAME, primary_key=True),
-    Column("transition", Integer, ForeignKey("transitions.seq", ondelete="CASCADE"), primary_key=True),
-    Column("notice", Integer, ForeignKey("notices.seq", name="fk_deliveries_notice", ondelete="SET NULL")),
+    Column("transition", _NUMBER, ForeignKey("transitions.seq", ondelete="CASCADE"), primary_key=True),
+    Column("notice", _NUMBER, ForeignKey("notices.seq", name="fk_deliveries_notice", ondelete="SET NULL")),
     Index("ix_deliveries_transition", "transition"),
     Index("ix_deliveries_notice", "notice"),
 )
@@ -88,7 +91,7 @@ channels = Table(
     Column("channel", _NAME, primary_key=True),
     Column("known_since", Double, nullable=False),
     Column("health", String(20), nullable=False),  # one of wire.ChannelHealth
-    Column("error", Text),
+    Column("error", _WORDS),
     Column("error_at", Double),
 )
 
@@ -199,7 +202,7 @@ loose_pieces = Table(
 events = Table(
     "events",
     metadata,
-    Column("id", Integer, primary_key=True),
+    Column("id", _NUMBER, primary_key=True),
     Column("at", Double, nullable=False),
     Column("node", _NAME, nullable=False),
     Column("run", _NAME),
@@ -237,4 +240,14 @@ audit = Table(
     Column("path", Text, nullable=False),
     Column("status", Integer, nullable=False),
     Index("ix_audit_at", "at"),
+)
+
+# The servers that share this database. Times are PostgreSQL's own: no two machines agree on the second.
+members = Table(
+    "members",
+    metadata,
+    Column("replica", _NAME, primary_key=True),
+    Column("address", _WORDS, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("seen_at", Double, nullable=False),
 )

@@ -19,8 +19,7 @@ logger = logging.getLogger(__name__)
 def keep(connection: Connection, changed: Sequence[wire.Silence]) -> None:
     """Keep these, in place of what was kept of the same ones."""
     rows = {one.id: {"id": one.id, "ends_at": one.ends_at, "document": wire.encode(one).decode()} for one in changed}
-    known = connection.execute(select(silences.c.id).where(silences.c.id.in_(list(rows))))
-    put(connection, silences, list(rows.values()), [tuple(row) for row in known])
+    put(connection, silences, rows.values())
 
 
 def ending_after(connection: Connection, since: float) -> list[wire.Silence]:

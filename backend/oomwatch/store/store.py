@@ -11,6 +11,8 @@ keeps them.
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from sqlalchemy import Connection
+
 from oomwatch import wire
 from oomwatch.access.audit import Deed
 from oomwatch.access.token import Token
@@ -26,6 +28,7 @@ from oomwatch.store import (
     compaction,
     events,
     history,
+    members,
     notices,
     pasts,
     recall,
@@ -42,8 +45,9 @@ from oomwatch.store.compaction import Keep
 from oomwatch.store.database import Database, open_database
 from oomwatch.store.errors import StoreError
 from oomwatch.store.history import Series
+from oomwatch.store.members import Member
 
-__all__ = ["Batch", "Entry", "Keep", "KnownNode", "KnownRun", "Series", "Store", "StoreError"]
+__all__ = ["Batch", "Entry", "Keep", "KnownNode", "KnownRun", "Member", "Series", "Store", "StoreError"]
 
 # A merge or a deletion shares the worker with the alerts and so is done in small helpings, of about 50 ms each.
 COMPACT_SUBJECTS = 8
@@ -83,8 +87,21 @@ class Store:
 
     def append(self, transitions: Sequence[wire.Transition]) -> None:
         """Store transitions, in their order. One with a known (id, state, at, change) is passed over: retry at will."""
-        with self._database.writing() as connection:
-            alerts.append(connection, transitions)
+        self._database.write(alerts.append, transitions)
+
+    def transitions_since(self, seq: int, *, limit: int = 1000) -> list[tuple[int, wire.Transition]]:
+        """(seq, transition) of those that any server stored after the one of that seq, in their order.
+
+        Who asks again from the last seq that it was given misses none. Where the seq of one's own transitions is
+        wanted too: they are among them.
+        """
+        with self._database.reading() as connection:
+            return alerts.since(connection, seq, limit)
+
+    def last_transition(self) -> int:
+        """The seq of the transition that was stored last; 0 where there is none."""
+        with self._database.reading() as connection:
+            return alerts.last_seq(connection)
 
     def open_alerts(self) -> list[wire.Transition]:
         """The latest transition of each alert that fires."""
@@ -134,8 +151,7 @@ class Store:
 
     def keep_silences(self, changed: Sequence[wire.Silence]) -> None:
         """Keep these, in place of what was kept of the same ones."""
-        with self._database.writing() as connection:
-            silences.keep(connection, changed)
+        self._database.write(silences.keep, changed)
 
     # ------------------------------------------------------------ access
 
@@ -146,18 +162,15 @@ class Store:
 
     def keep_token(self, token: Token) -> None:
         """Keep a new token."""
-        with self._database.writing() as connection:
-            tokens.keep(connection, token)
+        self._database.write(tokens.keep, token)
 
     def change_token(self, token: Token) -> None:
         """Keep a token in place of the one with its id."""
-        with self._database.writing() as connection:
-            tokens.change(connection, token)
+        self._database.write(tokens.change, token)
 
     def note_deeds(self, deeds: Sequence[Deed]) -> None:
         """Add to the audit log."""
-        with self._database.writing() as connection:
-            tokens.note(connection, deeds)
+        self._database.write(tokens.note, deeds)
 
     def deeds(self, since: float, limit: int) -> list[Deed]:
         """What people had the server do since then, the latest first."""
@@ -168,8 +181,7 @@ class Store:
 
     def keep_letters(self, letters: Sequence[Letter], standings: Sequence[Standing] = ()) -> None:
         """Write messages, or what became of them, in one transaction; and how channels fare. Again at will."""
-        with self._database.writing() as connection:
-            notices.keep(connection, letters, standings)
+        self._database.write(notices.keep, letters, standings)
 
     def stories(self, since: float, unjudged_since: float) -> list[wire.Transition]:
         """Every transition of the alerts that a notifier has to know of when it starts, in their order.
@@ -181,8 +193,7 @@ class Store:
 
     def account(self, channel: str, alert_ids: Sequence[str], now: float) -> Account:
         """What a channel was told of these alerts. A channel that nobody knew is known from now on."""
-        with self._database.writing() as connection:
-            return notices.account(connection, notices.standing(connection, channel, now), alert_ids)
+        return self._database.write(notices.account, channel, alert_ids, now)
 
     def deliveries_of(self, alert_id: str) -> list[wire.Delivery]:
         """Every message that told of an alert, or is to, oldest first."""
@@ -193,12 +204,7 @@ class Store:
 
     def record(self, batch: Batch) -> None:
         """Store a batch in one transaction. Messages that are already stored are passed over."""
-        with self._database.writing() as connection:
-            entries = agents.unseen(connection, batch.entries)
-            agents.write(connection, entries)
-            said = [(entry.node, entry.message) for entry in entries]
-            chunks.write(connection, ((node, it) for node, it in said if isinstance(it, wire.Sample)))
-            events.write(connection, ((node, it) for node, it in said if isinstance(it, wire.Event)))
+        self._database.write(_record, batch)
 
     def progress(self, node: str, session: str) -> int:
         """The last stored sequence number of a session; 0 for one that was never stored."""
@@ -222,13 +228,26 @@ class Store:
 
     def keep_pasts(self, changed: Sequence[Past], now: float) -> None:
         """Keep these instead of what was kept of the same runs."""
-        with self._database.writing() as connection:
-            pasts.keep(connection, changed, now)
+        self._database.write(pasts.keep, changed, now)
 
     def forget_node(self, node: str) -> None:
         """A node that is gone for good. Its history stays for as long as all history."""
-        with self._database.writing() as connection:
-            agents.forget(connection, node)
+        self._database.write(agents.forget, node)
+
+    # ------------------------------------------------------------ servers that share the database
+
+    def beat(self, replica: str, address: str, started_at: float) -> None:
+        """This server is alive. To be called every few seconds."""
+        self._database.write(members.beat, replica, address, started_at)
+
+    def members(self) -> list[Member]:
+        """Every server that was alive of late, by name."""
+        with self._database.reading() as connection:
+            return members.known(connection)
+
+    def leave(self, replica: str) -> None:
+        """This server stops."""
+        self._database.write(members.leave, replica)
 
     # ------------------------------------------------------------ history
 
@@ -319,8 +338,7 @@ class Store:
 
     def compact(self, now: float) -> bool:
         """Merge some chunks of hours that are over. True: there may be more to do. To be called after each record()."""
-        with self._database.writing() as connection:
-            return compaction.compact(connection, now, COMPACT_SUBJECTS)
+        return self._database.write(compaction.compact, now, COMPACT_SUBJECTS)
 
     def sizes(self) -> sizes.Sizes:
         """How large the database is, and its history of each fineness."""
@@ -338,16 +356,24 @@ class Store:
 
         Readings are kept for as long as `readings` says. A SQLite file does not shrink: the room is used again.
         """
-        cutoff, horizon = now - keep_seconds, now + FUTURE_SECONDS
         keep = Keep.all_for(keep_seconds) if readings is None else readings
-        with self._database.writing() as connection:
-            agents.prune(connection, now - max(keep_seconds, LEAST_KEEP_SECONDS), now, horizon)
-            silences.prune(connection, cutoff)
-            tokens.prune(connection, now - max(keep_seconds, AUDIT_KEEP_SECONDS))
-            pasts.prune(connection, now - max(keep_seconds, PASTS_KEEP_SECONDS), now, horizon)
-            counts = [
-                prune(connection, cutoff, horizon, at_most_rows)
-                for prune in (events.prune, alerts.prune, notices.prune)
-            ]
-            counts.append(compaction.prune(connection, now, keep, horizon, at_most_rows))
-        return max(counts) >= at_most_rows
+        return self._database.write(_prune, now, keep_seconds, keep, at_most_rows)
+
+
+def _record(connection: Connection, batch: Batch) -> None:
+    entries = agents.unseen(connection, batch.entries)
+    agents.write(connection, entries)
+    said = [(entry.node, entry.message) for entry in entries]
+    chunks.write(connection, ((node, it) for node, it in said if isinstance(it, wire.Sample)))
+    events.write(connection, ((node, it) for node, it in said if isinstance(it, wire.Event)))
+
+
+def _prune(connection: Connection, now: float, keep_seconds: float, readings: Keep, at_most_rows: int) -> bool:
+    cutoff, horizon = now - keep_seconds, now + FUTURE_SECONDS
+    agents.prune(connection, now - max(keep_seconds, LEAST_KEEP_SECONDS), now, horizon)
+    silences.prune(connection, cutoff)
+    tokens.prune(connection, now - max(keep_seconds, AUDIT_KEEP_SECONDS))
+    pasts.prune(connection, now - max(keep_seconds, PASTS_KEEP_SECONDS), now, horizon)
+    counts = [prune(connection, cutoff, horizon, at_most_rows) for prune in (events.prune, alerts.prune, notices.prune)]
+    counts.append(compaction.prune(connection, now, readings, horizon, at_most_rows))
+    return max(counts) >= at_most_rows

@@ -1,0 +1,79 @@
+"""A lease that one of several servers holds: an advisory lock of PostgreSQL, on a connection of its own.
+
+The lock belongs to the connection. It goes when the holder lets go, when its process or its machine ends, and when
+PostgreSQL does; a pooler between must give each client a connection for as long as it stays (PgBouncer: session mode).
+"""
+
+from contextlib import suppress
+
+from sqlalchemy import Connection, text
+
+from oomwatch.store.address import parsed, place_of
+from oomwatch.store.database import with_driver
+from oomwatch.store.errors import DATABASE_ERRORS, StoreError, explained
+from oomwatch.store.locks import LEADER, OURS, Key
+
+_TRY = text("SELECT pg_try_advisory_lock(:ours, :number)")
+_HELD = text(
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+    "AND classid::bigint = :ours AND objid::bigint = :number"
+)
+
+
+class Lease:
+    """Not for several threads at once. Every call ends within some seconds, whatever became of PostgreSQL."""
+
+    def __init__(self, url: str, key: Key = LEADER) -> None:
+        """For the database at a URL; connects to nothing yet. Raises StoreError for another than PostgreSQL."""
+        address = parsed(url)
+        self._place = place_of(address)
+        if address.get_backend_name() != "postgresql":
+            raise StoreError(f"database {self._place}: only PostgreSQL can be shared by several servers")
+        postgres = with_driver(self._place)
+        self._key = {"ours": OURS, "number": key.number}
+        self._engine, self._patience = postgres.postgres_engine(address, postgres.IMPATIENT, pooled=False)
+        self._connection: Connection | None = None
+
+    def try_take(self) -> bool:
+        """Take it if nobody else has it; whether it is ours now. Raises StoreError where PostgreSQL cannot be asked."""
+        if self.is_held():
+            return True
+        try:
+            self._connection = self._engine.execution_options(isolation_level="AUTOCOMMIT").connect()
+            taken = bool(self._connection.scalar(_TRY, self._key))
+        except DATABASE_ERRORS as error:
+            self._drop()
+            raise explained(error, self._place) from error
+        if not taken:
+            self._drop()
+        return taken
+
+    def is_held(self) -> bool:
+        """Ask PostgreSQL whether it is still ours. Where it does not answer, it is not: somebody else may have it."""
+        if self._connection is None:
+            return False
+        try:
+            held = bool(self._connection.scalar(_HELD, self._key))
+        except DATABASE_ERRORS:
+            held = False
+        if not held:
+            self._drop()
+        return held
+
+    def release(self) -> None:
+        """Let go of it, if it was ours."""
+        self._drop()
+
+    def close(self) -> None:
+        """Let go of it for good."""
+        self._drop()
+        self._engine.dispose()
+        self._patience.close()
+
+    def _drop(self) -> None:
+        """With its connection ends the lock."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(*DATABASE_ERRORS):
+                connection.close()
