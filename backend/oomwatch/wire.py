@@ -626,6 +626,7 @@ class Remedy(_Value, frozen=True, kw_only=True):
     texts: dict[str, str] = {}  # what to do, by language
     price: dict[str, str] = {}  # what it costs, by language
     source: Text | None = None
+    limits_damage: bool = False  # it prevents nothing, and less is lost: those stand last
 
 
 AlertVerdict: TypeAlias = Literal["avoided", "happened", "false"]

@@ -31,9 +31,10 @@ def test_a_growing_residue_comes_with_its_cause_and_a_line_to_copy() -> None:
     assert (
         said.causes[0].evidence[0].texts["en"].startswith("what stays in use after the engine slept grew from 11.6 GiB")
     )
-    first = said.remedies[0]
-    assert first.remedy == "restart_periodically"
-    assert first.override == f"trainer.save_freq={first.value_to}"
+    *others, last = said.remedies
+    assert last.remedy == "restart_periodically"
+    assert last.override == f"trainer.save_freq={last.value_to}"
+    assert (last.limits_damage, [one.limits_damage for one in others]) == (True, [False] * len(others))
     share = next(one for one in said.remedies if one.remedy == "lower_engine_share")
     assert share.override == f"{ROLLOUT}.gpu_memory_utilization={share.value_to}"
     assert f"gpu_memory_utilization 0.6 -> {share.value_to}: frees about" in share.texts["en"]
@@ -108,9 +109,18 @@ def test_ranks_are_balanced_first_where_that_is_enough_and_else_what_helps_with_
 
 def test_more_room_only_puts_off_what_grows() -> None:
     cause = wire.Cause(cause="weight_sync", score=0.8, phase="update_weights")
-    for steps_left, first in ((None, "wake_in_stages"), (30.0, "restart_periodically")):
+    for steps_left, is_put_off in ((None, False), (30.0, True)):
         facts = device("update_weights", needed_bytes=4.0 * GIB, steps_left=steps_left)
-        assert remedies([cause], CONFIG, facts, version="0.9.1")[0].remedy == first
+        names = [one.remedy for one in remedies([cause], CONFIG, facts, version="0.9.1")]
+        assert (names[0], "restart_periodically" in names) == ("wake_in_stages", is_put_off)
+
+
+def test_what_prevents_nothing_and_only_limits_the_damage_comes_last() -> None:
+    cause = wire.Cause(cause="leak", score=0.9)
+    found = remedies([cause], CONFIG, device("update_actor", steps_left=30.0), version="0.9.1")
+    assert [(one.remedy, one.limits_damage) for one in found] == [
+        ("find_what_is_kept", False), ("restart_periodically", True),
+    ]  # fmt: skip
 
 
 def test_megatron_is_told_of_its_own_keys() -> None:
@@ -134,10 +144,10 @@ def test_another_framework_is_told_no_keys_of_verl() -> None:
 )
 def test_after_the_failure_nobody_is_told_what_to_do_before_it(event: str, english: str, chinese: str) -> None:
     facts = device("update_actor", steps_left=9.0, verdict={"event": event, "eta_steps": 40})
-    first = remedies([wire.Cause(cause="leak", score=0.9)], CONFIG, facts, version="0.9.1")[0]
-    assert first.remedy == "restart_periodically"
-    assert first.texts["en"].startswith(english)
-    assert first.texts["zh"].startswith(chinese)
+    last = remedies([wire.Cause(cause="leak", score=0.9)], CONFIG, facts, version="0.9.1")[-1]
+    assert last.remedy == "restart_periodically"
+    assert last.texts["en"].startswith(english)
+    assert last.texts["zh"].startswith(chinese)
 
 
 @pytest.mark.parametrize("state", ["resolved", "pending"])

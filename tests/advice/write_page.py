@@ -21,7 +21,8 @@ page lists all causes and remedies; it is made from the data (`python -m tests.a
   configuration has it, or whose version of verl knows it (`verlkeys.json`, read from the releases). The
   value to set is worked out from the run's own configuration and the evidence, and keeps to what verl's batch
   arithmetic lets divide. Where the configuration was not told, the setting is named and no value.
-- A remedy is worth more the likelier its cause, the more of what is needed it frees, and the less it costs.
+- A remedy is worth more the likelier its cause, the more of what is needed it frees, and the less it costs. Of the best
+  three, one that prevents nothing and only limits the damage stands last.
 - "Needed" is what has to be freed to fit what failed, to get below the rule's limit or, where memory rises, to go
   on for fifty steps at the present pace. Where that is more than the card has, it is not told.
 - "Reported" figures are those of others, and not measured here.

@@ -186,6 +186,7 @@ test("a search lists a few of each kind and counts the rest", () => {
 test("a wall screen shows the fleet, the worst run and the alerts in turn, each for as long as it is told to", () => {
   const { store } = goldenStore();
   const turn = (/** @type {string} */ hash) => following(parseRoute(hash), store);
+  store.alerts.set("a", alert({ id: "a", state: "firing" }));
   assert.equal(turn("#/fleet?kiosk=1"), "#/run/qwen7b_grpo?kiosk=1");
   assert.equal(turn("#/run/qwen7b_grpo?kiosk=1&every=5"), "#/alerts?kiosk=1&every=5");
   assert.equal(turn("#/alerts?kiosk=1"), "#/fleet?kiosk=1");
@@ -196,6 +197,8 @@ test("a wall screen shows the fleet, the worst run and the alerts in turn, each 
   store.runs.clear();
   assert.equal(worstRun(store), null);
   assert.equal(turn("#/fleet?kiosk=1"), "#/alerts?kiosk=1");
+  store.alerts.clear();
+  assert.equal(turn("#/fleet?kiosk=1"), "#/fleet?kiosk=1"); // an empty list of alerts is nothing to show
 });
 
 for (const facts of [{ eta_seconds: 0, eta_steps: 0, usable_bytes: 1 }, { eta_seconds: 9.9, eta_steps: 2 }, { eta_steps: 0, usable_bytes: 1 }]) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { SMALLEST_CELL, cellAt, fit, hit, step } from "../../frontend/oomwatch_frontend/js/fleet-layout.js";
+import { LARGEST_CELL, LARGEST_ON_WALL, SMALLEST_CELL, cellAt, fit, hit, step } from "../../frontend/oomwatch_frontend/js/fleet-layout.js";
 
 /** @param {number} count @param {number} [gpus] */
 const nodes = (count, gpus = 8) => [
@@ -94,4 +94,11 @@ test("down leads to the cell below, also of the next node, and up leads back", (
   assert.equal(below.gpu, 5);
   assert.deepEqual(step(layout, below, "ArrowUp"), { block: 0, gpu: 5 });
   assert.deepEqual(step(layout, { block: 0, gpu: 5 }, "ArrowUp"), { block: 0, gpu: 5 });
+});
+
+test("on a wall screen the cells of a few GPUs grow into the room that there is", () => {
+  assert.equal(fit(nodes(1), 1600, 900).cell, LARGEST_CELL);
+  const wall = fit(nodes(1), 1600, 900, LARGEST_ON_WALL);
+  assert.ok(wall.cell > 180, `${wall.cell} px`);
+  assert.ok(wall.blocks[0].width <= 1600);
 });

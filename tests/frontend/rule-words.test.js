@@ -34,7 +34,7 @@ test("several conditions are one or the other, in either language", () => {
     { kind: "event", of: ["device_oom", "host_oom"], within: 600 },
   ];
   assert.equal(watched(english, when), "more than 6 switches from training to rollout per minute (over 1 min); or told within the last 10 min: out of memory on a GPU or out of host memory");
-  assert.equal(watched(chinese, when), "训练到 rollout 的切换每分钟超过 6 次（1 分钟内统计）；或最近 10 分钟内报告：GPU 显存不足（OOM） 或 主机内存不足（OOM）");
+  assert.equal(watched(chinese, when), "训练到 rollout 的切换每分钟超过 6 次（1 分钟内统计）；或 最近 10 分钟内报告：GPU 显存不足（OOM） 或 主机内存不足（OOM）");
 });
 
 test("a plan that counts at any height says nothing of heights", () => {

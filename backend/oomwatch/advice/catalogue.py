@@ -46,6 +46,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, renam
     engines: tuple[str, ...] = ()
     phases: tuple[str, ...] = ()
     strength: float = 0.6
+    limits_damage: bool = False
 
 
 @functools.cache

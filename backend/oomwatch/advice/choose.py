@@ -74,7 +74,10 @@ def remedies(
     framework: str | None = None,
     version: str | None = None,
 ) -> tuple[wire.Remedy, ...]:
-    """At most three, the most useful first. A run without a configuration gets keys, and no values."""
+    """The three best at most, the most useful first; of these, what only limits the damage comes last.
+
+    A run without a configuration gets keys, and no values.
+    """
     if framework not in VERL:
         return ()
     likely = [one for one in causes if one.score >= LIKELY_RATIO * causes[0].score]
@@ -83,7 +86,8 @@ def remedies(
     for option in sorted(options, key=lambda one: -one.worth):
         best.setdefault(option.key or option.entry.remedy, option)
     found = list(best.values())
-    return tuple(_as_wire(option, facts) for option in ([one for one in found if one.helps] or found)[:BEST])
+    most_useful = ([one for one in found if one.helps] or found)[:BEST]
+    return tuple(_as_wire(one, facts) for one in sorted(most_useful, key=lambda one: one.entry.limits_damage))
 
 
 def _together(options: Sequence[Option]) -> list[Option]:
@@ -154,6 +158,7 @@ def _as_wire(option: Option, facts: Facts) -> wire.Remedy:
         needed_bytes=int(needed) if needed else None,
         price=entry.price.by_language(),
         source=entry.source,
+        limits_damage=entry.limits_damage,
     )
     failed = facts.verdict.get("event") in FAILURES
     texts = {language: text_of(entry, remedy, language, failed=failed) for language in wire.LANGUAGES}

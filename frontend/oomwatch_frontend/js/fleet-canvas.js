@@ -1,7 +1,7 @@
 // The fleet map as an element: a canvas on which what changed is painted, with pointer and keyboard.
 
 import { h } from "./dom.js";
-import { cellAt, fit, hit, step } from "./fleet-layout.js";
+import { LARGEST_CELL, LARGEST_ON_WALL, cellAt, fit, hit, step } from "./fleet-layout.js";
 import { Painter } from "./fleet-paint.js";
 import { readPalette } from "./fleet-palette.js";
 
@@ -115,7 +115,7 @@ export class FleetMap {
     const size = `${width} ${height} ${scaleNow()}`;
     if (size === this.size || width === 0) return;
     this.size = size;
-    this.layout = fit(this.sections, width, height);
+    this.layout = fit(this.sections, width, height, this.handlers.isKiosk() ? LARGEST_ON_WALL : LARGEST_CELL);
     this.scale = scaleNow();
     this.canvas.width = Math.ceil(width * this.scale);
     this.canvas.height = Math.ceil((this.layout.height + 2) * this.scale);

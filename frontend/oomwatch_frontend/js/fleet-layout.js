@@ -1,6 +1,7 @@
 // Where each GPU's square lies on the map: the largest squares with which the whole fleet fits. Pure arithmetic.
 
 export const LARGEST_CELL = 96;
+export const LARGEST_ON_WALL = 240; // read from across the room, where there is nothing else to see
 export const SMALLEST_CELL = 2;
 const CELLS_A_ROW = 8; // a node of the usual kind is one row
 const NAMED_FROM = 24; // px: cells of this size are large enough, names and all
@@ -87,20 +88,20 @@ function boxOf(section, index, width, cell, { gap, label, host, between }) {
 /**
  * The layout with the largest cells that fits, or, where none fits, the smallest (the page then scrolls). Nodes are
  * named unless that makes the cells much smaller: then the tooltip names them.
- * @param {Section[]} sections @param {number} width px @param {number} height px @returns {Layout}
+ * @param {Section[]} sections @param {number} width px @param {number} height px @param {number} [most] px of a cell @returns {Layout}
  */
-export function fit(sections, width, height) {
-  const named = largest(sections, width, height, true);
+export function fit(sections, width, height, most = LARGEST_CELL) {
+  const named = largest(sections, width, height, true, most);
   if (named !== null && named.cell >= NAMED_FROM) return named;
-  const bare = largest(sections, width, height, false);
+  const bare = largest(sections, width, height, false, most);
   if (named !== null && bare !== null && named.cell >= NAMED_WORTH * bare.cell) return named;
   return bare ?? place(sections, width, SMALLEST_CELL, false);
 }
 
-/** @param {Section[]} sections @param {number} width @param {number} height @param {boolean} named */
-function largest(sections, width, height, named) {
+/** @param {Section[]} sections @param {number} width @param {number} height @param {boolean} named @param {number} most */
+function largest(sections, width, height, named, most) {
   const from = named ? LEAST_NAMED : SMALLEST_CELL;
-  for (let cell = roomiest(sections, width, height); cell >= from; cell -= cell > 40 ? 4 : 1) {
+  for (let cell = Math.min(most, roomiest(sections, width, height)); cell >= from; cell -= cell > 40 ? 4 : 1) {
     const tried = place(sections, width, cell, named);
     if (tried.height <= height && widest(tried) <= width) return flatter(sections, tried);
   }
@@ -110,7 +111,7 @@ function largest(sections, width, height, named) {
 /** No larger cells can fit: their area alone would be more than there is. @param {Section[]} sections @param {number} width @param {number} height */
 function roomiest(sections, width, height) {
   const gpus = sections.reduce((sum, { nodes }) => sum + nodes.reduce((some, node) => some + node.gpus, 0), 0);
-  return Math.min(LARGEST_CELL, Math.floor(Math.sqrt((width * height) / Math.max(1, gpus))));
+  return Math.floor(Math.sqrt((width * height) / Math.max(1, gpus)));
 }
 
 /**

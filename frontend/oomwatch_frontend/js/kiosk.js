@@ -37,7 +37,8 @@ export function following(route, store) {
   const query = { kiosk: "1", every: route.query.every ?? "" };
   const run = worstRun(store);
   if (route.view === "fleet" && run !== null) return link("run", [run], query);
-  if (route.view === "fleet" || route.view === "run") return link("alerts", [], query);
+  const isCalm = [...store.alerts.values()].every(({ state }) => state === "resolved");
+  if (route.view !== "alerts" && !isCalm) return link("alerts", [], query);
   return link("fleet", [], query);
 }
 
@@ -72,7 +73,10 @@ export class Kiosk {
 
   /** What it shows next takes its place: a day of it is no history to go back through. */
   #next() {
-    location.replace(following(parseRoute(location.hash), this.store));
+    const route = parseRoute(location.hash);
+    const next = following(route, this.store);
+    if (next === location.hash) this.follow(route); // no change of the address starts the clock again
+    else location.replace(next);
   }
 
   /** @param {Event} event */

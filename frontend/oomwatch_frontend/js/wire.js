@@ -365,6 +365,7 @@ const remedy = struct({
   texts: record(text),
   price: record(text),
   source: maybe(text),
+  limits_damage: or(flag, false),
 });
 /** @typedef {ReturnType<typeof remedy>} Remedy */
 

@@ -28,8 +28,8 @@ export function changes(words, remedies, advice) {
   const general = advice.map((line) => h("li", {}, prose(words, line)));
   if (remedies.length === 0) return [h("h3", {}, words.t("alerts.advice")), h("ol", {}, ...general)];
   return [
-    h("h3", {}, words.t("alerts.advice")),
-    h("ol", {}, ...remedies.map((one) => remedy(words, one))),
+    ...listed(words, "alerts.advice", remedies.filter((one) => !one.limits_damage)),
+    ...listed(words, "alerts.limits_damage", remedies.filter((one) => one.limits_damage)),
     general.length === 0
       ? null
       : h(
@@ -40,6 +40,12 @@ export function changes(words, remedies, advice) {
         ),
   ];
 }
+
+/** @param {Words} words @param {string} heading @param {Remedy[]} remedies */
+const listed = (words, heading, remedies) =>
+  remedies.length === 0
+    ? []
+    : [h("h3", {}, words.t(heading)), h("ol", {}, ...remedies.map((one) => remedy(words, one)))];
 
 /** @param {Words} words @param {Remedy} one */
 function remedy(words, one) {
