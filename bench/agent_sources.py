@@ -1,6 +1,6 @@
 """What the agent's hardware sources cost: CPU milliseconds a second at 1 Hz, with 8 GPUs of the scripted NVML library.
 
-    python bench/agent_sources.py [readings]
+    python -m bench.agent_sources [readings]
 
 One reading in ten is a slow one, as in the agent; a second row has one of the eight GPUs hung. The stand-in answers at
 once: on a real machine the driver's own time comes on top.

@@ -17,6 +17,7 @@ from oomwatch import __version__, wire
 from oomwatch.options import SettingError
 from oomwatch_agent.acts.watched import Watched
 from oomwatch_agent.assemble import decided, sources
+from oomwatch_agent.budget import Budget
 from oomwatch_agent.check import check
 from oomwatch_agent.link import LinkError
 from oomwatch_agent.looker import Looker, Paces
@@ -25,6 +26,7 @@ from oomwatch_agent.pace import Pace
 from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.sampler import Sampler
 from oomwatch_agent.settings import AgentSettings, Invocation, credentials, load, permit
+from oomwatch_agent.sparing import Sparing, budget_ratio
 from oomwatch_agent.uplink import Uplink
 
 if TYPE_CHECKING:
@@ -76,13 +78,16 @@ class Agent:
         answer_within = min(ANSWER_WITHIN_LONGEST_SECONDS, ANSWER_WITHIN_RATIO * settings.interval)
         self._asking = Asking(interval_seconds=settings.interval)
         watched = sources(settings, self._asking)
-        self.paces = Paces(settings.interval, settings.fastest)
+        paces = Paces(settings.interval, settings.fastest)
         self.sampler = Sampler(
             watched,
             run=settings.run,
             answer_within_seconds=answer_within,
-            looker=Looker(watched, self.paces, self._hurry),
+            looker=Looker(watched, paces, self._hurry),
         )
+        # A simulation costs what it costs.
+        percent = settings.cpu_budget if settings.simulate == "off" else 0.0
+        self._sparing = Sparing(Budget(budget_ratio(percent, settings.interval)), paces, self.sampler)
         self._session = secrets.token_hex(8)
         self._outbox = Outbox()
         self._watched = Watched()
@@ -136,6 +141,7 @@ class Agent:
         )
 
     async def _read(self, *, slow: bool, within_seconds: float | None = None) -> None:
+        slow = slow and self._sparing.may_be_slow()
         collect = functools.partial(self.sampler.collect, time.time(), slow=slow, within_seconds=within_seconds)
         collected = await asyncio.get_running_loop().run_in_executor(None, collect)
         now = time.monotonic()
@@ -144,6 +150,7 @@ class Agent:
         for event in collected.events:
             self._outbox.add(event, now)
         self._outbox.add(collected.sample, now)
+        self._sparing.sampled(now)
 
     def _take_act(self, request: wire.ActRequest) -> None:
         if self._desk is None:

@@ -135,22 +135,27 @@ class FirstThatWorks:
         self._what = what
         self._chosen = ways[0]()
         self._missing: tuple[wire.SourceFacts, ...] = ()
+        self._eye: Looking | None = None  # the chosen one, where it can look
 
     @property
     def name(self) -> str:
         return self._chosen.name
 
     def open(self) -> wire.NodeFacts:
-        self._missing = ()
+        self._missing, self._eye = (), None
         for way in self._ways:
             self._chosen = way()
             try:
-                return self._with_missing(self._chosen.open())
+                facts = self._with_missing(self._chosen.open())
             except SourceMissingError as error:
                 self._chosen.close()
                 self._missing += (
                     wire.SourceFacts(name=self.name, state="missing", detail=str(error)[: wire.TEXT_CHARS_MAX]),
                 )
+                continue
+            # Once, and not at each look: to ask a protocol costs as much as a look.
+            self._eye = self._chosen if isinstance(self._chosen, Looking) else None
+            return facts
         self._chosen = self._ways[0]()
         reasons = "; ".join(f"{source.name}: {source.detail}" for source in self._missing)
         raise SourceMissingError(f"no {self._what} is watched on this node, only the rest ({reasons})")
@@ -163,10 +168,10 @@ class FirstThatWorks:
 
     @property
     def looks_an_interval(self) -> int:
-        return self._chosen.looks_an_interval if isinstance(self._chosen, Looking) else 1
+        return self._eye.looks_an_interval if self._eye is not None else 1
 
     def look(self) -> Sequence[Sight]:
-        return self._chosen.look() if isinstance(self._chosen, Looking) else ()
+        return self._eye.look() if self._eye is not None else ()
 
     def close(self) -> None:
         self._chosen.close()

@@ -42,13 +42,15 @@ class _Eye:
         self.looked_at = now
         self.memories: tuple[Nearing, ...] = ()
 
-    def next_at(self, paces: Paces, now: float) -> float | None:
-        """When to look again; None: not before the next sample."""
+    def next_at(self, paces: Paces, told_at: float, now: float) -> float | None:
+        """When to look again; None: not before the next sample. `told_at` is the time of the last one."""
         wanted = min((one.seconds_between_looks(now) for one in self.memories), default=float("inf"))
         pause = paces.pause(wanted, self.source.looks_an_interval)
-        # A sample is as good as a look.
-        seen_at = max((one.seen_at or 0.0 for one in self.memories), default=self.looked_at)
-        return None if pause is None else max(seen_at, self.looked_at) + pause
+        if pause is None:
+            return None
+        # A sample is as good as a look, and to wake just after one, to no purpose, costs as much as a look.
+        due, sample_at = max(told_at, self.looked_at) + pause, told_at + paces.interval_seconds
+        return due if due < sample_at else max(due, sample_at + pause)
 
 
 class Looker:
@@ -68,6 +70,7 @@ class Looker:
         self._clock = clock
         self._lock = threading.Lock()  # of the memories
         self._memories: dict[str, Nearing] = {}
+        self._told_at = clock()
         self._began_at: float | None = None  # the look that goes on
         self._patience_seconds = STUCK_SECONDS
         self._end = threading.Lock()  # held until the end
@@ -76,7 +79,7 @@ class Looker:
 
     def told(self, sights: Sequence[Sight]) -> Mapping[str, Peak]:
         """A sample tells these; gives the peaks that only looks saw. Starts the thread, and replaces a stuck one."""
-        now = self._clock()
+        self._told_at = now = self._clock()
         with self._lock:
             peaks = {one.memory: self._memory(one.memory).tell(one.used_bytes, one.usable_bytes, now) for one in sights}
         self._see_to_the_thread(now)
@@ -89,7 +92,10 @@ class Looker:
             self._end.release()
 
     def _memory(self, memory: str) -> Nearing:
-        return self._memories.setdefault(memory, Nearing())
+        known = self._memories.get(memory)
+        if known is None:
+            known = self._memories[memory] = Nearing()
+        return known
 
     def _see_to_the_thread(self, now: float) -> None:
         began_at = self._began_at
@@ -105,8 +111,13 @@ class Looker:
     def _work(self) -> None:
         me = threading.current_thread()
         while self._thread is me and not self._end.acquire(timeout=self._seconds_to_next()):
-            for eye in self._due():
-                if self._thread is me:
+            now = self._clock()
+            for eye in self._eyes:
+                if (
+                    self._thread is me
+                    and (at := eye.next_at(self._paces, self._told_at, now)) is not None
+                    and at <= now
+                ):
                     self._look(eye, me)
 
     def _look(self, eye: _Eye, me: threading.Thread) -> None:
@@ -123,12 +134,8 @@ class Looker:
         if any(news):
             self._hurry()
 
-    def _due(self) -> list[_Eye]:
-        now = self._clock()
-        return [eye for eye in self._eyes if (at := eye.next_at(self._paces, now)) is not None and at <= now]
-
     def _seconds_to_next(self) -> float:
         """Until a look is due; where none is before the next sample, so long that the sample has come by then."""
         now = self._clock()
-        waits = [at - now for eye in self._eyes if (at := eye.next_at(self._paces, now)) is not None]
+        waits = [at - now for eye in self._eyes if (at := eye.next_at(self._paces, self._told_at, now)) is not None]
         return max(0.0, min([self._paces.interval_seconds, *waits]))

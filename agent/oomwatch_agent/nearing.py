@@ -31,11 +31,14 @@ class Peak(NamedTuple):
 class Nearing:
     """One memory as it is seen: at samples, whose figures are told, and at looks between them."""
 
+    __slots__ = ("_height", "_peak", "_room_bytes", "_seen_at", "_told_bytes", "_used_bytes", "_worst", "_worst_at")
+
     def __init__(self) -> None:
         self._used_bytes = 0
         self._room_bytes = 0
-        self._worst = 0.0  # bytes a second, as of `seen_at`
-        self.seen_at: float | None = None
+        self._worst = 0.0  # bytes a second
+        self._worst_at = 0.0
+        self._seen_at: float | None = None
         self._told_bytes: int | None = None
         self._height = Peak(0, float("-inf"))  # the highest of the last minute that was told
         self._peak: Peak | None = None  # the highest look since the last sample
@@ -64,16 +67,17 @@ class Nearing:
         return max(0, self._room_bytes) / rate / LOOKS_BEFORE_FULL
 
     def _see(self, used_bytes: int, usable_bytes: int, at: float) -> None:
-        if self.seen_at is not None:
-            rate = (used_bytes - self._used_bytes) / max(at - self.seen_at, SHORTEST_SECONDS)
-            self._worst = max(rate, self._faded(at))
-        self._used_bytes, self._room_bytes, self.seen_at = used_bytes, usable_bytes - used_bytes, at
+        if self._seen_at is not None and used_bytes > self._used_bytes:
+            rate = (used_bytes - self._used_bytes) / max(at - self._seen_at, SHORTEST_SECONDS)
+            if rate > self._faded(at):
+                self._worst, self._worst_at = rate, at
+        self._used_bytes, self._room_bytes, self._seen_at = used_bytes, usable_bytes - used_bytes, at
 
     def _faded(self, at: float) -> float:
         """The worst rate, as far as it still counts."""
-        if self.seen_at is None:
+        if self._worst <= 0:
             return 0.0
-        return float(self._worst * 0.5 ** ((at - self.seen_at) / HALF_LIFE_SECONDS))
+        return float(self._worst * 0.5 ** ((at - self._worst_at) / HALF_LIFE_SECONDS))
 
     def _is_news(self, used_bytes: int, usable_bytes: int) -> bool:
         if self._told_bytes is None:

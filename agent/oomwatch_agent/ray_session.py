@@ -10,18 +10,23 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.follower import Follower, LogFrom, share_bytes, state_of
-from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.ray_jobs import Job, JobNames
 from oomwatch_agent.raylets import USUAL_PLACE, raylet_sessions, usual_places
 from oomwatch_agent.run_files import RunFiles
 from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
 from oomwatch_agent.who.roles import role_of
+
+if (
+    TYPE_CHECKING
+):  # what reads logs is loaded where there are any: it is a MiB of memory, and most nodes have no session
+    from oomwatch_agent.follower import Follower, LogFrom
+    from oomwatch_agent.logs.context import PhaseMemory
 
 _WORKER = re.compile(r"worker-[0-9a-f]{8,64}-(?P<job>[0-9a-f]{8})-(?P<pid>\d{1,10})\.(?:out|err)$")
 _DAEMONS = ("raylet.out", "raylet.err")  # they tell of workers killed for memory, and of a full disk
@@ -40,7 +45,7 @@ class RaySource:
     def __init__(
         self,
         mode: str,
-        log_from: LogFrom,
+        log_from: "LogFrom",
         run: str | None,
         *,
         environ: Mapping[str, str] = os.environ,
@@ -88,6 +93,8 @@ class RaySource:
         """What the workers printed since the last read."""
         # Listing a folder is cheap; asking for running raylets walks over all processes.
         self._take_up(self._folders() if slow else list(self._phases))
+        from oomwatch_agent.follower import share_bytes  # noqa: PLC0415 - memory
+
         share = share_bytes(len(self._files))
         if slow:
             self._look_at_processes()
@@ -109,6 +116,8 @@ class RaySource:
 
     def _look_at_processes(self) -> None:
         """Files that a worker's environment or working folder tells of: its metrics as JSON, its configuration."""
+        from oomwatch_agent.follower import Follower  # noqa: PLC0415 - memory
+
         for file in list(self._files.values()):
             if file.pid is None or file.asked or not file.follower.reader.run:
                 continue
@@ -146,6 +155,12 @@ class RaySource:
 
     def _take_up(self, folders: Iterable[Path]) -> None:
         """Follow the files that are new since the last look."""
+        folders = list(folders)
+        if not folders:
+            return
+        from oomwatch_agent.follower import Follower  # noqa: PLC0415 - memory
+        from oomwatch_agent.logs.context import PhaseMemory  # noqa: PLC0415 - memory
+
         for folder in folders:
             phases = self._phases.setdefault(folder, PhaseMemory())
             new = [file for file in log_files(folder) if file[0] not in self._known]
@@ -195,6 +210,8 @@ class RaySource:
                 yield identity
 
     def _facts_now(self) -> wire.NodeFacts:
+        from oomwatch_agent.follower import state_of  # noqa: PLC0415 - memory
+
         state, detail = state_of([file.follower.tail for file in self._files.values()])
         if not self._files:
             state, detail = "waiting", "the session has no workers yet"
@@ -214,7 +231,7 @@ class RaySource:
 class _File:
     """One followed file, the folder it is in, and the Ray job and process that it belongs to."""
 
-    def __init__(self, folder: Path, job: str | None, follower: Follower, pid: int | None = None) -> None:
+    def __init__(self, folder: Path, job: str | None, follower: "Follower", pid: int | None = None) -> None:
         self.folder = folder
         self.follower = follower
         self.pid = pid

@@ -4,20 +4,33 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import psutil
+from oomwatch_agent.cgroup import read_bytes
 
+_PROC = Path("/proc")
 USUAL_PLACE = Path("/tmp/ray")  # noqa: S108 - where Ray puts its sessions
 
 
-def raylet_sessions() -> Iterator[Path]:
-    """Session folders of the raylets that run on this machine, as far as their command lines may be read."""
-    for process in psutil.process_iter(["name", "cmdline"]):
-        if process.info["name"] == "raylet":
-            yield from (
-                Path(part.partition("=")[2])
-                for part in process.info["cmdline"] or ()
-                if part.startswith("--session_dir=")
-            )
+def raylet_sessions(proc: Path = _PROC) -> Iterator[Path]:
+    """Session folders of the raylets that run on this machine, as far as their command lines may be read.
+
+    Short names are read first: of a thousand processes, theirs cost a tenth of what their command lines do.
+    """
+    for pid in sorted(filter(str.isdigit, _names(proc)), key=int):
+        if read_bytes(f"{proc}/{pid}/comm").strip() == b"raylet":
+            yield from _sessions_in(read_bytes(f"{proc}/{pid}/cmdline"))
+
+
+def _sessions_in(command_line: bytes) -> Iterator[Path]:
+    for part in command_line.decode("utf-8", "replace").split("\0"):
+        if part.startswith("--session_dir="):
+            yield Path(part.partition("=")[2])
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - thousands of Paths would cost more than the reading
+    except OSError:
+        return []
 
 
 def usual_places(environ: Mapping[str, str] = os.environ, usual_place: Path = USUAL_PLACE) -> Iterator[Path]:

@@ -30,6 +30,8 @@ HUNG_AFTER_SECONDS = 5.0  # NVML answers within milliseconds; nvidia-smi on a bu
 _PATIENCE_RATIO = 0.25  # of the wait: one that takes longer does not hold up the others
 OPEN_HUNG_AFTER_SECONDS = 30.0  # without persistence mode the driver takes seconds a card to start
 
+BUDGET = "cpu budget"  # what the agent says of itself among its sources, while it spares
+
 logger = logging.getLogger(__name__)
 
 
@@ -55,6 +57,11 @@ class _Slot:
         self.failures = 0  # in a row
         self.reopen = False
         self.failed_with: set[type[Exception]] = set()  # kinds of failure whose traceback is in the log
+
+    @property
+    def is_vital(self) -> bool:
+        """Whether it tells of memory itself; nobody knows of one that was never opened."""
+        return not self.opened or bool(self.facts.gpus) or self.facts.host is not None
 
     def listen(self) -> None:
         """It answered: its state is what it says of itself, and ok where it says nothing."""
@@ -97,6 +104,8 @@ class Sampler:
         self._slots = [_Slot(source) for source in sources]
         self._crew = Crew(sources)
         self._looker = looker
+        self._others_every, self._round = 1, 0
+        self._sparing: str | None = None  # why something is read more seldom than was asked
         self._census = Census(run)
         self._identifier = Identifier(self._census)
         self._deduplicator = Deduplicator()
@@ -120,6 +129,10 @@ class Sampler:
         torch = tuple(self._torch(readings))[: wire.TORCH_MAX]
         return Collected(wire.Sample(seq=0, at=at, gpus=gpus, host=host, engines=engines, torch=torch), events)
 
+    def spare(self, other_sources_every: int, why: str | None) -> None:
+        """From now on read what is neither accelerators nor the host at every so-many-th time only; `why` is told."""
+        self._others_every, self._sparing = other_sources_every, why
+
     def close(self, within_seconds: float = 1.0) -> None:
         """Close every source that is not stuck."""
         if self._looker is not None:
@@ -142,8 +155,10 @@ class Sampler:
 
     def _ask(self, now: float, *, slow: bool) -> None:
         asks = []
+        self._round += 1
         for index, slot in enumerate(self._slots):
-            if slot.asked_at is None and now >= slot.retry_at:
+            spared = self._round % self._others_every and not slot.is_vital
+            if slot.asked_at is None and now >= slot.retry_at and not spared:
                 slot.asked_at = now
                 asks.append(Ask(index=index, slow=slow, reopen=slot.reopen))
         self._crew.ask(asks)
@@ -211,11 +226,17 @@ class Sampler:
     def _merged_facts(self) -> wire.NodeFacts:
         gpus = {gpu.gpu: gpu for slot in reversed(self._slots) for gpu in slot.facts.gpus}
         ordered = dict.fromkeys(gpu.gpu for slot in self._slots for gpu in slot.facts.gpus)
+        told = (source for slot in self._slots for source in slot.source_facts())
         return wire.NodeFacts(
             gpus=tuple(gpus[label] for label in ordered),
             host=next((slot.facts.host for slot in self._slots if slot.facts.host is not None), None),
-            sources=tuple(source for slot in self._slots for source in slot.source_facts())[: wire.SOURCES_MAX],
+            sources=(*self._said_of_itself(), *told)[: wire.SOURCES_MAX],
         )
+
+    def _said_of_itself(self) -> tuple[wire.SourceFacts, ...]:
+        if self._sparing is None:
+            return ()
+        return (wire.SourceFacts(name=BUDGET, state="waiting", detail=self._sparing[: wire.TEXT_CHARS_MAX]),)
 
     def _gpus(self, readings: Iterable[Reading]) -> Iterator[wire.GpuSample]:
         """One sample a GPU: as read, or `no_data` where its source is stuck, failing or gone."""

@@ -24,6 +24,7 @@ AGENT_PATH = "/ws/agent"
 _DEFAULT_PORT = 8642
 _SCHEMES = {"ws": "ws", "http": "ws", "wss": "wss", "https": "wss"}
 _INTERVAL_BOUNDS_SECONDS = (0.1, 3600.0)
+_CPU_BUDGET_MAX = 100.0  # percent of a core
 _FASTEST_SECONDS = 0.02  # a driver that is asked more often is a load of its own
 _MAX_SIMULATED_GPUS = 64
 _HOOK_BOUNDS_SECONDS = (1.0, 3600.0)
@@ -78,6 +79,12 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         Duration,
         option("shortest time between two looks at memory that fills; the interval or more: none", metavar="SECONDS"),
     ] = Duration(0.1)
+    cpu_budget: Annotated[
+        float,
+        option(
+            "CPU that the agent may use, in percent of a core at a reading a second; 0: no limit", metavar="PERCENT"
+        ),
+    ] = 1.0
     log: Annotated[
         tuple[str, ...],
         option("training log to follow: a file, a quoted glob, or - for standard input", metavar="FILE"),
@@ -211,6 +218,7 @@ def _mistakes(settings: AgentSettings) -> list[tuple[str, str]]:
     token_can_be_sent = settings.token is None or (settings.token.isascii() and settings.token.isprintable())
     checks = [
         ("interval", shortest <= settings.interval <= longest, f"the interval must be {shortest:g}s to {longest:g}s"),
+        ("cpu_budget", 0 <= settings.cpu_budget <= _CPU_BUDGET_MAX, f"must be 0 to {_CPU_BUDGET_MAX:g}"),
         ("fastest", settings.fastest >= _FASTEST_SECONDS, f"must be {_FASTEST_SECONDS:g}s or more"),
         (
             "node",

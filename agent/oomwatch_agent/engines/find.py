@@ -57,19 +57,27 @@ class Finder:
 
     def find(self) -> tuple[Server, ...]:
         """Every server on this node that names itself, each page once."""
+        engines = self._engines()
+        targets = verl_targets(_read_small(self._root / VERL_FILE))
+        if not engines and not targets:  # of most nodes; the table of sockets is the dearest to read
+            return ()
         listening = _listening(self._root / "proc/net")
-        found = [*self._programs(listening), *self._of_verl(listening)]
+        found = [*self._programs(engines, listening), *_of_verl(targets, listening)]
         return tuple({server.place: server for server in reversed(found)}.values())[::-1]
 
-    def _programs(self, listening: Mapping[str, Endpoint]) -> Iterator[Server]:
+    def _engines(self) -> list[tuple[int, str, list[str]]]:
+        """Process id, engine and command line of every server that was started as a program."""
         arguments = self._guard.ask(self._candidates(), self._arguments)
-        for pid, line in sorted(arguments.items()):
-            engine = engine_of(line)
-            if engine is not None:
-                own = [listening[inode] for inode in self._sockets(pid) if inode in listening]
-                place = _http(own, _port(line) or _DEFAULT_PORTS[engine])
-                if place is not None:
-                    yield Server(place, pid)
+        return [(pid, engine, line) for pid, line in sorted(arguments.items()) if (engine := engine_of(line))]
+
+    def _programs(
+        self, engines: Sequence[tuple[int, str, list[str]]], listening: Mapping[str, Endpoint]
+    ) -> Iterator[Server]:
+        for pid, engine, line in engines:
+            own = [listening[inode] for inode in self._sockets(pid) if inode in listening]
+            place = _http(own, _port(line) or _DEFAULT_PORTS[engine])
+            if place is not None:
+                yield Server(place, pid)
 
     def _candidates(self) -> Iterator[int]:
         for folder in (self._root / "proc").iterdir():
@@ -89,12 +97,13 @@ class Finder:
         except OSError:
             return
 
-    def _of_verl(self, listening: Mapping[str, Endpoint]) -> Iterator[Server]:
-        """The file names the servers of all nodes: those are taken whose address is this node's and open."""
-        open_ports = {place.port for place in listening.values()}
-        for host, port in verl_targets(_read_small(self._root / VERL_FILE)):
-            if port in open_ports and host in own_addresses():
-                yield Server(Endpoint(host, port))
+
+def _of_verl(targets: Sequence[tuple[str, int]], listening: Mapping[str, Endpoint]) -> Iterator[Server]:
+    """The file names the servers of all nodes: those are taken whose address is this node's and open."""
+    open_ports = {place.port for place in listening.values()}
+    for host, port in targets:
+        if port in open_ports and host in own_addresses():
+            yield Server(Endpoint(host, port))
 
 
 def engine_of(arguments: Sequence[str]) -> str | None:

@@ -1,0 +1,91 @@
+"""What the agent spares when reading costs more CPU than it may use. Pure: CPU and time are arguments.
+
+First the looks between samples become fewer, then the slow reads (process tables, dear on a large node), and then
+the sources that are neither accelerators nor the host. Device and host memory are read at every interval, whatever it
+costs: they are what the agent is for.
+"""
+
+from typing import NamedTuple
+
+WINDOW_SECONDS = 10.0  # as long as the slow reads are apart, so that each window has its share of them
+CALM_WINDOWS = 6  # so many in a row below this share of the budget before a step is taken back
+CALM_RATIO = 0.6
+
+
+class Spared(NamedTuple):
+    """How many times longer each pause is than it was asked for."""
+
+    looks: int = 1
+    slow_reads: int = 1
+    other_sources: int = 1
+
+
+# Each step halves what costs least to go without.
+STEPS = (
+    Spared(),
+    Spared(looks=2),
+    Spared(looks=4),
+    Spared(looks=1000),
+    Spared(looks=1000, slow_reads=2),
+    Spared(looks=1000, slow_reads=4),
+    Spared(looks=1000, slow_reads=6, other_sources=2),
+    Spared(looks=1000, slow_reads=6, other_sources=5),
+    Spared(looks=1000, slow_reads=6, other_sources=10),
+)
+
+
+class Budget:
+    """`ratio`: of one core, over a minute; 0 is no limit. `now` is by a clock that never jumps."""
+
+    def __init__(self, ratio: float) -> None:
+        self._ratio = ratio
+        self._step = 0
+        self._calm = 0
+        self._began: tuple[float, float] | None = None  # now and CPU seconds, when the window began
+        self.used_ratio: float | None = None  # in the last whole window
+
+    @property
+    def spared(self) -> Spared:
+        return STEPS[self._step]
+
+    def see(self, cpu_seconds: float, now: float) -> bool:
+        """Take in the CPU that this process has used since it started. True: what is spared has changed.
+
+        What came before the first call, the start, does not count.
+        """
+        if self._ratio <= 0:
+            return False
+        if self._began is None:
+            self._began = (now, cpu_seconds)
+        began_at, cpu_before = self._began
+        if now - began_at < WINDOW_SECONDS:
+            return False
+        self._began = (now, cpu_seconds)
+        self.used_ratio = (cpu_seconds - cpu_before) / (now - began_at)
+        return self._judge(self.used_ratio)
+
+    def _judge(self, used_ratio: float) -> bool:
+        before = self._step
+        if used_ratio > self._ratio:
+            self._step, self._calm = min(self._step + 1, len(STEPS) - 1), 0
+        else:
+            self._calm = self._calm + 1 if used_ratio < CALM_RATIO * self._ratio else 0
+        if self._calm >= CALM_WINDOWS:
+            self._step, self._calm = max(0, self._step - 1), 0
+        return self._step != before
+
+    def sentence(self) -> str | None:
+        """What is spared and why, for people; None while nothing is."""
+        if not self._step or self.used_ratio is None:
+            return None
+        spared = self.spared
+        none = spared.looks == STEPS[-1].looks
+        what = ["no looks between samples" if none else f"looks between samples are {spared.looks} times more seldom"]
+        if spared.slow_reads > 1:
+            what.append(f"processes are listed {spared.slow_reads} times more seldom")
+        if spared.other_sources > 1:
+            what.append(f"logs, probes and engines are read at one sample of {spared.other_sources}")
+        return (
+            f"reading takes more than the agent's CPU budget of {100 * self._ratio:g} % of a core: {', '.join(what)}; "
+            "raise it with --cpu-budget"
+        )
