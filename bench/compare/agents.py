@@ -44,10 +44,11 @@ class Agent:
             await asyncio.sleep(random.uniform(*AGAIN_SECONDS))
 
     async def _come_in(self) -> ClientConnection:
-        connection = await connect(self._url, compression=None, proxy=None)
+        connection = await connect(self._url, compression=None, proxy=None, ping_interval=None)
         await connection.send(wire.encode(hello(node_name(self._number), time.time())), text=True)
         welcome = wire.decode_server(await connection.recv())
-        assert isinstance(welcome, wire.Welcome), welcome
+        if not isinstance(welcome, wire.Welcome):
+            raise ConnectionError(f"not welcome: {welcome}")  # as a busy server says; it is tried again
         self._forget(welcome.resume_after_seq)
         self.is_welcome.set()
         return connection

@@ -26,7 +26,9 @@ async def _watch(connection: ClientConnection, *, tells: bool) -> None:
 async def stand_for(count: int, port: int) -> None:
     connections = []
     for _ in range(count):
-        connection = await connect(f"ws://127.0.0.1:{port}/ws/live", compression=None, proxy=None, max_size=None)
+        connection = await connect(
+            f"ws://127.0.0.1:{port}/ws/live", compression=None, proxy=None, max_size=None, ping_interval=None
+        )
         await connection.recv()
         connections.append(connection)
     print("ready", flush=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
-READY_SECONDS = 120.0
+READY_SECONDS = 300.0
 MIB = 2**20
 
 

@@ -1,0 +1,91 @@
+"""The worst minutes of a large site: every card alerts at once, and all agents come back to a server that was killed.
+
+    python -m bench.storm [--gpus 10240] [--browsers 1] [--settle 15] [--seconds 60]
+
+Load and server are those of bench.compare. In the quiet first; then every card fills up between two readings, and each
+has an alert (of a rule without a hold time; half a minute later a second one, of the shipped rule). Then the server is
+killed and started again on its database, while its agents try to connect. `tick` is the time from the beginning of the
+server's work of a second to its arrival at a browser.
+"""
+
+import argparse
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+from bench.compare.programs import helping, taken
+from bench.compare.readings import GPUS
+from bench.compare.sides import Side, ours
+from bench.detection.receiver import receiving
+from tests.prometheus.servers import until
+
+BACK_SECONDS = 600.0
+
+
+def storm(side: Side, ticks: Sequence[str], seconds: float) -> None:
+    """Quiet, then all cards at once."""
+    for what in ("quiet", "every card full"):
+        if what != "quiet":
+            side.load.tell("fill all")
+        begun = len(ticks)
+        cost = taken(side.processes, lambda: time.sleep(seconds))
+        seen = sorted(float(line) for line in ticks[begun:])
+        print(f"{what:18}{cost.cores:6.2f} cores,{cost.rss_mib:6.0f} MiB, {_spread(seen)}", flush=True)
+
+
+def _spread(ordered: Sequence[float]) -> str:
+    if not ordered:
+        return "no tick"
+    middle, late = ordered[len(ordered) // 2], ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
+    return f"tick median {1e3 * middle:.0f} ms, p99 {1e3 * late:.0f}, of {len(ordered)}"
+
+
+def come_back(side: Side, nodes: int) -> None:
+    """Kill the server, start it again, and wait for all its agents."""
+    server = side.server
+    assert server is not None
+    server.program.kill()
+    began = time.monotonic()
+    server.start()
+    ready = time.monotonic() - began
+
+    def are_all_back() -> bool:
+        with contextlib.suppress(OSError):
+            return [node["state"] for node in server.get("/api/v1/nodes")].count("live") == nodes
+        return False
+
+    until("all agents to be back", are_all_back, seconds=BACK_SECONDS)
+    back = time.monotonic() - began
+    process = psutil.Process(server.program.pid)
+    times, rss_mib = process.cpu_times(), process.memory_info().rss / 2**20
+    print(f"started again      ready after {ready:.1f} s, all agents back after {back:.1f} s,"
+          f" {times.user + times.system:.1f} s of CPU, {rss_mib:.0f} MiB")  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpus", type=int, default=10240, help="in multiples of 8")
+    parser.add_argument("--browsers", type=int, default=1)
+    parser.add_argument("--settle", type=float, default=15, metavar="SECONDS")
+    parser.add_argument("--seconds", type=float, default=60, help="of quiet, and of the storm")
+    options = parser.parse_args()
+    nodes = options.gpus // GPUS
+    print(f"{options.gpus:,} GPUs; {os.cpu_count()} cores, load {os.getloadavg()[1]:.1f} over the last five minutes")
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        told = stack.enter_context(receiving())
+        side = stack.enter_context(ours(Path(folder), nodes, f"{told.url}/storm"))
+        port = side.server.port if side.server else 0
+        with helping("browsers", "--port", str(port), "--count", str(options.browsers)) as browsers:
+            time.sleep(options.settle)
+            storm(side, browsers.lines, options.seconds)
+        print(f"webhook            told of {len(told.of('storm')):,} cards")
+        come_back(side, nodes)
+
+
+if __name__ == "__main__":
+    main()
