@@ -34,7 +34,7 @@ class GpuRecord:
 
     def __init__(self, node: str, facts: wire.GpuFacts, keeping: Keeping) -> None:
         self.subject = Subject("gpu", node, facts.gpu)
-        self.facts = facts
+        self.describe(facts)
         self.sample: wire.GpuSample | None = None
         self.at = 0.0
         self.status: wire.GpuStatus = "ok"
@@ -51,9 +51,10 @@ class GpuRecord:
         self._steps_of: str | None = None  # the run whose steps they are
         self.notable: deque[Notable] = notable.kept()
 
-    @property
-    def usable_bytes(self) -> int:
-        return max(0, self.facts.total_bytes - self.facts.reserved_bytes)
+    def describe(self, facts: wire.GpuFacts) -> None:
+        """What its agent says it is. What programs can use of it is asked for at every reading."""
+        self.facts = facts
+        self.usable_bytes = max(0, facts.total_bytes - facts.reserved_bytes)
 
     @property
     def used_bytes(self) -> int | None:

@@ -70,7 +70,7 @@ class NodeRecord:
             record = known.get(facts.gpu)
             if record is None or record.facts.uuid != facts.uuid:
                 record = GpuRecord(hello.node, facts, self._keeping)
-            record.facts = facts
+            record.describe(facts)
             self.gpus[facts.gpu] = record
         self.lost -= set(self.gpus)
         self.subjects = (self.subject, *(gpu.subject for gpu in self.gpus.values()))
