@@ -1,10 +1,10 @@
-"""The worst minutes of a large site: every card alerts at once, and all agents come back to a server that was killed.
+"""The worst minutes of a large site: all agents come back to a server that was killed, and every card alerts at once.
 
     python -m bench.storm [--gpus 10240] [--browsers 1] [--settle 15] [--seconds 60]
 
-Load and server are those of bench.compare. In the quiet first; then every card fills up between two readings, and each
-has an alert (of a rule without a hold time; half a minute later a second one, of the shipped rule). Then the server is
-killed and started again on its database, while its agents try to connect. `tick` is the time from the beginning of the
+Load and server are those of bench.compare. The server is killed in the quiet and started again on its database, while
+its agents try to connect. Then every card fills up between two readings, and each has an alert (of a rule without a
+hold time; half a minute later a second one, of the shipped rule). `tick` is the time from the beginning of the
 server's work of a second to its arrival at a browser.
 """
 
@@ -26,15 +26,17 @@ from tests.prometheus.servers import until
 BACK_SECONDS = 600.0
 
 
-def storm(side: Side, ticks: Sequence[str], seconds: float) -> None:
-    """Quiet, then all cards at once."""
-    for what in ("quiet", "every card full"):
-        if what != "quiet":
+def watched(side: Side, what: str, browsers: int, settle_seconds: float, seconds: float) -> None:
+    """What some time costs, and how late each second's tick is. `what`: "quiet", or "full", which fills every card."""
+    assert side.server is not None
+    with helping("browsers", "--port", str(side.server.port), "--count", str(browsers)) as helper:
+        time.sleep(settle_seconds)
+        if what == "full":
             side.load.tell("fill all")
-        begun = len(ticks)
-        cost = taken(side.processes, lambda: time.sleep(seconds))
-        seen = sorted(float(line) for line in ticks[begun:])
-        print(f"{what:18}{cost.cores:6.2f} cores,{cost.rss_mib:6.0f} MiB, {_spread(seen)}", flush=True)
+        begun = len(helper.lines)
+        cost = taken([psutil.Process(side.server.program.pid)], lambda: time.sleep(seconds))
+        seen = sorted(float(line) for line in helper.lines[begun:])
+        print(f"{what:10}{cost.cores:6.2f} cores,{cost.rss_mib:6.0f} MiB, {_spread(seen)}", flush=True)
 
 
 def _spread(ordered: Sequence[float]) -> str:
@@ -62,7 +64,7 @@ def come_back(side: Side, nodes: int) -> None:
     back = time.monotonic() - began
     process = psutil.Process(server.program.pid)
     times, rss_mib = process.cpu_times(), process.memory_info().rss / 2**20
-    print(f"started again      ready after {ready:.1f} s, all agents back after {back:.1f} s,"
+    print(f"restart   ready after {ready:.1f} s, all agents back after {back:.1f} s,"
           f" {times.user + times.system:.1f} s of CPU, {rss_mib:.0f} MiB")  # fmt: skip
 
 
@@ -72,6 +74,7 @@ def main() -> None:
     parser.add_argument("--browsers", type=int, default=1)
     parser.add_argument("--settle", type=float, default=15, metavar="SECONDS")
     parser.add_argument("--seconds", type=float, default=60, help="of quiet, and of the storm")
+    parser.add_argument("--told", type=float, default=60, metavar="SECONDS", help="to wait for the webhook after it")
     options = parser.parse_args()
     nodes = options.gpus // GPUS
     print(f"{options.gpus:,} GPUs; {os.cpu_count()} cores, load {os.getloadavg()[1]:.1f} over the last five minutes")
@@ -79,12 +82,17 @@ def main() -> None:
         folder = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
         told = stack.enter_context(receiving())
         side = stack.enter_context(ours(Path(folder), nodes, f"{told.url}/storm"))
-        port = side.server.port if side.server else 0
-        with helping("browsers", "--port", str(port), "--count", str(options.browsers)) as browsers:
-            time.sleep(options.settle)
-            storm(side, browsers.lines, options.seconds)
-        print(f"webhook            told of {len(told.of('storm')):,} cards")
+        watched(side, "quiet", options.browsers, options.settle, options.seconds)
         come_back(side, nodes)
+        began = time.monotonic() + options.settle
+        watched(side, "full", options.browsers, options.settle, options.seconds)
+        told.wait_for(["storm"], options.gpus, options.told)
+        first = sorted(told.of("storm").values())
+        print(
+            f"webhook   told of {len(first):,} cards, the last {first[-1] - began:.0f} s after"
+            if first
+            else "told of none"
+        )
 
 
 if __name__ == "__main__":
