@@ -37,6 +37,8 @@ GOODBYE_SECONDS = 3.0
 ANSWER_WITHIN_RATIO = 0.4  # of the interval: what a source may take before a sample goes without it
 ANSWER_WITHIN_LONGEST_SECONDS = 1.0
 
+CLOCK_SECONDS = 0.001  # what the loop may wake early by
+
 logger = logging.getLogger("oomwatch_agent")
 
 
@@ -171,13 +173,13 @@ class Agent:
         self._add_acted(time.monotonic())
 
     async def _slept(self, seconds: float) -> bool:
-        """Whether the time is over; False where something came first."""
+        """Whether the time is over; False where something came first. (`wait_for` would make a task each time.)"""
         self._woken.clear()  # what came during the last read was read
-        try:
-            await asyncio.wait_for(self._woken.wait(), seconds)
-        except asyncio.TimeoutError:
-            return True
-        return False
+        loop = asyncio.get_running_loop()
+        over = loop.call_later(seconds, self._woken.set)
+        await self._woken.wait()
+        over.cancel()
+        return loop.time() >= over.when() - CLOCK_SECONDS
 
     def _hurry(self) -> None:
         """Called by the threads of sources."""

@@ -40,11 +40,11 @@ class _Eye:
     def __init__(self, source: Looking, now: float) -> None:
         self.source = source
         self.looked_at = now
-        self.memories: tuple[Nearing, ...] = ()
+        self.memories: Sequence[Nearing] = ()
 
     def next_at(self, paces: Paces, told_at: float, now: float) -> float | None:
         """When to look again; None: not before the next sample. `told_at` is the time of the last one."""
-        wanted = min((one.seconds_between_looks(now) for one in self.memories), default=float("inf"))
+        wanted = min([one.seconds_between_looks(now) for one in self.memories], default=float("inf"))
         pause = paces.pause(wanted, self.source.looks_an_interval)
         if pause is None:
             return None
@@ -129,8 +129,9 @@ class Looker:
             return
         self._began_at, now = None, self._clock()
         with self._lock:
-            eye.memories = tuple(self._memory(one.memory) for one in sights)
-            news = [self._memory(one.memory).look(one.used_bytes, one.usable_bytes, now) for one in sights]
+            eye.memories = [self._memory(one.memory) for one in sights]
+            seen = zip(eye.memories, sights, strict=True)
+            news = [memory.look(one.used_bytes, one.usable_bytes, now) for memory, one in seen]
         if any(news):
             self._hurry()
 

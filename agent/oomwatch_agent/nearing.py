@@ -80,7 +80,7 @@ class Nearing:
         return float(self._worst * 0.5 ** ((at - self._worst_at) / HALF_LIFE_SECONDS))
 
     def _is_news(self, used_bytes: int, usable_bytes: int) -> bool:
-        if self._told_bytes is None:
+        if self._told_bytes is None or used_bytes <= self._told_bytes:
             return False
         if used_bytes - self._told_bytes >= STEEP_RATIO * usable_bytes:
             return True

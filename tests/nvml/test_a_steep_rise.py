@@ -66,3 +66,42 @@ def test_a_steep_rise_is_told_before_its_time_and_a_small_one_at_it(
             await server.stop()
 
     asyncio.run(story())
+
+
+def test_a_spike_that_is_over_before_the_next_sample_is_told_all_the_same(gpus: ScriptedGpus) -> None:
+    """The card filled steeply and has little room left, so that it is looked at ten times a second."""
+    gpus.set(1, used_bytes=40 * GIB)
+
+    async def story() -> None:
+        server = FakeServer(welcoming())
+        await server.start()
+        environ = {**os.environ, **gpus.environment, "PYTHONPATH": f"{ROOT / 'backend'}:{ROOT / 'agent'}"}
+        agent = await asyncio.create_subprocess_exec(*_agent(server), env=environ, stderr=asyncio.subprocess.DEVNULL)
+        try:
+            await _until_heard(server, 40 * GIB, after=1)
+            gpus.set(1, used_bytes=76 * GIB)
+            await _until_heard(server, 76 * GIB, after=2)
+            gpu = await _until_a_peak_is_told(server, gpus, 78 * GIB)
+            assert gpu.used_bytes == 76 * GIB
+            assert 0.0 <= (gpu.used_peak_seconds_ago or 0.0) <= INTERVAL_SECONDS
+        finally:
+            agent.kill()
+            await agent.wait()
+            await server.stop()
+
+    asyncio.run(story())
+
+
+async def _until_a_peak_is_told(server: FakeServer, gpus: ScriptedGpus, peak_bytes: int) -> wire.GpuSample:
+    """Spikes of a fifth of a second, again and again: the first is a new height and told at once, as a reading."""
+    deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS
+    while asyncio.get_running_loop().time() < deadline:
+        used_bytes = gpus[1].used_bytes
+        gpus.set(1, used_bytes=peak_bytes)
+        await asyncio.sleep(0.2)
+        gpus.set(1, used_bytes=used_bytes)
+        await asyncio.sleep(0.3)
+        told = [gpu for sample in _samples(server) for gpu in sample.gpus if gpu.used_peak_bytes == peak_bytes]
+        if told:
+            return told[0]
+    pytest.fail("no peak was told")

@@ -21,6 +21,7 @@ Call: TypeAlias = Callable[..., Untyped]
 
 # Values of nvml.h.
 _MEMORY_V2 = 0x02000028
+_MEMORY_QUESTIONS = (("nvmlDeviceGetMemoryInfo", _MEMORY_V2), ("nvmlDeviceGetMemoryInfo",))
 _GPU_SENSOR = 0
 _UNCORRECTED, _SINCE_MANUFACTURE = 1, 1
 _MIG_ENABLED = 1
@@ -56,7 +57,7 @@ class _Device:
             return None
         function, *arguments = question
         try:
-            return self._call(str(function), self.handle, *arguments)
+            return self._call(function, self.handle, *arguments)
         except NoAnswerError as reason:
             if reason.for_ever:
                 self.silent_on.add(question)
@@ -136,7 +137,7 @@ class _Unit(_Device):
         return Sight(self.label, memory.used, facts.total_bytes - facts.reserved_bytes)
 
     def _memory(self) -> Untyped:
-        return self.ask_first_of(("nvmlDeviceGetMemoryInfo", _MEMORY_V2), ("nvmlDeviceGetMemoryInfo",))
+        return self.ask_first_of(*_MEMORY_QUESTIONS)
 
     def _processes(self) -> tuple[wire.GpuProcess, ...] | None:
         """Process ids and bytes. One that computes and draws is in both lists with the same figure."""
