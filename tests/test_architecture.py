@@ -49,7 +49,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.notify": INSIDE - {"oomwatch.rulefile"},
     "oomwatch.incident": INSIDE | {"oomwatch.service", "oomwatch.store"},
     "oomwatch.export": INSIDE | {"oomwatch.notify"},
-    "oomwatch.web": WIRED | {"oomwatch.doctor", "oomwatch.doctor.read", "oomwatch.ruleedit", "oomwatch.tryout"},
+    "oomwatch.web": WIRED
+    | {"oomwatch.web.clustered", "oomwatch.doctor", "oomwatch.doctor.read", "oomwatch.ruleedit", "oomwatch.tryout"},
+    "oomwatch.cluster": INSIDE | {"oomwatch.service"},
+    "oomwatch.web.clustered": WIRED | {"oomwatch.cluster", "oomwatch.web"},
     "oomwatch.up": INSIDE,  # it starts the programs, and is none
     # Logs of runs that are over are read by the agent's own parsers, which are pure.
     "oomwatch.backtest": INSIDE | {"oomwatch_agent.logs"},

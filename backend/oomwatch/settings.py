@@ -1,6 +1,7 @@
 """The server's settings: flags, environment, YAML file, defaults (oomwatch.options), read once at the start."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -15,6 +16,8 @@ DEFAULT_PORT = 8642
 FLUSH_SECONDS_MAX = 60.0  # agents keep 10 minutes: an acknowledgement must not be a large part of that
 SENDING_SECONDS_MIN, SENDING_SECONDS_MAX = 1.0, 300.0  # what is older, Prometheus shows no more
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 Compat = Literal["dcgm"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -104,6 +107,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str | None, option("OpenTelemetry collector that the metrics are sent to, over HTTP", metavar="URL")
     ] = None
     otlp_interval: Annotated[Duration, option("how often they are sent there", metavar="TIME")] = Duration(15)
+    cluster_nats: Annotated[
+        str | None,
+        option(
+            "NATS by which several servers that share a PostgreSQL act as one; several addresses with commas between",
+            metavar="URL",
+            secret=True,
+        ),
+    ] = None
+    cluster_site: Annotated[
+        str, option("which servers belong together, where several sites share a NATS", metavar="NAME")
+    ] = "default"
+    cluster_replica: Annotated[
+        str | None,
+        option("what this server is called among them; without it the host's name and the port", metavar="NAME"),
+    ] = None
     log_level: Annotated[LogLevel, option("debug, info, warning or error", metavar="LEVEL")] = "info"
 
 
@@ -147,6 +165,30 @@ def check(settings: Settings) -> None:
     if settings.external_url is not None and not _is_http(settings.external_url):
         raise SettingError(f'external_url: "{settings.external_url}" is no http:// or https:// address')
     _check_sending(settings)
+    _check_cluster(settings)
+
+
+def _check_cluster(settings: Settings) -> None:
+    for name in ("cluster_site", "cluster_replica"):
+        text = getattr(settings, name)
+        if text is not None and not _PLAIN_NAME.fullmatch(text):
+            raise SettingError(f'{name}: "{text}" is no name of letters, digits, "-" and "_", of at most 100')
+    if settings.cluster_nats is None:
+        return
+    if not (settings.db or "").startswith("postgresql"):
+        raise SettingError(
+            "cluster_nats: servers that act as one share a PostgreSQL; name it with --db postgresql://..."
+        )
+    if not all(_is_nats(one) for one in settings.cluster_nats.split(",")):
+        raise SettingError("cluster_nats: is no nats:// or tls:// address (not shown: it may be secret)")
+
+
+def _is_nats(address: str) -> bool:
+    try:
+        parts = urlsplit(address.strip())
+        return parts.scheme in {"nats", "tls"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _check_keeping(settings: Settings) -> None:

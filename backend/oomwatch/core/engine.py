@@ -177,6 +177,25 @@ class Engine:
         self._lifecycle.restore(rule or orphan, subject, last, fired_at, now, begun)
         return None if rule else self._lifecycle.end(Key(orphan.key, subject), now, "rule removed")
 
+    def follow(self, word: wire.Transition, now: float) -> None:
+        """Another server, which judges the same, speaks for this subject: its alerts go on here as it says."""
+        if word.change not in ("state", "severity"):
+            return
+        key = Key(key_of(word), subject_of(word.labels))
+        episode = self._lifecycle.find(key)
+        if word.state == "resolved":
+            self._noted([word])
+            if episode is not None and (episode.id == word.id or episode.started_at <= word.at):
+                self._lifecycle.end(key, now, "recovered")
+            return
+        is_lowered = word.lowered_from is not None
+        is_open = episode is not None and episode.id == word.id and episode.fired_at is not None
+        if is_open and episode is not None and episode.lowered == is_lowered:
+            return
+        if any(rule.key == key.rule for rule in self.rules.in_use()):
+            self._noted([word])
+            self._continue([word], now)
+
     def remember(self, pasts: Iterable[Past]) -> None:
         """What is stored of the runs that were. Call it after `recall`, which tells which of them are going on."""
         for past in pasts:

@@ -3,7 +3,7 @@
 The fleet is fed by the engine through the intake, one wire message at a time, and decides nothing.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.lives import LifeCount
@@ -129,10 +129,11 @@ class Fleet:
 
     # ------------------------------------------------------------ clocks and forgetting
 
-    def excuse_silence(self, seconds: float) -> None:
-        """The server stood still for so long, and heard nobody."""
-        for node in self.nodes.values():
-            node.heard_at += seconds
+    def excuse_silence(self, seconds: float, nodes: Iterable[str] | None = None) -> None:
+        """For so long nobody was heard, or none of these nodes: the server stood still, or was cut off from them."""
+        for name in self.nodes if nodes is None else nodes:
+            if name in self.nodes:
+                self.nodes[name].heard_at += seconds
 
     def shift(self, seconds: float) -> None:
         """The server's clock was set by so much: move all times along, or new readings would look old, or too new."""

@@ -1,18 +1,24 @@
 """The senders that the settings ask for."""
 
 import socket
+from collections.abc import Callable
 
 from oomwatch import __version__
 from oomwatch.export.otlp import Otlp
 from oomwatch.export.remote_write import RemoteWrite, remote_client
-from oomwatch.export.sending import OwnUp, Read
+from oomwatch.export.sending import OwnUp, Read, always
 from oomwatch.notify import http
 from oomwatch.notify.secret import Secret
 from oomwatch.settings import Settings, address_of
 
 
-def chosen(settings: Settings, read: Read, own_up: OwnUp, started_at: float) -> list[RemoteWrite | Otlp]:
-    """Made, and not yet run. Raises SettingError where an extra is missing, or an address is none."""
+def chosen(
+    settings: Settings, read: Read, own_up: OwnUp, started_at: float, on_duty: Callable[[], bool] = always
+) -> list[RemoteWrite | Otlp]:
+    """Made, and not yet run; of several servers, one is `on_duty`.
+
+    Raises SettingError where an extra is missing, or an address is none.
+    """
     instance = f"{socket.gethostname()}:{address_of(settings).port}"
     found: list[RemoteWrite | Otlp] = []
     if settings.remote_write_url is not None:
@@ -25,6 +31,7 @@ def chosen(settings: Settings, read: Read, own_up: OwnUp, started_at: float) -> 
                 own_up,
                 labels={"job": "oomwatch", "instance": instance},
                 interval_seconds=settings.remote_write_interval,
+                on_duty=on_duty,
             )
         )
     if settings.otlp_endpoint is not None:
@@ -38,6 +45,7 @@ def chosen(settings: Settings, read: Read, own_up: OwnUp, started_at: float) -> 
                 },
                 interval_seconds=settings.otlp_interval,
                 started_at=started_at,
+                on_duty=on_duty,
             )
         )  # fmt: skip
     return found

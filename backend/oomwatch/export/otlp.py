@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from prometheus_client.core import Metric
 from prometheus_client.samples import Sample
 
-from oomwatch.export.sending import Counts, OwnUp, Read, every
+from oomwatch.export.sending import Counts, OwnUp, Read, always, every
 from oomwatch.options import SettingError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class Otlp(Counts):
         resource: Mapping[str, str],
         interval_seconds: float,
         started_at: float,
+        on_duty: Callable[[], bool] = always,
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__("otlp")
@@ -42,6 +43,7 @@ class Otlp(Counts):
         self._own_up = own_up
         self._resource = dict(resource)
         self._interval_seconds = interval_seconds
+        self._on_duty = on_duty
         self._started_ns = int(started_at * 1e9)
         self._clock = clock
         self.waiting = 0  # one moment at a time: what cannot be sent before the next one is dropped
@@ -49,7 +51,7 @@ class Otlp(Counts):
     async def run(self) -> None:
         """Until cancelled."""
         try:
-            await every(self._interval_seconds, self._send, self.name, self._own_up)
+            await every(self._interval_seconds, self._send, self.name, self._own_up, self._on_duty)
         finally:
             await asyncio.to_thread(self._exporter.shutdown)  # which ends a sending that is under way
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import httpx
 
 from oomwatch.export.batches import Batch, Packer, Queue
-from oomwatch.export.sending import Counts, OwnUp, Read, every, guarded
+from oomwatch.export.sending import Counts, OwnUp, Read, always, every, guarded
 from oomwatch.notify.backoff import pause_seconds
 from oomwatch.notify.http import retry_after_seconds
 from oomwatch.options import SettingError
@@ -46,6 +46,7 @@ class RemoteWrite(Counts):
         *,
         labels: Mapping[str, str],
         interval_seconds: float,
+        on_duty: Callable[[], bool] = always,
         clock: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -55,6 +56,7 @@ class RemoteWrite(Counts):
         self._read = read
         self._own_up = own_up
         self._interval_seconds = interval_seconds
+        self._on_duty = on_duty
         self._clock = clock
         self._chance = chance
         self._packer = Packer(labels, snappy())
@@ -69,7 +71,8 @@ class RemoteWrite(Counts):
         """Until cancelled."""
         try:
             await asyncio.gather(
-                every(self._interval_seconds, self._gather, self.name, self._own_up), self._send_for_ever()
+                every(self._interval_seconds, self._gather, self.name, self._own_up, self._on_duty),
+                self._send_for_ever(),
             )
         finally:
             await self._client.aclose()

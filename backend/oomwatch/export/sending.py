@@ -37,14 +37,26 @@ class Counts:
         self.sent_total += samples
 
 
-async def every(seconds: float, work: Callable[[], Awaitable[None]], name: str, own_up: OwnUp) -> None:
-    """Until cancelled, on time whatever the work takes. A defect costs one round, and is counted."""
+def always() -> bool:
+    """For a server alone."""
+    return True
+
+
+async def every(
+    seconds: float,
+    work: Callable[[], Awaitable[None]],
+    name: str,
+    own_up: OwnUp,
+    on_duty: Callable[[], bool] = always,
+) -> None:
+    """Until cancelled, on time whatever the work takes, where it is ours. A defect costs one round, and is counted."""
     loop = asyncio.get_running_loop()
     due_at = loop.time()
     while True:
         await asyncio.sleep(max(0.0, due_at - loop.time()))
         due_at = max(due_at + seconds, loop.time())
-        await guarded(work, name, own_up)
+        if on_duty():
+            await guarded(work, name, own_up)
 
 
 async def guarded(work: Callable[[], Awaitable[None]], name: str, own_up: OwnUp) -> None:

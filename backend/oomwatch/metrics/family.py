@@ -40,6 +40,7 @@ LARGE_FLEET: Mapping[str, int] = {
     "sender": 2,  # remote write, OTLP
     "export outcome": 3,
     "fineness": 3,  # of history: raw, 10s, 1m
+    "cluster outcome": 5,
     "alert listed": 4096,
     "bucket": len(BOUNDS_SECONDS),
 }
@@ -171,6 +172,20 @@ class StorageSizes(Protocol):
     def history(self) -> Sequence[HistorySize]: ...
 
 
+class ClusterCounts(NamedTuple):
+    """What is told of a server that is one of several."""
+
+    alive: Sequence[str]
+    leads: bool
+    is_connected: bool  # to NATS
+    envelopes: Mapping[str, int]  # by what became of them
+    waiting: int
+    lag: Histogram
+    words_total: int
+    spoken_for: int
+    unspoken: int
+
+
 class View(NamedTuple):
     """What the rooms read, at one moment."""
 
@@ -184,6 +199,7 @@ class View(NamedTuple):
     problems: Sequence[str]  # why an alert might not be told
     heartbeat_at: float | None  # when the dead man's switch was last reached
     storage: StorageSizes | None = None
+    cluster: ClusterCounts | None = None  # None: this server is alone
 
 
 class Room(NamedTuple):

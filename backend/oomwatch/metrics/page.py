@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 from oomwatch.metrics import (
     agents,
     alerts,
+    cluster,
     dcgm,
     engines,
     forecasts,
@@ -24,7 +25,16 @@ from oomwatch.metrics import (
     storage,
     torch,
 )
-from oomwatch.metrics.family import ChannelCounts, Family, Room, SenderCounts, StorageSizes, View, Watchers
+from oomwatch.metrics.family import (
+    ChannelCounts,
+    ClusterCounts,
+    Family,
+    Room,
+    SenderCounts,
+    StorageSizes,
+    View,
+    Watchers,
+)
 from oomwatch.service.service import Service
 
 ROOMS: tuple[Room, ...] = (
@@ -40,6 +50,7 @@ ROOMS: tuple[Room, ...] = (
     own.ROOM,
     senders.ROOM,
     storage.ROOM,
+    cluster.ROOM,
 )
 COMPATIBLE: Mapping[str, Room] = {"dcgm": dcgm.ROOM}  # with the names of others, where the settings ask for them
 GZIP_LEVEL = 1  # a seventh of the page's size; more costs more than it spares on the way to a Prometheus nearby
@@ -82,6 +93,7 @@ class Metrics:
         self.senders: list[SenderCounts] = []  # each is added by who makes it
         self._problems = problems
         self._storage = storage
+        self.cluster: Callable[[], ClusterCounts] | None = None  # where this server is one of several
         self._process = ProcessCollector(registry=None)
 
     def collect(self) -> list[Metric]:
@@ -102,6 +114,7 @@ class Metrics:
             heartbeat_at=self._heartbeat_at(),
             problems=self._problems(),
             storage=self._storage(),
+            cluster=self.cluster() if self.cluster is not None else None,
         )
         told = [reading for room in self._rooms for reading in room.read(view)]
         return lambda: [*(reading() for reading in told), *self._process.collect()]

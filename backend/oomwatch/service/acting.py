@@ -63,7 +63,7 @@ class Acting:
 
     def _peer(self, node: str) -> Peer | None:
         session = self._roster.find(node)
-        return session.peer if session is not None else None
+        return (session.peer or session.elsewhere) if session is not None else None
 
     def _request(self, alert: wire.Alert, acts: tuple[str, ...]) -> wire.ActRequest:
         run = alert.labels.get("run")

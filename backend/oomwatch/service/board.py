@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -62,7 +63,7 @@ class Board:
         else:
             self._put(alert, now)
 
-    def refresh(self, episodes: Collection[Episode], now: float, *, except_for: frozenset[str]) -> list[wire.Alert]:
+    def refresh(self, episodes: Collection[Episode], now: float, *, except_for: AbstractSet[str]) -> list[wire.Alert]:
         """What changed without a transition: pending alerts that came or went, numbers, staleness.
 
         `except_for`: alerts with a transition on its way, which comes first.

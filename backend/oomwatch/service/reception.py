@@ -1,23 +1,33 @@
 """Agents come in here: who is admitted, on whose clock their messages are, and what is kept of them."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
-from oomwatch.service.journal import Entry, Journal
+from oomwatch.service.journal import Entry
 from oomwatch.service.measured import Histogram
 from oomwatch.service.sessions import Numbered, Peer, RefusalError, Roster, Session
 
 Observe = Callable[[wire.AgentMessage, str, float], None]
 
 
+class Keeper(Protocol):
+    """What is taken in is kept here: the journal, or who passes it on to other servers too."""
+
+    def keep(self, entry: Entry) -> None: ...
+
+    def skip(self, session: Session, seq: int) -> None: ...
+
+
 class Reception:
     """`now` reads the clock, `observe` judges a message of a node. `journal` is set once there is one."""
 
     def __init__(self, roster: Roster, fleet: Fleet, now: Callable[[], float], observe: Observe) -> None:
-        self.journal: Journal
+        self.journal: Keeper
+        self.on_leave: Callable[[Session], None] = lambda _: None
         self.is_closed = False  # the server is going down
         self.unknown_total = 0
         self.malformed_total = 0
@@ -49,6 +59,8 @@ class Reception:
 
     def leave(self, session: Session, peer: Peer) -> None:
         """The connection has ended. Whether that is an alarm, silence will tell."""
+        if session.peer is peer:
+            self.on_leave(session)
         self._roster.leave(session, peer)
 
     def take(self, session: Session, message: wire.AgentMessage) -> None:
@@ -67,6 +79,16 @@ class Reception:
             if isinstance(message, wire.Sample):
                 self.lag.add(max(0.0, self._now() - message.at))
         self.journal.keep(Entry(session, message.seq, now, message))
+
+    def take_from_afar(self, session: Session, message: wire.AgentMessage, received_at: float) -> None:
+        """What an agent said to another server, which keeps it, on that one's clock and under its run's name."""
+        session.heard_at = self._now()
+        session.messages_total += 1
+        if not isinstance(message, wire.Hello):
+            if message.seq <= session.processed_seq:
+                return
+            session.processed_seq = message.seq
+        self._observe(message, session.node, received_at)
 
     def _with_run(self, message: Numbered, node: str) -> Numbered:
         """Runs by their names; an event that names none belongs to the run that its agent was given. In history too."""

@@ -12,7 +12,10 @@ from oomwatch.service.seams import Recorder
 
 
 class RecordedEngine:
-    """The calls of core.engine.Engine, which are explained there. A change of rules alone is not recorded."""
+    """The calls of core.engine.Engine, which are explained there.
+
+    A change of rules, and the words of other servers, are not recorded.
+    """
 
     def __init__(self, rules: RuleSet, recorder: Recorder | None) -> None:
         self.engine = Engine(rules, stopwatch=time.perf_counter)
@@ -42,6 +45,9 @@ class RecordedEngine:
         if self.recorder is not None:
             self.recorder.restore(told, now)
         return self.engine.restore(told, now)
+
+    def follow(self, word: wire.Transition, now: float) -> None:
+        self.engine.follow(word, now)
 
     def replace_rules(self, rules: RuleSet, now: float) -> list[wire.Transition]:
         return self.engine.replace_rules(rules, now)

@@ -1,6 +1,6 @@
 """What the service needs of the world around it, and the world gives."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Protocol
 
 from oomwatch import wire
@@ -32,6 +32,25 @@ class Incidents(Protocol):
 
     def with_incident(self, transition: wire.Transition) -> wire.Transition:
         """The same transition, with its incident among its facts where there is one."""
+        ...
+
+
+class Chorus(Protocol):
+    """Of several servers that judge the same: which says what. A server alone has none, and says everything."""
+
+    def ours(self, found: Sequence[wire.Transition]) -> list[wire.Transition]:
+        """Those that this server is to say. The others are kept, for the case that nobody does."""
+        ...
+
+    def said(self, transitions: Sequence[wire.Transition]) -> None:
+        """This server is about to say these: it will not take them for another's word."""
+        ...
+
+    def awaited(self, shown: Iterable[wire.Alert], here: Container[str]) -> set[str]:
+        """Of alerts that another server speaks for: ids of those of which its word is what counts.
+
+        That is where we found something that nobody has said yet, or where it fires though it is not open `here`.
+        """
         ...
 
 

@@ -7,6 +7,7 @@ herald. Agents come in through `reception`; the clock is read by the timepiece a
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from oomwatch import __version__, wire
 from oomwatch.core.past import Past
@@ -22,9 +23,10 @@ from oomwatch.service.picture import Picture
 from oomwatch.service.reception import Reception
 from oomwatch.service.recorded import RecordedEngine
 from oomwatch.service.saying import Saying
-from oomwatch.service.seams import Audience, Herald, Incidents, Recorder
+from oomwatch.service.seams import Audience, Chorus, Herald, Incidents, Recorder
 from oomwatch.service.sessions import Roster
 from oomwatch.service.timepiece import Timepiece, steady_clock
+from oomwatch.story import transition_of
 from oomwatch.wording import rule_view
 
 BEAT_SECONDS = 1.0
@@ -60,9 +62,10 @@ class Service:
         self.board = Board(self._say)
         self.acting = Acting(self.engine, self.roster, self.board, self._announce)
         self.muting = Muting()
-        self.attention = Attention(self.muting, Outside(self._view, self._keep, audience, self._time.now))
+        self.attention = Attention(self.muting, Outside(self._view, self._keep_ours, audience, self._time.now))
         self.picture = Picture(self.engine.fleet, self._skew_of)
         self.journal: Journal
+        self.chorus: Chorus | None = None  # with other servers
         self.rules_error: str | None = None
         self._beat_at = self._forget_at = self._time.steady_at  # of what the database remembers, some may be long gone
         self._has_paused = self._has_passed_over = False
@@ -118,7 +121,7 @@ class Service:
             self._forget(now - FORGET_SECONDS)
         with self.defects.going_on("showing what is new"):
             self._publish_changes(now)
-            alerts = self.board.refresh(self.engine.episodes(), now, except_for=self.journal.in_flight)
+            alerts = self.board.refresh(self.engine.episodes(), now, except_for=self._awaited())
             self._audience.publish([*self.picture.readings(now), *(wire.AlertChanged(alert=alert) for alert in alerts)])
 
     def _timed(self, judge: Callable[[], list[wire.Transition]]) -> list[wire.Transition]:
@@ -163,6 +166,8 @@ class Service:
         """Put other rules in force; `report_rules` shows them. What they end is said in the words of the old ones."""
         old = self.engine.rules
         ended = self._judge.replace_rules(rules, self._time.now())
+        if self.chorus is not None:
+            ended = self.chorus.ours(ended)
         self.defects.forgive_rules()
         self._keep([self._say.by(old, one, simulated=self._say.is_simulated(one.labels)) for one in ended])
 
@@ -192,34 +197,85 @@ class Service:
         self.board.remember(alerts, now)
         self.muting.restore(told)
         self._announce(self._judge.restore(told, now))
-        self.board.refresh(self.engine.episodes(), now, except_for=self.journal.in_flight)
+        self.board.refresh(self.engine.episodes(), now, except_for=self._awaited())
+
+    # ------------------------------------------------------------ several servers
+
+    def follow(self, words: Sequence[wire.Transition]) -> None:
+        """Another server, which judges the same, has said these, in words. They are stored, or will be."""
+        now = self._time.now()
+        for word in words:
+            self._judge.follow(word, now)
+            self._say.note(word, self.clock())
+        self.muting.restore(words)
+        self._show(words, now)
+        with self.defects.judging("telling people"):
+            self._herald.offer(words)
+
+    def speak(self, found: Sequence[wire.Transition], orphans: Sequence[wire.Alert]) -> None:
+        """It has become ours to say what was found, and to go on with alerts that are not open here."""
+        now = self._time.now()
+        told = [transition_of(alert, at=alert.told_at or alert.started_at, change="state") for alert in orphans]
+        self._announce(self._judge.restore(told, now))
+        self._say_and_keep(found)
+
+    def retire_quietly(self, node: str) -> None:
+        """The same as `retire`, where another server says so."""
+        runs = set(self.engine.fleet.runs)
+        self._judge.retire(node, self._time.now())
+        self._tell_forgotten([node], [run for run in runs if run not in self.engine.fleet.runs])
+
+    def _awaited(self) -> AbstractSet[str]:
+        """Ids of alerts of which a transition is on its way, which is what counts."""
+        in_flight = self.journal.in_flight
+        if self.chorus is None:
+            return in_flight
+        return in_flight | self.chorus.awaited(self.board.open(), {one.id for one in self.engine.episodes()})
 
     # ------------------------------------------------------------ telling
 
     def _announce(self, transitions: Sequence[wire.Transition]) -> None:
         for transition in transitions:
             self._say.note(transition, self.clock())
+        if transitions and self.chorus is not None:
+            transitions = self.chorus.ours(transitions)
+        self._say_and_keep(transitions)
+
+    def _say_and_keep(self, transitions: Sequence[wire.Transition]) -> None:
         self._keep([self.acting.with_acts(self._say(transition)) for transition in transitions])
+
+    def _keep_ours(self, said: Sequence[wire.Transition]) -> None:
+        """What people do is said where they do it; what time brings, by who speaks for the alert."""
+        if self.chorus is not None:
+            by_people = [one for one in said if one.change == "acknowledged"]
+            said = by_people + self.chorus.ours([one for one in said if one.change != "acknowledged"])
+        self._keep(said)
 
     def _keep(self, said: Sequence[wire.Transition]) -> None:
         """Have the journal store what was put into words, and tell it."""
         with self.defects.going_on("muting what is new"):
             said = self.muting.stamp(said, self.clock())
         if said:
+            if self.chorus is not None:
+                self.chorus.said(said)
             self.journal.announce(said)
 
     def tell(self, transitions: Sequence[wire.Transition]) -> None:
         """The journal has stored these, or could not: either way people are told now."""
         now = self._time.now()
         with self.defects.going_on("showing alerts"):
-            self._publish_changes(now)
-            alerts = [self.board.take(one, now) for one in transitions]
-            self._audience.publish([wire.AlertChanged(alert=alert) for alert in alerts if alert is not None])
-            for transition, alert in zip(transitions, alerts, strict=True):
+            for transition, alert in zip(transitions, self._show(transitions, now), strict=True):
                 if alert is not None:
                     self.acting.ask(transition, alert, now)
         with self.defects.judging("telling people"):
             self._herald.offer(transitions)
+
+    def _show(self, transitions: Sequence[wire.Transition], now: float) -> list[wire.Alert | None]:
+        """On the board and to browsers; gives the alerts as they are then."""
+        self._publish_changes(now)
+        alerts = [self.board.take(one, now) for one in transitions]
+        self._audience.publish([wire.AlertChanged(alert=alert) for alert in alerts if alert is not None])
+        return alerts
 
     # ------------------------------------------------------------ showing
 
@@ -244,7 +300,7 @@ class Service:
     def open_alerts(self) -> list[wire.Alert]:
         """What is pending or firing, with its numbers as of now; what fires was stored first."""
         now = self._time.now()
-        awaited = self.journal.in_flight
+        awaited = self._awaited()
         told = [alert for alert in self.board.open() if alert.id in awaited]
         return told + [self.board.view(one, now) for one in self.engine.episodes() if one.id not in awaited]
 

@@ -57,12 +57,19 @@ class Session:
         self.processed_seq = self.queued_seq = self.stored_seq = stored_seq
         self.has_gap = False  # something above queued_seq found no room: it is to be sent again
         self.peer: Peer | None = None
+        self.elsewhere: Peer | None = None  # the same at the server that the agent is connected to, of several
+        self.is_here = True  # what is stored of it is known here; not so while it was only ever elsewhere
         self.skew_seconds = 0.0
         self.connected_at = 0.0
         self.heard_at = 0.0
         self.messages_total = 0
         self.malformed_total = 0
         self.unknown_total = 0
+
+    @property
+    def is_connected(self) -> bool:
+        """Here, or to another server."""
+        return self.peer is not None or self.elsewhere is not None
 
     def connect(self, peer: Peer, hello: wire.Hello, now: float) -> None:
         """A new connection of this session: what found no room comes again."""
@@ -75,6 +82,19 @@ class Session:
         skew = hello.sent_at - now
         self.skew_seconds = skew if abs(skew) >= SKEW_SECONDS_MIN else 0.0
         self.interval_seconds = hello.interval_seconds
+
+    def come_here(self, stored_seq: int) -> None:
+        """From another server, which has stored so much of it. What it processed we have processed as well."""
+        self.is_here, self.elsewhere = True, None
+        self.stored_seq = self.queued_seq = stored_seq
+        self.processed_seq = max(self.processed_seq, stored_seq)
+
+    def go(self, elsewhere: Peer) -> None:
+        """To another server. A connection that we still have is dead, and nobody has noticed."""
+        peer, self.peer = self.peer, None
+        self.is_here, self.elsewhere = False, elsewhere
+        if peer is not None:
+            peer.dismiss(None)
 
     def clock_jumped(self, seconds: float) -> None:
         """The server's clock was set by so much: what was measured by it moves along."""
@@ -108,7 +128,7 @@ class Roster:
     def known(self, hello: wire.Hello) -> Session | None:
         """The session that this agent goes on with, where we remember it."""
         session = self._by_node.get(hello.node)
-        return session if session is not None and session.session == hello.session else None
+        return session if session is not None and session.session == hello.session and session.is_here else None
 
     def check_free(self, hello: wire.Hello, now: float) -> None:
         """Whether this agent could have the node. Raises RefusalError where another live one has it."""
@@ -116,7 +136,7 @@ class Roster:
         if holder is None:
             if len(self._by_node) >= MAX_NODES:
                 raise RefusalError(wire.RefusedReason.OVERLOADED, f"there are {MAX_NODES} nodes already", retry=True)
-        elif holder.peer is not None and holder.session != hello.session and not holder.is_dead(now):
+        elif holder.is_connected and holder.session != hello.session and not holder.is_dead(now):
             raise RefusalError(
                 wire.RefusedReason.NODE_TAKEN,
                 f'another agent that is connected calls itself "{hello.node}"; give one of them another --node',
@@ -131,20 +151,33 @@ class Roster:
             holder.peer.dismiss(None)
         if holder is None or holder.session != hello.session:
             holder = self._by_node[hello.node] = Session(hello, stored_seq)
+        elif not holder.is_here:
+            holder.come_here(stored_seq)
         holder.connect(peer, hello, now)
         return holder
+
+    def stand_in(self, hello: wire.Hello, elsewhere: Peer) -> Session:
+        """The session of an agent that is connected to another server."""
+        session = self._by_node.get(hello.node)
+        if session is None or session.session != hello.session:
+            earlier, session = session, Session(hello, 0)
+            if earlier is not None:
+                earlier.go(elsewhere)
+            self._by_node[hello.node] = session
+        session.go(elsewhere)
+        return session
 
     def check_gone(self, node: str) -> None:
         """Raises StillConnectedError."""
         session = self._by_node.get(node)
-        if session is not None and session.peer is not None:
+        if session is not None and session.is_connected:
             raise StillConnectedError(f'the agent of node "{node}" is connected; stop it first')
 
     def forget(self, nodes: Iterable[str]) -> None:
         """Nodes that are no more. Who is connected stays."""
         for node in nodes:
             session = self._by_node.get(node)
-            if session is not None and session.peer is None:
+            if session is not None and not session.is_connected:
                 del self._by_node[node]
 
     def leave(self, session: Session, peer: Peer) -> None:

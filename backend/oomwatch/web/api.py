@@ -121,6 +121,8 @@ async def forget_node(request: Request, name: str) -> Response:
         await parts.journal.flush()  # what is on its way to the database would bring the node back
         await parts.write(parts.store.forget_node, name)
         parts.service.retire(name)
+        if parts.cluster is not None:
+            parts.cluster.replica.retired(name)
     except StillConnectedError as error:
         return refusal(409, str(error))
     return Response(status_code=204)

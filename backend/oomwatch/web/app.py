@@ -7,9 +7,9 @@ import logging
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi import FastAPI
 from starlette.routing import Mount, Route, WebSocketRoute
@@ -18,6 +18,7 @@ from oomwatch import __version__, wire
 from oomwatch.access.audit import AuditLog
 from oomwatch.access.keyring import Keyring, fixed_tokens
 from oomwatch.export.chosen import chosen
+from oomwatch.export.sending import always
 from oomwatch.hub import Hub
 from oomwatch.incident.clerk import Clerk
 from oomwatch.incident.desk import Desk
@@ -26,6 +27,7 @@ from oomwatch.metrics.page import Metrics, rooms_with
 from oomwatch.notify import http
 from oomwatch.notify.feeding import Outlook
 from oomwatch.notify.heartbeat import Heartbeat
+from oomwatch.options import SettingError
 from oomwatch.rulefile import RuleFile, read_rules
 from oomwatch.service.journal import Journal
 from oomwatch.service.rulewatch import RuleWatch, Stamp, stamp
@@ -57,6 +59,9 @@ from oomwatch.web.tryouts import Tryouts
 from oomwatch.web.upkeep import keep_pasts, keep_up
 from oomwatch.web.wellbeing import ailing, silencing
 from oomwatch_frontend import STATIC
+
+if TYPE_CHECKING:
+    from oomwatch.web.clustered import Clustered
 
 READ_THREADS = 2  # a chart over a week must not stand in the way of a short question
 
@@ -106,6 +111,8 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
         stack.push_async_callback(keep_pasts, parts)
         stack.push_async_callback(write_audit, parts)
         stack.push_async_callback(parts.crew.end)
+        if parts.cluster is not None:
+            stack.push_async_callback(parts.cluster.say_goodbye)
         _set_to_work(parts, rules.notify.language, clock)
         stack.enter_context(_reload_on_hangup(parts.rules.watch))
         logger.info("watching by %d rules of %s", len(rules.rules.rules), path)
@@ -118,18 +125,32 @@ def _set_to_work(parts: Parts, language: wire.Language, clock: Callable[[], floa
     crew.start("journal", parts.journal.run())
     crew.start("beat", _beat(parts.service))
     crew.start("rule watch", parts.rules.watch.run())
-    crew.start("upkeep", keep_up(parts))
     crew.start("access", keep_access(parts))
-    crew.start("feed watch", FeedWatch(parts.herald.fed, parts.herald, clock).run())
-    crew.start("heartbeat", parts.heartbeat.run(lambda: silencing(parts)))
-    crew.start("incidents", _clerk(parts, language).run())
+    feed_watch, clerk = FeedWatch(parts.herald.fed, parts.herald, clock), _clerk(parts, language)
+    duties: tuple[tuple[str, Callable[[], Coroutine[Any, Any, None]]], ...] = (
+        ("upkeep", lambda: keep_up(parts)),
+        ("feed watch", feed_watch.run),
+        ("heartbeat", functools.partial(parts.heartbeat.run, lambda: silencing(parts))),
+        ("incidents", clerk.run),
+    )
+    for name, work in duties:
+        crew.start(name, work() if parts.cluster is None else parts.cluster.duty(work))
+    if parts.cluster is not None:
+        parts.metrics.cluster = parts.cluster.counts
+        parts.cluster.set_to_work(crew, parts.herald, lambda: _resume_reports(parts))
     limit_seconds = systemd.watchdog_seconds()
     if limit_seconds is not None:
         crew.start("systemd", systemd.keep_telling(lambda: ailing(parts), limit_seconds))
-    senders = chosen(parts.settings, parts.metrics.read, parts.service.defects.count, parts.service.started_at)
+    on_duty = always if parts.cluster is None else lambda: parts.herald.leads
+    senders = chosen(parts.settings, parts.metrics.read, parts.service.defects.count, parts.service.started_at, on_duty)
     parts.metrics.senders += senders
     for sender in senders:
         crew.start(sender.name, sender.run())
+
+
+def _resume_reports(parts: Parts) -> None:
+    """Of what the last leader did not come to write."""
+    parts.desk.resume(parts.service.board.all(), parts.incidents.ids(), parts.service.clock())
 
 
 class RuleFileOnDisk(NamedTuple):
@@ -154,8 +175,12 @@ async def _start(
     hub, heartbeat = Hub(), Heartbeat(client, clock=clock)
     recorder = _recorder(settings, stack)
     service = Service(file.rules.rules, hub, herald, recorder=recorder, incidents=desk, clock=clock)
-    journal = Journal(Archive(store), threads.write, service.tell, flush_seconds=float(settings.flush_interval))
+    cluster = _clustered(settings, service, store, stack)
+    tell = service.tell if cluster is None else cluster.tell
+    journal = Journal(Archive(store), threads.write, tell, flush_seconds=float(settings.flush_interval))
     service.attach(journal)
+    if cluster is not None:
+        await cluster.start(herald, journal)
     stack.push_async_callback(journal.flush)
     apply = functools.partial(put_in_force, herald, heartbeat, service)
     apply(file.rules)
@@ -179,8 +204,22 @@ async def _start(
         doctor=stack.enter_context(Practice()),
         keyring=keyring,
         audit=AuditLog(),
+        cluster=cluster,
     )
     return parts
+
+
+def _clustered(
+    settings: Settings, service: Service, store: Store, stack: contextlib.AsyncExitStack
+) -> "Clustered | None":
+    """What a server has that is one of several. Raises SettingError, StoreError."""
+    if settings.cluster_nats is None:
+        return None
+    try:
+        from oomwatch.web.clustered import Clustered  # noqa: PLC0415 - of an extra
+    except ImportError as error:
+        raise SettingError('cluster_nats: this needs more: pip install "oomwatch[cluster,postgres]"') from error
+    return Clustered(settings, service, store, stack)
 
 
 def _herald(
@@ -201,6 +240,7 @@ def _herald(
         clock=clock,
         charts=charts.of,
         outlook=outlook,
+        leads=settings.cluster_nats is None,
     )
 
 

@@ -23,6 +23,11 @@ async def retry(request: Request, name: str) -> Response:
     parts = parts_of(request)
     if any(one.name == name for one in parts.herald.fed()):
         return refusal(409, f'the channel "{name}" is sent everything again by itself, every minute')
+    if parts.cluster is not None and not parts.herald.leads:
+        if not any(one.name == name for one in parts.herald.status()):
+            return refusal(404, f'there is no channel "{name}"')
+        parts.cluster.replica.retry(name)
+        return Response(status_code=204)
     if not await parts.herald.retry(name):
         return refusal(404, f'there is no channel "{name}"')
     return Response(status_code=204)

@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse, Response
 from oomwatch.metrics.page import encode
 from oomwatch.web.answers import answer
 from oomwatch.web.parts import Parts, parts_of
-from oomwatch.web.wellbeing import silencing, unready
+from oomwatch.web.wellbeing import degraded, silencing, unready
 
 LOOK_SECONDS = 2.0
 
@@ -23,7 +23,7 @@ async def readyz(request: Request) -> Response:
     parts = parts_of(request)
     lost = await _lost(parts)
     reasons = [*([lost] if lost is not None else []), *unready(parts)]
-    problems = list(dict.fromkeys([*reasons, *silencing(parts)]))
+    problems = list(dict.fromkeys([*reasons, *silencing(parts), *degraded(parts)]))
     return answer({"ready": not reasons, "problems": problems}, 503 if reasons else 200)
 
 

@@ -47,7 +47,9 @@ class Herald:
         environ: Mapping[str, str] = os.environ,
         charts: Charts | None = None,
         outlook: Outlook = Outlook(),  # noqa: B008 - a tuple
+        leads: bool = True,
     ) -> None:
+        """`leads` False: of several servers another delivers, until `lead` is called."""
         self._ledger = ledger
         self._write = write
         self._client = client
@@ -56,6 +58,7 @@ class Herald:
         self._environ = environ
         self._charts = charts
         self._outlook = outlook
+        self.leads = leads
         self._means: Means | None = None
         self._taking: Notifier | None = None  # who is offered what comes, and may yet have to wait for the other
         self._running: Notifier | None = None
@@ -81,11 +84,36 @@ class Herald:
         """Change over to these channels; None: all stays."""
         if prepared is None:
             return
-        self._means, self._taking = prepared
+        self._means = prepared.means
         self._client.allow_private_addresses(self._means.config.allow_private_addresses)
-        self._changing = asyncio.create_task(self._change(self._changing, prepared.notifier), name="change channels")
+        if self.leads:
+            self._change_over(prepared.notifier)
 
-    async def _change(self, earlier: "asyncio.Task[Any] | None", successor: Notifier) -> None:
+    def _change_over(self, successor: Notifier | None) -> None:
+        self._taking = successor
+        self._changing = asyncio.create_task(self._change(self._changing, successor), name="change channels")
+
+    # ------------------------------------------------------------ one of several servers
+
+    def lead(self) -> None:
+        """Deliver from now on: what nobody was told is found in the store."""
+        if self._means is not None and not self.leads:
+            config, self._means, self.leads = self._means.config, None, True
+            self.replace(self.prepare(config))
+
+    def rest(self) -> None:
+        """Another delivers."""
+        self.leads = False
+        self._change_over(None)
+
+    def hear(self, states: Sequence[wire.ChannelState]) -> None:
+        """How the channels fare at the one that delivers."""
+        if not self.leads:
+            self._status = list(states)
+
+    # ------------------------------------------------------------ changing over
+
+    async def _change(self, earlier: "asyncio.Task[Any] | None", successor: Notifier | None) -> None:
         """The old one lets go first: what it has not delivered the new one finds in the store."""
         if earlier is not None:
             await earlier
@@ -94,6 +122,8 @@ class Herald:
             await predecessor.stop()
             self._status = predecessor.status()
             self._counted |= {one.name: one for one in self._status}
+        if successor is None:
+            return
         successor.inherit(self._counted.values())
         await successor.start()
         self._running = successor

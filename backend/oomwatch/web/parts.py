@@ -1,7 +1,7 @@
 """What the routes work with: the running parts of the server, made in app.py."""
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from starlette.requests import HTTPConnection
 
@@ -22,6 +22,9 @@ from oomwatch.web.practice import Practice
 from oomwatch.web.ruleparts import RuleParts
 from oomwatch.web.storagewatch import StorageWatch
 from oomwatch.web.threads import Threads
+
+if TYPE_CHECKING:  # of an extra
+    from oomwatch.web.clustered import Clustered
 
 T = TypeVar("T")
 
@@ -46,6 +49,7 @@ class Parts(NamedTuple):
     keyring: Keyring
     audit: AuditLog
     storage: StorageWatch
+    cluster: "Clustered | None" = None  # None: this server is alone
 
     @property
     def dead_tasks(self) -> list[str]:

@@ -22,6 +22,12 @@ READ_ONLY = (
 )
 
 
+IN_CLUSTER = (
+    "this is one of several servers, each of which reads a rule file of its own: change that file where it is deployed "
+    "from, to all of them alike; each reads it again by itself"
+)
+
+
 class MistakeRow(Struct, frozen=True, kw_only=True):
     """Something wrong with a rule file, and where. Counted from 1."""
 
@@ -65,6 +71,8 @@ class RuleDesk:
 
     def why_not(self) -> str | None:
         """Why nothing may be changed here; None where it may."""
+        if self._settings.cluster_nats is not None:
+            return IN_CLUSTER
         if not self._settings.rules_editable:
             return READ_ONLY
         if self._settings.rules is None and is_shipped(self.path):

@@ -77,6 +77,8 @@ async def _put(parts: Parts, silence: wire.Silence) -> None:
     """Stored first: what is told outlives the server."""
     await parts.write(parts.store.keep_silences, [silence])
     parts.service.attention.put_silences([silence])
+    if parts.cluster is not None:
+        parts.cluster.replica.nudge()
     await parts.journal.tell_now()
 
 

@@ -5,6 +5,7 @@ Each function gives sentences, none where all is well. They look at what is in m
     ailing()    what only another start mends            -> /readyz, heartbeat and Watchdog, systemd
     silencing() and what keeps an alert from being told  -> heartbeat and Watchdog
     unready()   what ails, and that nothing can be kept  -> /readyz
+    degraded()  of several servers: what all lack        -> /readyz, which says 200 all the same
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,7 +33,17 @@ def silencing(parts: Parts) -> list[str]:
 def unready(parts: Parts) -> list[str]:
     """Why nothing should be sent here. A rule that fails is no reason: no other server would judge by it."""
     storage = parts.journal.problem
+    if storage is not None and parts.cluster is not None and not parts.cluster.replica.others_can_store():
+        storage = None  # all are in the same plight: no other would do better
     return [*([storage] if storage is not None else []), *ailing(parts), *_closing(parts)]
+
+
+def degraded(parts: Parts) -> list[str]:
+    """What is amiss while everything goes on: with a database or a NATS that all servers share."""
+    if parts.cluster is None:
+        return []
+    storage = parts.journal.problem
+    return [*([f"degraded: {storage}"] if storage is not None else []), *parts.cluster.replica.problems()]
 
 
 def _ended(parts: Parts) -> Iterator[str]:

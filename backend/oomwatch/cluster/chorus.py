@@ -1,0 +1,117 @@
+"""Which of its findings this replica says, and which words of others it has heard already (service.seams.Chorus)."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Container, Iterable, Sequence
+
+from oomwatch import wire
+from oomwatch.cluster.floor import HANDOVER_SECONDS, Floor
+from oomwatch.cluster.members import Members
+from oomwatch.cluster.ownership import LEADER, Doors, home_of, owner
+from oomwatch.cluster.unspoken import Unspoken
+from oomwatch.core.fleet import Fleet
+from oomwatch.letters import TransitionKey, key_of
+
+KNOWN_KEPT = 100_000  # transitions: of a thousand cards some hours, and what is read again is of seconds
+LISTEN_SECONDS = 5.0  # every agent says something each second, and its door passes it on
+KEPT_BACK = ("state", "severity", "outcome")  # what is said once, and so must not get lost with its speaker
+
+
+class Chorus:
+    """`steady` is a clock that nobody sets. Use from the event loop."""
+
+    def __init__(self, fleet: Fleet, members: Members, steady: Callable[[], float]) -> None:
+        self.doors = Doors()
+        self.floor = Floor()
+        self.unspoken = Unspoken()
+        self.leader: str | None = None
+        self.listens_since: float | None = None  # for who is where: a node's door may be one that we have not heard yet
+        self._fleet = fleet
+        self._members = members
+        self._steady = steady
+        self._known: OrderedDict[TransitionKey, None] = OrderedDict()
+
+    # ------------------------------------------------------------ the service's side
+
+    def ours(self, found: Sequence[wire.Transition]) -> list[wire.Transition]:
+        """What is ours to say at once. Mutes and acts of others' alerts are theirs to find, and are dropped."""
+        alive = self._members.alive(self._steady())
+        ours = []
+        for one in found:
+            if self._is_ours(self._home_of(one.labels), alive):
+                ours.append(one)
+            elif one.change in KEPT_BACK:
+                self.unspoken.put(one)
+        return ours
+
+    def said(self, transitions: Sequence[wire.Transition]) -> None:
+        self._remember(transitions)
+
+    def awaited(self, shown: Iterable[wire.Alert], here: Container[str]) -> set[str]:
+        foreign = [one for one in shown if one.state == "firing" and one.id not in here]
+        return {one.id for one in foreign if not self.speaks_for(one.labels)} | self.unspoken.ids()
+
+    # ------------------------------------------------------------ the others' side
+
+    def news(self, words: Iterable[wire.Transition]) -> list[wire.Transition]:
+        """Those of these words that we have neither said nor heard; from now on we have."""
+        new = [word for word in words if key_of(word) not in self._known]
+        self._remember(new)
+        for word in new:
+            self.unspoken.hear(word)
+        return new
+
+    def _remember(self, transitions: Iterable[wire.Transition]) -> None:
+        self._known.update(dict.fromkeys(map(key_of, transitions)))
+        while len(self._known) > KNOWN_KEPT:
+            self._known.popitem(last=False)
+
+    # ------------------------------------------------------------ the floor
+
+    def review(self) -> None:
+        """Once a second, and when somebody died."""
+        now = self._steady()
+        alive = self._members.alive(now)
+        homes = [LEADER, *self._fleet.nodes]
+        self.floor.review(homes, lambda home: self._owner(home, alive) == self._members.me, now)
+
+    def due(self, waited_seconds: float = HANDOVER_SECONDS) -> list[str]:
+        """Homes that came to us, and are to be read of."""
+        return self.floor.due(self._steady(), waited_seconds=waited_seconds)
+
+    def take(self, homes: Sequence[str], shown: Iterable[wire.Alert], here: Container[str]) -> "Turn":
+        """Everything that was said of these homes is known by now."""
+        ours = dict.fromkeys(self.floor.take(homes))
+        found = self.unspoken.take(lambda one: self._home_of(one.labels) in ours)
+        awaited = {one.id for one in found}
+        orphans = [
+            one
+            for one in shown
+            if one.state == "firing"
+            and one.id not in here
+            and one.id not in awaited
+            and self._home_of(one.labels) in ours
+        ]
+        return found, orphans
+
+    def speaks_for(self, labels: dict[str, str]) -> bool:
+        return self._is_ours(self._home_of(labels), self._members.alive(self._steady()))
+
+    def _home_of(self, labels: dict[str, str]) -> str:
+        run = self._fleet.runs.get(labels.get("run", "")) if "node" not in labels else None
+        home = home_of(labels, {run.name: run.nodes} if run is not None else {})
+        return home if home in self._fleet.nodes else LEADER
+
+    def _owner(self, home: str, alive: Sequence[str]) -> str | None:
+        if home != LEADER and self.doors.of(home) is None and not self._has_listened():
+            return None
+        return owner(home, self.doors, alive, self.leader)
+
+    def _has_listened(self) -> bool:
+        return self.listens_since is not None and self._steady() - self.listens_since >= LISTEN_SECONDS
+
+    def _is_ours(self, home: str, alive: Sequence[str]) -> bool:
+        return home in self.floor and self._owner(home, alive) == self._members.me
+
+
+Turn = tuple[list[wire.Transition], list[wire.Alert]]
+"""What was found and is ours to say now, and alerts that fire, are ours now, and are not open in our engine."""

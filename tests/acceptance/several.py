@@ -1,0 +1,236 @@
+"""Several servers on loopback with what they share, agents and browsers: the scaffold of test_several_servers.py."""
+
+import asyncio
+import contextlib
+import shutil
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import websockets
+from tests.acceptance.programs import Program, free_port
+from tests.missing import do_without
+from tests.server.house import hello, sample
+from tests.server.receiver import Receiver
+from websockets.asyncio.client import connect
+
+from oomwatch import wire
+
+AGAIN_SECONDS = 0.3
+SAMPLE_SECONDS = 0.5
+FULL_GIB, FREE_GIB = 79.0, 10.0
+
+HAPROXY = """
+global
+  maxconn 500
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 10m
+  timeout server 10m
+listen oomwatch
+  bind 127.0.0.1:PORT
+  balance leastconn
+  option httpchk GET /readyz
+  default-server inter 500ms fall 2 rise 1 on-marked-down shutdown-sessions
+SERVERS
+"""
+
+
+class ReplicaProgram:
+    """`oomwatch serve` as one of several; may be killed and started again."""
+
+    def __init__(self, name: str, folder: Path, rules: Path, db: str, nats: str) -> None:
+        self.name = name
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._folder = folder
+        self._arguments = [
+            *("-m", "oomwatch", "serve", "--listen", f"127.0.0.1:{self.port}", "--rules", str(rules)),
+            *("--db", db, "--cluster-nats", nats, "--cluster-replica", name, "--flush-interval", "1s"),
+            *("--incidents", str(folder / "incidents")),
+        ]
+        self.program: Program
+
+    def start(self) -> None:
+        self.program = Program(f"server-{self.name}", self._arguments, self._folder)
+
+    def ready(self) -> tuple[int, list[str]]:
+        """The status of /readyz (0: nobody answers), and what it says is amiss."""
+        try:
+            with urllib.request.urlopen(self.url + "/readyz", timeout=10) as answer:  # noqa: S310 - loopback
+                return answer.status, msgspec.json.decode(answer.read())["problems"]
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, msgspec.json.decode(refusal.read())["problems"]
+        except OSError:
+            assert self.program.running, self.program.output
+            return 0, ["nobody answers"]
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:  # noqa: S310 - loopback
+            return msgspec.json.decode(answer.read())
+
+    def metric(self, name: str) -> float:
+        with urllib.request.urlopen(self.url + "/metrics", timeout=10) as answer:  # noqa: S310 - loopback
+            lines = answer.read().decode().splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
+
+
+@contextlib.contextmanager
+def balancing(folder: Path, replicas: "list[ReplicaProgram]") -> Iterator[int]:
+    """A haproxy before them, as a site would set it up; gives its port."""
+    program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin")
+    if program is None:
+        do_without("haproxy", "scripts/system-packages, or apt-get install haproxy")
+    port = free_port()
+    servers = "\n".join(f"  server {one.name} 127.0.0.1:{one.port} check" for one in replicas)
+    config = folder / "haproxy.cfg"
+    config.write_text(HAPROXY.replace("PORT", str(port)).replace("SERVERS", servers), encoding="utf-8")
+    with (folder / "haproxy.log").open("ab") as log:
+        process = subprocess.Popen([program, "-db", "-f", str(config)], stdout=log, stderr=log)
+    try:
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+class StandInAgent:
+    """Speaks the wire as an agent does: numbers what it says, keeps it until it is stored, goes on where it is told."""
+
+    def __init__(self, node: str, url: str) -> None:
+        self.node = node
+        self.used_gib = FREE_GIB
+        self.connects = 0
+        self.refused: list[str] = []
+        self.is_connected = False
+        self._url = url
+        self._seq = 0
+        self._outbox: dict[int, bytes] = {}
+        self._session = f"{node}-{time.time_ns()}"
+
+    async def run(self) -> None:
+        while True:
+            with contextlib.suppress(OSError, websockets.WebSocketException, asyncio.TimeoutError):
+                await self._connection()
+            self.is_connected = False
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _connection(self) -> None:
+        async with connect(f"{self._url}/ws/agent", compression=None, proxy=None, open_timeout=5) as line:
+            await line.send(wire.encode(hello(self.node, session=self._session, sent_at=time.time())).decode())
+            first = wire.decode_server(await asyncio.wait_for(line.recv(), 10))
+            if isinstance(first, wire.Refused):
+                self.refused.append(first.detail)
+            if not isinstance(first, wire.Welcome):
+                return
+            self.connects += 1
+            self.is_connected = True
+            self._forget(first.resume_after_seq)
+            for frame in list(self._outbox.values()):
+                await line.send(frame.decode())
+            hearing = asyncio.ensure_future(self._hear(line))
+            try:
+                while not hearing.done():
+                    await line.send(self._next().decode())
+                    await asyncio.wait([hearing], timeout=SAMPLE_SECONDS)
+            finally:
+                hearing.cancel()
+
+    def _next(self) -> bytes:
+        self._seq += 1
+        self._outbox[self._seq] = wire.encode(sample(self._seq, self.used_gib, time.time()))
+        return self._outbox[self._seq]
+
+    async def _hear(self, line: Any) -> None:
+        async for frame in line:
+            message = wire.decode_server(frame)
+            if isinstance(message, wire.Ack):
+                self._forget(message.seq)
+
+    def _forget(self, seq: int) -> None:
+        self._outbox = {number: frame for number, frame in self._outbox.items() if number > seq}
+
+
+class Browser:
+    """Watches one replica, and connects again as the page does."""
+
+    def __init__(self, replica: ReplicaProgram) -> None:
+        self.replica = replica
+        self.alerts: dict[str, dict[str, Any]] = {}
+        self.is_connected = False
+
+    async def run(self) -> None:
+        while True:
+            with contextlib.suppress(OSError, websockets.WebSocketException, asyncio.TimeoutError):
+                address = f"ws{self.replica.url.removeprefix('http')}/ws/live"
+                async with connect(address, compression=None, proxy=None, open_timeout=5, max_size=None) as line:
+                    async for frame in line:
+                        self._take(msgspec.json.decode(frame))
+            self.is_connected = False
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if message["type"] == "snapshot":
+            self.is_connected = True
+            self.alerts = {one["id"]: one for one in message.get("alerts", ())}
+        elif message["type"] == "alert":
+            self.alerts[message["alert"]["id"]] = message["alert"]
+
+    def firing(self) -> dict[str, str]:
+        """Ids of the alerts that fire, by node."""
+        return {one["labels"]["node"]: key for key, one in list(self.alerts.items()) if one["state"] == "firing"}
+
+
+class Crowd:
+    """Agents and browsers, in a thread of their own."""
+
+    def __init__(self, agents: Mapping[str, StandInAgent], browsers: list[Browser]) -> None:
+        self.agents = agents
+        self.browsers = browsers
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="crowd")
+        self._work: asyncio.Future[Any] | None = None
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        agents, browsers = [one.run() for one in self.agents.values()], [one.run() for one in self.browsers]
+        self._work = asyncio.gather(*agents, *browsers)
+        with contextlib.suppress(asyncio.CancelledError):
+            self._loop.run_until_complete(self._work)
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    @contextlib.contextmanager
+    def busy(self) -> Iterator[None]:
+        self._thread.start()
+        try:
+            yield
+        finally:
+            self._loop.call_soon_threadsafe(lambda: self._work and self._work.cancel())
+            self._thread.join(30)
+
+
+def delivered(receiver: Receiver) -> Counter[tuple[str, str]]:
+    """How often a receiver that drops known message ids was told of each node that its alert fires, or is over."""
+    messages = {one.headers["webhook-id"]: one.json() for one in receiver.received}
+    return Counter(
+        (alert["labels"]["node"], alert["status"]) for message in messages.values() for alert in message["alerts"]
+    )
+
+
+def within(seconds: float, what: str, look: Callable[[], Any], explain: Callable[[], object] = lambda: "") -> float:
+    """How long it took. Fails with what was seen where it takes longer."""
+    began = time.monotonic()
+    while not look():
+        if time.monotonic() - began > seconds:
+            raise AssertionError(f"not within {seconds:g} s: {what}; {explain()}")
+        time.sleep(0.05)  # between two looks, never instead of one
+    return time.monotonic() - began

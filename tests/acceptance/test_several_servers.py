@@ -1,0 +1,198 @@
+"""Three servers, a load balancer, PostgreSQL and NATS, as at a site; each is killed in turn while alerts come and go.
+
+Nothing is lost, nothing is told twice, every browser sees the same, and /readyz says how things stand.
+"""
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.acceptance.several import (
+    FREE_GIB,
+    FULL_GIB,
+    Browser,
+    Crowd,
+    ReplicaProgram,
+    StandInAgent,
+    balancing,
+    delivered,
+    within,
+)
+from tests.nats.server import NatsServer
+from tests.postgres.server import PostgresServer
+from tests.server.receiver import Receiver
+
+NODES = tuple(f"gpu-{number:02}" for number in range(12))
+WHOLE_SECONDS = 10.0  # from a blow to every browser seeing the same
+START_SECONDS = 60.0  # of programs on a busy machine
+RULES = """
+rules:
+  - alert: full
+    severity: critical
+    when: {kind: threshold, metric: gpu_used_ratio, above: 85%}
+    for: 1s
+    keep_firing_for: 3s
+    summary: "GPU {gpu} of {node} is {value} full"
+notify:
+  group_wait: 50ms
+  group_interval: 0s
+  repeat_interval: 1h
+  channels:
+    - {kind: webhook, name: ops, url: "RECEIVER"}
+"""
+
+
+class Site:
+    """All of it."""
+
+    def __init__(self, folder: Path, receiver: Receiver, postgres: PostgresServer, nats: NatsServer) -> None:
+        rules = folder / "alerts.yaml"
+        rules.write_text(RULES.replace("RECEIVER", receiver.url), encoding="utf-8")
+        self.db = postgres.create("site")
+        self.replicas = [ReplicaProgram(name, folder, rules, self.db, nats.url) for name in "abc"]
+        self.receiver, self.postgres, self.nats = receiver, postgres, nats
+        self.full: set[str] = set()
+        self.crowd: Crowd
+
+    def fill(self, *nodes: str) -> None:
+        self._use(nodes, FULL_GIB)
+        self.full |= set(nodes)
+
+    def empty(self, *nodes: str) -> None:
+        self._use(nodes, FREE_GIB)
+        self.full -= set(nodes)
+
+    def _use(self, nodes: tuple[str, ...], used_gib: float) -> None:
+        for node in nodes:
+            self.crowd.agents[node].used_gib = used_gib
+
+    def is_whole(self) -> bool:
+        """Every browser sees that the same alerts fire, of the nodes that are full."""
+        seen = [browser.firing() for browser in self.crowd.browsers if browser.replica.program.running]
+        return all(one == seen[0] and set(one) == self.full for one in seen)
+
+    def explain(self) -> object:
+        seen = {one.replica.name: sorted(one.firing().items()) for one in self.crowd.browsers}
+        doors = {one.node: (one.is_connected, one.connects, one.refused[-1:]) for one in self.crowd.agents.values()}
+        return {"full": sorted(self.full), "seen": seen, "agents": doors, "told": delivered(self.receiver)}
+
+    def be_whole(self, after: str, seconds: float = WHOLE_SECONDS) -> None:
+        took = within(seconds, f"all browsers see the same after {after}", self.is_whole, self.explain)
+        print(f"after {after}: whole in {took:.1f} s")
+
+    def all_are_told(self, status: str, *nodes: str) -> None:
+        look = lambda: all(delivered(self.receiver)[node, status] for node in nodes)  # noqa: E731
+        within(START_SECONDS, f"{nodes} are told {status}", look, self.explain)
+
+    def leader(self) -> ReplicaProgram:
+        leaders: list[ReplicaProgram] = []
+
+        def look() -> bool:
+            leaders[:] = [
+                one for one in self.replicas if one.program.running and one.metric("oomwatch_cluster_leader") == 1
+            ]
+            return len(leaders) == 1
+
+        within(START_SECONDS, "one replica leads", look)
+        return leaders[0]
+
+    def stored(self) -> list[tuple[str, str, str, int]]:
+        """(node, id, state, how often) of what was stored of alerts' states."""
+        with psycopg.connect(self.db) as connection:
+            return connection.execute(
+                "SELECT node, id, state, count(*) FROM transitions WHERE change = 'state' "
+                "GROUP BY node, id, state ORDER BY node, min(seq)"
+            ).fetchall()
+
+
+def _end(replica: ReplicaProgram) -> None:
+    if replica.program.running:
+        replica.program.kill()
+
+
+def _is_ready(replica: ReplicaProgram) -> bool:
+    return replica.ready()[0] == 200
+
+
+@pytest.fixture
+def site(tmp_path: Path, receiver: Receiver) -> Iterator[Site]:
+    with contextlib.ExitStack() as stack:
+        postgres = PostgresServer()
+        stack.callback(postgres.remove)
+        postgres.start()
+        nats = NatsServer(tmp_path)
+        stack.callback(nats.kill)
+        nats.start()
+        made = Site(tmp_path, receiver, postgres, nats)
+        for replica in made.replicas:
+            stack.callback(_end, replica)
+            replica.start()
+        for replica in made.replicas:
+            within(START_SECONDS, "it is ready", functools.partial(_is_ready, replica))
+        port = stack.enter_context(balancing(tmp_path, made.replicas))
+        agents = {node: StandInAgent(node, f"ws://127.0.0.1:{port}") for node in NODES}
+        made.crowd = Crowd(agents, [Browser(replica) for replica in made.replicas])
+        stack.enter_context(made.crowd.busy())
+        within(START_SECONDS, "all are connected", lambda: all(one.is_connected for one in agents.values()))
+        yield made
+
+
+@pytest.mark.acceptance
+def test_nothing_is_lost_or_doubled_whatever_is_killed(site: Site) -> None:
+    agents = site.crowd.agents
+    leader = site.leader()
+    within(
+        START_SECONDS,
+        "every replica knows all",
+        lambda: all(len(one.get("/api/v1/nodes")) == len(NODES) for one in site.replicas),
+    )
+    site.fill(*NODES[:3])
+    site.be_whole("three cards filled up")
+    site.all_are_told("firing", *NODES[:3])
+    within(WHOLE_SECONDS, "nothing is amiss", lambda: all(one.ready() == (200, []) for one in site.replicas))
+
+    # A server, the one that delivers, while cards fill up and one is free again.
+    leader.program.kill()
+    site.fill(*NODES[3:6])
+    site.empty(NODES[0])
+    site.be_whole("a server was killed", WHOLE_SECONDS + 5)
+    site.all_are_told("firing", *NODES[3:6])
+    site.all_are_told("resolved", NODES[0])
+    leader.start()
+    within(START_SECONDS, "it is back", lambda: leader.ready()[0] == 200)
+    site.be_whole("it was started again")
+
+    # PostgreSQL: people are told all the same, and it is said.
+    site.postgres.stop("immediate")
+    site.fill(NODES[6])
+    site.be_whole("PostgreSQL was stopped")
+    site.all_are_told("firing", NODES[6])
+    look = lambda: all(any("database" in one for one in replica.ready()[1]) for replica in site.replicas)  # noqa: E731
+    within(WHOLE_SECONDS, "each says that the database is gone", look)
+    site.postgres.start()
+    within(START_SECONDS, "nothing is amiss", lambda: all(one.ready() == (200, []) for one in site.replicas))
+
+    # NATS.
+    site.nats.kill()
+    site.fill(NODES[7])
+    site.be_whole("NATS was killed")
+    site.all_are_told("firing", NODES[7])
+    look = lambda: all(any("NATS" in one for one in replica.ready()[1]) for replica in site.replicas)  # noqa: E731
+    within(WHOLE_SECONDS, "each says that NATS is gone", look)
+    site.nats.start()
+    within(START_SECONDS, "nothing is amiss", lambda: all(one.ready() == (200, []) for one in site.replicas))
+    site.be_whole("NATS was started again")
+
+    site.empty(*site.full)
+    site.be_whole("all are free")
+    site.all_are_told("resolved", *NODES[:8])
+    assert delivered(site.receiver) == {(node, status): 1 for node in NODES[:8] for status in ("firing", "resolved")}
+    within(WHOLE_SECONDS, "all is stored", lambda: len(site.stored()) == 16)
+    assert [(node, state, count) for node, _, state, count in site.stored()] == [
+        (node, state, 1) for node in NODES[:8] for state in ("firing", "resolved")
+    ]
+    assert len({alert for _, alert, _, _ in site.stored()}) == 8
+    within(START_SECONDS, "all that agents said is stored", lambda: all(len(a._outbox) < 12 for a in agents.values()))
