@@ -33,7 +33,11 @@ READERS = {
 }
 OUTER = {"oomwatch.hub", "oomwatch.metrics", "oomwatch.notify", "oomwatch.store"}
 INSIDE = SHARED | READERS | {"oomwatch.core", "oomwatch.plan", "oomwatch.tasks"}
-WIRED = INSIDE | OUTER | {"oomwatch.export", "oomwatch.incident", "oomwatch.service", "oomwatch_frontend"}
+WIRED = (
+    INSIDE
+    | OUTER
+    | {"oomwatch.cluster", "oomwatch.export", "oomwatch.incident", "oomwatch.service", "oomwatch_frontend"}
+)
 MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch": set(),  # the version, and nothing else
     "oomwatch.wire": {"oomwatch.units"},
@@ -49,10 +53,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.notify": INSIDE - {"oomwatch.rulefile"},
     "oomwatch.incident": INSIDE | {"oomwatch.service", "oomwatch.store"},
     "oomwatch.export": INSIDE | {"oomwatch.notify"},
-    "oomwatch.web": WIRED
-    | {"oomwatch.web.clustered", "oomwatch.doctor", "oomwatch.doctor.read", "oomwatch.ruleedit", "oomwatch.tryout"},
-    "oomwatch.cluster": INSIDE | {"oomwatch.service"},
-    "oomwatch.web.clustered": WIRED | {"oomwatch.cluster", "oomwatch.web"},
+    "oomwatch.cluster": INSIDE
+    | {"oomwatch.service"},  # the store by protocols of its own; web/clustered.py joins the two
+    "oomwatch.web": WIRED | {"oomwatch.doctor", "oomwatch.doctor.read", "oomwatch.ruleedit", "oomwatch.tryout"},
     "oomwatch.up": INSIDE,  # it starts the programs, and is none
     # Logs of runs that are over are read by the agent's own parsers, which are pure.
     "oomwatch.backtest": INSIDE | {"oomwatch_agent.logs"},
@@ -239,6 +242,24 @@ def test_only_the_judge_has_what_it_works_out_kept(module: Module) -> None:
     entered = [item.context_expr for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items]
     keeps = any(isinstance(one, ast.Attribute) and one.attr == "keeping" for one in entered)
     assert keeps is (module.name == "oomwatch.core.judge")
+
+
+def test_a_server_alone_loads_nothing_of_several(tmp_path: Path) -> None:
+    code = "import sys, oomwatch.__main__, oomwatch.web.server; print(*sorted(sys.modules))"
+    paths = ":".join(str(root) for root in ROOTS)
+    loaded = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    names = loaded.stdout.split()
+    assert "oomwatch.web.app" in names
+    assert [name for name in names if name.split(".")[0] in ("nats", "psycopg") or "cluster" in name] == [
+        "oomwatch.metrics.cluster"
+    ]
 
 
 def test_the_agent_loads_without_the_server(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def _check_cluster(settings: Settings) -> None:
             raise SettingError(f'{name}: "{text}" is no name of letters, digits, "-" and "_", of at most 100')
     if settings.cluster_nats is None:
         return
-    if not (settings.db or "").startswith("postgresql"):
+    if not (settings.db or "").startswith(("postgresql", "postgres:")):
         raise SettingError(
             "cluster_nats: servers that act as one share a PostgreSQL; name it with --db postgresql://..."
         )

@@ -1,4 +1,4 @@
-"""Several servers on loopback with what they share, agents and browsers: the scaffold of test_several_servers.py."""
+"""Several servers on loopback, all that they share, agents and browsers: the scaffold of test_several_servers.py."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,10 @@ class ReplicaProgram:
     def start(self) -> None:
         self.program = Program(f"server-{self.name}", self._arguments, self._folder)
 
+    def end(self) -> None:
+        if self.program.running:
+            self.program.kill()
+
     def ready(self) -> tuple[int, list[str]]:
         """The status of /readyz (0: nobody answers), and what it says is amiss."""
         try:
@@ -76,6 +80,10 @@ class ReplicaProgram:
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(self.url + path, timeout=10) as answer:  # noqa: S310 - loopback
             return msgspec.json.decode(answer.read())
+
+    def knows(self, nodes: Iterable[str]) -> bool:
+        """Whether it has fresh readings of these nodes, whoever's agents they are."""
+        return {one["node"] for one in self.get("/api/v1/nodes") if one["state"] == "live"} == set(nodes)
 
     def metric(self, name: str) -> float:
         with urllib.request.urlopen(self.url + "/metrics", timeout=10) as answer:  # noqa: S310 - loopback
@@ -143,6 +151,7 @@ class StandInAgent:
                     await asyncio.wait([hearing], timeout=SAMPLE_SECONDS)
             finally:
                 hearing.cancel()
+                await asyncio.gather(hearing, return_exceptions=True)
 
     def _next(self) -> bytes:
         self._seq += 1
@@ -205,6 +214,10 @@ class Crowd:
         self._work = asyncio.gather(*agents, *browsers)
         with contextlib.suppress(asyncio.CancelledError):
             self._loop.run_until_complete(self._work)
+        left = asyncio.all_tasks(self._loop)
+        for task in left:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 

@@ -4,7 +4,6 @@ Nothing is lost, nothing is told twice, every browser sees the same, and /readyz
 """
 
 import contextlib
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,15 +107,6 @@ class Site:
             ).fetchall()
 
 
-def _end(replica: ReplicaProgram) -> None:
-    if replica.program.running:
-        replica.program.kill()
-
-
-def _is_ready(replica: ReplicaProgram) -> bool:
-    return replica.ready()[0] == 200
-
-
 @pytest.fixture
 def site(tmp_path: Path, receiver: Receiver) -> Iterator[Site]:
     with contextlib.ExitStack() as stack:
@@ -128,10 +118,9 @@ def site(tmp_path: Path, receiver: Receiver) -> Iterator[Site]:
         nats.start()
         made = Site(tmp_path, receiver, postgres, nats)
         for replica in made.replicas:
-            stack.callback(_end, replica)
             replica.start()
-        for replica in made.replicas:
-            within(START_SECONDS, "it is ready", functools.partial(_is_ready, replica))
+            stack.callback(replica.end)
+        within(START_SECONDS, "all are ready", lambda: all(one.ready()[0] == 200 for one in made.replicas))
         port = stack.enter_context(balancing(tmp_path, made.replicas))
         agents = {node: StandInAgent(node, f"ws://127.0.0.1:{port}") for node in NODES}
         made.crowd = Crowd(agents, [Browser(replica) for replica in made.replicas])
@@ -144,11 +133,7 @@ def site(tmp_path: Path, receiver: Receiver) -> Iterator[Site]:
 def test_nothing_is_lost_or_doubled_whatever_is_killed(site: Site) -> None:
     agents = site.crowd.agents
     leader = site.leader()
-    within(
-        START_SECONDS,
-        "every replica knows all",
-        lambda: all(len(one.get("/api/v1/nodes")) == len(NODES) for one in site.replicas),
-    )
+    within(WHOLE_SECONDS, "each knows every node", lambda: all(one.knows(NODES) for one in site.replicas))
     site.fill(*NODES[:3])
     site.be_whole("three cards filled up")
     site.all_are_told("firing", *NODES[:3])

@@ -1,1 +1,1 @@
-"""Several servers that act as one, over PostgreSQL and NATS (decision 7). A server alone loads nothing of this."""
+"""Several servers that act as one, over PostgreSQL and NATS (decision 7). A server alone loads none."""

@@ -80,6 +80,7 @@ class Abroad:
         doors: Doors,
         publish: Publish,
         me: str,
+        clock: Callable[[], float],
     ) -> None:
         self._roster = roster
         self._reception = reception
@@ -87,6 +88,7 @@ class Abroad:
         self._doors = doors
         self._publish = publish
         self._me = me
+        self._clock = clock
         self.unknown_total = 0
         self.lag = Histogram()
 
@@ -112,7 +114,8 @@ class Abroad:
         session = self._roster.stand_in(hello, FarPeer(said.node, said.replica, self._publish, self._me))
         session.interval_seconds, session.skew_seconds = said.interval_seconds, said.skew_seconds
         self._reception.take_from_afar(session, message, said.received_at)
-        self.lag.add(max(0.0, session.heard_at - said.received_at))
+        if isinstance(message, wire.Sample):
+            self.lag.add(max(0.0, self._clock() - said.received_at))
 
     def leave(self, left: Left) -> None:
         session = self._roster.find(left.node)
@@ -126,7 +129,3 @@ class Abroad:
         for session in self._roster:
             if isinstance(session.elsewhere, FarPeer) and session.elsewhere.replica not in alive:
                 session.elsewhere = None
-
-    def nodes(self) -> list[str]:
-        """Those whose agents are not connected here."""
-        return [session.node for session in self._roster if session.peer is None]

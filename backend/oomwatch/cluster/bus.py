@@ -1,7 +1,7 @@
 """The line between replicas: NATS. It never blocks who speaks, and keeps nothing that the others could do without.
 
-What is said waits in a queue of bounded length; while NATS is away the oldest is dropped, and counted. Nothing needs it
-to arrive: what was stored is read from the database, and the readings that the others missed are in the history.
+What is said waits in a queue of bounded length; while NATS is away the oldest is dropped, and counted. Nothing depends
+on its arrival: what was stored is read from the database, and readings that the others missed are in the history.
 """
 
 import asyncio

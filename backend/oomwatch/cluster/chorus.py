@@ -1,4 +1,4 @@
-"""Which of its findings this replica says, and which words of others it has heard already (service.seams.Chorus)."""
+"""Which of what this replica finds it says, and which words of the others it has heard (service.seams.Chorus)."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable, Sequence

@@ -120,7 +120,7 @@ class Leadership:
         self._is_stopped, self.since, self._duty_at = True, None, None
         try:
             await self._call(self._lease.release)
-        except Exception as error:
+        except Exception as error:  # the database frees it with the connection
             logger.debug("the lease could not be given back: %s", error)
 
     async def while_leading(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -137,5 +137,5 @@ class Leadership:
                 await end([task, ending])
 
     async def _until(self, *, leading: bool) -> None:
-        while self.leads is not leading:  # noqa: ASYNC110 - it turns with time, too
+        while self.leads is not leading:  # noqa: ASYNC110 - time alone may begin it
             await asyncio.sleep(LOOK_SECONDS / 10)

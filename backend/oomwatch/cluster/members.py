@@ -1,4 +1,4 @@
-"""PURE: which replicas are alive, as told by the database and over NATS. Seconds are of a clock that nobody sets."""
+"""PURE: which replicas are alive, as the database and NATS tell. Times are seconds of a clock that nobody sets."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""This server as one of several: what it hears of the others, what it tells them, and what is done once a second.
+"""This server as one of several: what it hears of the others, and what it tells them. `keeping.py` does the rest.
 
     door: agent -> reception -> journal -> crier -> NATS -> abroad -> the others' reception -> their engines
     ours: engine -> chorus -> journal -> database -> told -> nudge over NATS -> the others' followers -> their boards
@@ -8,12 +8,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from oomwatch import wire
 from oomwatch.cluster.abroad import Abroad, Crier
-from oomwatch.cluster.bus import Bus
 from oomwatch.cluster.chorus import Chorus
 from oomwatch.cluster.envelope import (
     Asked,
@@ -32,17 +31,23 @@ from oomwatch.cluster.leadership import Leadership
 from oomwatch.cluster.members import Members, Pulsed
 from oomwatch.cluster.rolls import Rolls
 from oomwatch.service.service import Service
-from oomwatch.tasks import rung
-
-TICK_SECONDS = 1.0
-PAUSE_SECONDS = 4.0  # who stands still for longer may have been taken for dead
-POLL_SECONDS = 2.0
-UNREAD_SECONDS = 10.0  # where the database cannot be read for so long, what came to us is said all the same
-GREET_SECONDS = 60.0  # in which each agent's hello is told again: one may have got lost
 
 logger = logging.getLogger(__name__)
 
 Notices = Callable[[], Sequence[wire.ChannelState]]
+
+
+class Line(Protocol):
+    """What is used of the bus."""
+
+    problem: str | None
+
+    @property
+    def is_connected(self) -> bool: ...
+
+    def publish(self, envelope: Envelope) -> None: ...
+
+    async def last_word(self, envelope: Envelope) -> None: ...
 
 
 class Replica:
@@ -65,7 +70,7 @@ class Replica:
         self.address = address
         self.members = members
         self.chorus = chorus
-        self.bus: Bus
+        self.bus: Line
         self.follower: Follower
         self.leadership: Leadership
         self.rolls: Rolls
@@ -76,11 +81,7 @@ class Replica:
         self._hear_channels = hear_channels
         self._retry = retry
         self._steady = steady
-        self._ticked_at = steady()
-        self._alive: tuple[str, ...] = (me,)
-        self._nudged = asyncio.Event()
-        self._hellos: Iterator[str] = iter(())
-        self._unread_since: float | None = None
+        self.nudged = asyncio.Event()  # there may be something new in the database
         self._is_stopped = False
 
     # ------------------------------------------------------------ what we tell
@@ -118,10 +119,14 @@ class Replica:
                 started_at=self._service.started_at,
                 address=self.address,
                 leads=self.leadership.since,
-                ails=self._service.journal.problem is not None,
+                ails=self.ails(),
                 channels=tuple(self._channels()) if leads else (),
             )
         )
+
+    def ails(self) -> bool:
+        """Whether the database cannot be written from here."""
+        return self._service.journal.problem is not None or self.rolls.problem is not None
 
     # ------------------------------------------------------------ what we hear
 
@@ -137,7 +142,7 @@ class Replica:
             case Gone():
                 self.members.gone(envelope.replica, self._steady())
             case Stored():
-                self._nudged.set()
+                self.nudged.set()
             case Unstored():
                 news = self.chorus.news(envelope.transitions)
                 if news:
@@ -166,121 +171,18 @@ class Replica:
         """NATS is there again: the others may have missed who is connected here, and we who is there."""
         self.chorus.listens_since = self._steady()
         self.greet_for_all()
-        self._nudged.set()
+        self.nudged.set()
 
     def greet_for_all(self) -> None:
         """Say hello for every agent that is connected here."""
         for node in [session.node for session in self._service.roster if session.peer is not None]:
-            self._greet_for(node)
+            self.greet_for(node)
 
-    def _greet_for(self, node: str) -> None:
+    def greet_for(self, node: str) -> None:
+        """Tell the others its hello, where its agent is connected here."""
         session, record = self._service.roster.find(node), self._service.engine.fleet.nodes.get(node)
-        if session is not None and session.peer is not None and record is not None:
+        if session is not None and session.peer is not None and record is not None and not record.stopped:
             self.crier.cry(session, 0, session.heard_at, record.hello)
-
-    # ------------------------------------------------------------ once a second
-
-    async def tick_for_ever(self) -> None:
-        while True:
-            with self._service.defects.going_on("keeping in step with the other replicas"):
-                self.tick()
-            await asyncio.sleep(TICK_SECONDS)
-
-    def tick(self) -> None:
-        now = self._steady()
-        elapsed, self._ticked_at = now - self._ticked_at, now
-        if elapsed > PAUSE_SECONDS:
-            self.chorus.floor.yield_all()
-        self.members.can_see(can_see=self.bus.is_connected or self.rolls.problem is None, now=now)
-        self._note_the_living(now)
-        if not self.bus.is_connected:
-            self._service.engine.fleet.excuse_silence(elapsed, self._nodes_elsewhere())
-        claim = self.members.leader_but_me(now)
-        self.chorus.leader = self.me if self.leadership.leads else claim[0] if claim else None
-        self.chorus.review()
-        self.chorus.unspoken.expire(self._service.clock())
-        self.pulse()
-        self._greet_for_some()
-
-    def _note_the_living(self, now: float) -> None:
-        alive = self.members.alive(now)
-        for replica in [one for one in self._alive if one not in alive]:
-            logger.warning("replica %s is gone", replica)
-        self._alive = alive
-        self.abroad.keep_those_of(alive)
-
-    def _nodes_elsewhere(self) -> list[str]:
-        find = self._service.roster.find
-        return [
-            node for node in self._service.engine.fleet.nodes if (session := find(node)) is None or not session.is_here
-        ]
-
-    def _greet_for_some(self) -> None:
-        """Of a thousand agents seventeen a second."""
-        here = [session.node for session in self._service.roster if session.peer is not None]
-        some = list(islice(self._hellos, len(here) // int(GREET_SECONDS) + 1))
-        if not some:
-            self._hellos = iter(here)
-        for node in some:
-            self._greet_for(node)
-
-    # ------------------------------------------------------------ what the others said
-
-    async def follow_for_ever(self) -> None:
-        """Read what is new in the database, and speak for what came to us once that is known."""
-        while True:
-            self._nudged.clear()
-            due = self.chorus.due()
-            if await self._catch_up():
-                self._speak(due)
-            elif self._unread_since is not None and self._steady() - self._unread_since > UNREAD_SECONDS:
-                self._speak(self.chorus.due(UNREAD_SECONDS))
-            await rung(self._nudged, self._rest_seconds())
-
-    def _rest_seconds(self) -> float:
-        return TICK_SECONDS / 2 if self.chorus.floor.is_waiting else POLL_SECONDS
-
-    async def _catch_up(self) -> bool:
-        try:
-            await self.follower.catch_up()
-        except Exception as error:
-            if self._unread_since is None:
-                self._unread_since = self._steady()
-                logger.warning("what the other replicas said cannot be read: %s", error)
-            return False
-        self._unread_since = None
-        return True
-
-    def _speak(self, homes: Sequence[str]) -> None:
-        if not homes:
-            return
-        with self._service.defects.judging("going on with what another replica spoke for"):
-            here = {one.id for one in self._service.engine.episodes()}
-            found, orphans = self.chorus.take(homes, self._service.board.open(), here)
-            self._service.speak(found, orphans)
-
-    # ------------------------------------------------------------ how it fares
-
-    def problems(self) -> list[str]:
-        """What is degraded, in sentences; none of it keeps this replica from its work."""
-        found = []
-        if self.bus.problem is not None:
-            found.append(
-                f"degraded: no NATS ({self.bus.problem}); each replica knows the readings of its own agents only"
-            )
-        if self._unread_since is not None:
-            found.append("degraded: what the other replicas said cannot be read from the database")
-        now = self._steady()
-        if not self.leadership.leads and self.members.leader_but_me(now) is None:
-            found.append("degraded: no replica leads at the moment; messages wait")
-        for other, seconds in self.members.clocks_off(now):
-            found.append(f"degraded: the clock of replica {other} differs from this one's by {seconds:+.1f} s; use NTP")
-        return found
-
-    def others_can_store(self) -> bool:
-        """Whether some other replica can write to the database, where we cannot."""
-        alive = self.members.alive(self._steady())
-        return any(not self.members.ails(one) for one in alive if one != self.me)
 
     async def say_goodbye(self) -> None:
         """We stop: the others need not wait until they miss us."""

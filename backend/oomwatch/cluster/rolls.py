@@ -1,4 +1,4 @@
-"""The table of members: this replica's line in it, and what it says of the others. A second way to see who is alive."""
+"""The table of members: this replica's line in it, and who else is there. The second way to see who is alive."""
 
 import asyncio
 import logging
@@ -66,7 +66,7 @@ class Rolls:
         try:
             await self._call(self._table.beat, self._members.me, self._address, self._started_at)
             rows: Sequence[Row] = await self._call(self._table.members)
-        except Exception as error:
+        except Exception as error:  # whatever it is, nobody is seen by this way
             if self.problem is None:
                 logger.warning("the table of members cannot be written: %s", error)
             self.problem = str(error) or type(error).__name__
@@ -81,5 +81,5 @@ class Rolls:
         self._is_stopped = True
         try:
             await self._call(self._table.leave, self._members.me)
-        except Exception as error:
+        except Exception as error:  # the line goes by itself
             logger.debug("the table of members could not be left: %s", error)

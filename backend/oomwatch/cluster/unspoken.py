@@ -1,4 +1,4 @@
-"""PURE: what this replica has found of subjects that another speaks for, until that one's word comes or ours is due."""
+"""PURE: what this replica found of subjects that another speaks for, until that one's word comes or it is our turn."""
 
 from collections.abc import Callable
 

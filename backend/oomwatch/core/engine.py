@@ -188,9 +188,8 @@ class Engine:
             if episode is not None and (episode.id == word.id or episode.started_at <= word.at):
                 self._lifecycle.end(key, now, "recovered")
             return
-        is_lowered = word.lowered_from is not None
-        is_open = episode is not None and episode.id == word.id and episode.fired_at is not None
-        if is_open and episode is not None and episode.lowered == is_lowered:
+        is_same = episode is not None and episode.id == word.id and episode.fired_at is not None
+        if episode is not None and is_same and episode.lowered == (word.lowered_from is not None):
             return
         if any(rule.key == key.rule for rule in self.rules.in_use()):
             self._noted([word])

@@ -82,7 +82,7 @@ class Reception:
 
     def take_from_afar(self, session: Session, message: wire.AgentMessage, received_at: float) -> None:
         """What an agent said to another server, which keeps it, on that one's clock and under its run's name."""
-        session.heard_at = self._now()
+        session.heard_at = max(session.heard_at, min(received_at, self._now()))
         session.messages_total += 1
         if not isinstance(message, wire.Hello):
             if message.seq <= session.processed_seq:

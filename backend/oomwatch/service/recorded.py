@@ -12,10 +12,7 @@ from oomwatch.service.seams import Recorder
 
 
 class RecordedEngine:
-    """The calls of core.engine.Engine, which are explained there.
-
-    A change of rules, and the words of other servers, are not recorded.
-    """
+    """The calls of core.engine.Engine, explained there. Changes of rules and others' words are not recorded."""
 
     def __init__(self, rules: RuleSet, recorder: Recorder | None) -> None:
         self.engine = Engine(rules, stopwatch=time.perf_counter)

@@ -127,13 +127,13 @@ def _set_to_work(parts: Parts, language: wire.Language, clock: Callable[[], floa
     crew.start("rule watch", parts.rules.watch.run())
     crew.start("access", keep_access(parts))
     feed_watch, clerk = FeedWatch(parts.herald.fed, parts.herald, clock), _clerk(parts, language)
-    duties: tuple[tuple[str, Callable[[], Coroutine[Any, Any, None]]], ...] = (
-        ("upkeep", lambda: keep_up(parts)),
-        ("feed watch", feed_watch.run),
-        ("heartbeat", functools.partial(parts.heartbeat.run, lambda: silencing(parts))),
-        ("incidents", clerk.run),
-    )
-    for name, work in duties:
+    duties: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {  # of several servers one has them
+        "upkeep": lambda: keep_up(parts),
+        "feed watch": feed_watch.run,
+        "heartbeat": lambda: parts.heartbeat.run(lambda: silencing(parts)),
+        "incidents": clerk.run,
+    }
+    for name, work in duties.items():
         crew.start(name, work() if parts.cluster is None else parts.cluster.duty(work))
     if parts.cluster is not None:
         parts.metrics.cluster = parts.cluster.counts

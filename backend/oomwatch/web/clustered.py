@@ -13,6 +13,7 @@ from oomwatch.cluster.abroad import Abroad, Crier
 from oomwatch.cluster.bus import Bus
 from oomwatch.cluster.chorus import Chorus
 from oomwatch.cluster.follower import Follower
+from oomwatch.cluster.keeping import Keeping
 from oomwatch.cluster.leadership import Leadership
 from oomwatch.cluster.members import Members
 from oomwatch.cluster.replica import Replica
@@ -33,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 def replica_name(settings: Settings) -> str:
-    """What this server is called among the others: the host's name and the port, the same at every start."""
+    """What this server is called among the others: by its host and its port, so that it is the same at every start."""
     return settings.cluster_replica or f"{socket.gethostname()}-{settings.listen.rpartition(':')[2]}"
 
 
@@ -51,8 +52,9 @@ class Clustered:
         self._lease = Lease(database_url(settings))
         self._lease_call = _thread(stack, "lease")
         stack.push_async_callback(self._lease_call, self._lease.close)
-        self.replica: Replica
         self._me = me
+        self.replica: Replica
+        self.keeping: Keeping
 
     async def start(self, herald: Herald, journal: Journal) -> None:
         """Raises StoreError. Before `restore`: from here on the follower reads what the others say."""
@@ -69,13 +71,13 @@ class Clustered:
             retry=functools.partial(_retry, herald),
             steady=steady,
         )
-        replica.bus = Bus(
+        self._bus = replica.bus = Bus(
             self._settings.cluster_nats or "", self._settings.cluster_site, me, replica.hear, replica.on_connect
         )
         doors = self._chorus.doors
         replica.crier = Crier(journal, doors, replica.publish, me)
         replica.abroad = Abroad(
-            service.roster, service.reception, service.engine.fleet.nodes.get, doors, replica.publish, me
+            service.roster, service.reception, service.engine.fleet.nodes.get, doors, replica.publish, me, service.clock
         )
         replica.leadership = Leadership(
             self._lease, self._lease_call, members, replica.pulse, clock=service.clock, steady=steady
@@ -91,6 +93,7 @@ class Clustered:
         )
         seq = await self._call(self._store.last_transition)
         replica.follower = Follower(self._store, self._call, self._chorus, service, seq)
+        self.keeping = Keeping(replica, service, steady)
         service.reception.journal = replica.crier
         service.reception.on_leave = replica.crier.left
 
@@ -101,16 +104,16 @@ class Clustered:
 
     def set_to_work(self, crew: Crew, herald: Herald, resume: Callable[[], None]) -> None:
         replica = self.replica
-        crew.start("cluster: NATS", replica.bus.run())
+        crew.start("cluster: NATS", self._bus.run())
         crew.start("cluster: members", replica.rolls.run())
         crew.start("cluster: lease", replica.leadership.run())
-        crew.start("cluster: others' words", replica.follow_for_ever())
-        crew.start("cluster: step", replica.tick_for_ever())
+        crew.start("cluster: others' words", self.keeping.follow_for_ever())
+        crew.start("cluster: step", self.keeping.tick_for_ever())
         crew.start("cluster: delivery", self.duty(functools.partial(_deliver, herald, resume)))
 
     def counts(self) -> ClusterCounts:
         """For /metrics."""
-        replica, bus = self.replica, self.replica.bus
+        replica, bus = self.replica, self._bus
         return ClusterCounts(
             alive=self._members.alive(steady_clock()),
             leads=replica.leadership.leads,
@@ -151,7 +154,7 @@ def _retry(herald: Herald, channel: str) -> None:
     async def try_it() -> None:
         try:
             await herald.retry(channel)
-        except Exception as error:
+        except Exception as error:  # the person asked another replica, and sees that it fails
             logger.warning("channel %s could not be tried again: %s", channel, error)
 
     _keep(asyncio.create_task(try_it(), name=f"retry {channel}"))
