@@ -6,6 +6,7 @@ from oomwatch import wire
 from oomwatch.catalogue import say
 from oomwatch.doctor import result
 from oomwatch.doctor.case import Case
+from oomwatch.doctor.formulas import formula_in
 from oomwatch.doctor.idle import idle_settings
 from oomwatch.doctor.outcome import line_of
 from oomwatch.doctor.problems import unknown_message
@@ -147,7 +148,7 @@ def parts_of(parts: Sequence[Part], language: wire.Language) -> tuple[result.Par
             name=part.name,
             label=say(f"plan.part.{part.name}", language),
             bytes=part.bytes,
-            formula=part.formula,
+            formula=formula_in(language, part.formula),
             source=part.source,
         )
         for part in sorted(parts, key=lambda one: -one.bytes)
