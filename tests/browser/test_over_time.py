@@ -271,6 +271,10 @@ def test_a_host_shows_what_its_processes_hold_by_kind_and_the_machine_beside_the
     drawn = page.evaluate("() => document.querySelector('.plot').data.map((one) => one.name).filter(Boolean)")
     assert {"Training workers", "Rollout engine", "Driver", "The machine"} <= set(drawn)
     assert "Ray's object store" not in drawn  # it holds nothing
+    names = page.locator(".legend.lines")  # not within the chart, where on a phone they would lie on its title
+    expect(names.first).to_contain_text("The machine")
+    expect(names.last).to_contain_text("Training workers")
+    expect(plot).not_to_contain_text("Training workers")
 
 
 def test_a_run_shows_what_its_containers_hold_beside_the_host(healthy: Stage, reader: Reader) -> None:

@@ -2,13 +2,14 @@
 // shared memory, swap, the disk that Ray spills to, and how long tasks waited for memory.
 
 import { ChartView } from "../charts.js";
-import { h, setText } from "../dom.js";
+import { Part, h, setText } from "../dom.js";
 import { ChartTable } from "../elements/chart-table.js";
 import { forecastOf } from "../forecast.js";
 import { GIB, gib, percent } from "../format.js";
 import { HOST_KINDS, heldByKind } from "../host-kinds.js";
 import { hostUse, memoryLimits } from "../judge.js";
 import { gapText, roomFor } from "../missing.js";
+import { swatchOf } from "../parts.js";
 import { Recorder } from "../recorder.js";
 import { endsOf, spanOf } from "../timerange.js";
 import { forecastLine, inGib } from "./gpu-lines.js";
@@ -55,8 +56,9 @@ export class HostChart {
       this.plot,
     );
     this.missing = h("p", { class: "hint", role: "status" });
+    this.names = new Part("div");
     this.table = new ChartTable(app.words);
-    this.element = h("div", {}, this.frame, this.missing, this.table.element);
+    this.element = h("div", {}, this.names.element, this.frame, this.missing, this.table.element);
     this.chart = new ChartView(this.plot, (error) => say("chart.failed", error.message));
     const labels = { node };
     this.recorder = new Recorder([MACHINE, CONTAINER, ...SLOW.map(([name]) => name), ...KINDS.map(seriesOf)], labels, bar.range, {
@@ -123,7 +125,19 @@ export class HostChart {
     this.frame.setAttribute("aria-busy", String(isLoading));
     setText(this.missing, isLoading ? "" : gapText(words, this.recorder, ends));
     this.table.draw(() => this.#numbers(ends));
-    this.chart.draw(this.#chart(view, use, ends));
+    const chart = this.#chart(view, use, ends);
+    this.#name(chart.rows);
+    this.chart.draw(chart);
+  }
+
+  /** The lines by their names, row by row: above the chart they wrap, within it they would lie on its title. @param {import("../charts.js").Row[]} rows */
+  #name(rows) {
+    const many = rows.filter(({ lines }) => lines.length > 1);
+    this.names.draw(many.map(({ title, lines }) => [title, lines.map(({ name, colour, dash }) => [name, colour, dash])]), () =>
+      many.map(({ title, lines }) =>
+        h("ul", { class: "legend lines" }, h("li", { class: "muted" }, title), ...lines.map((line) => h("li", {}, swatchOf(line), line.name))),
+      ),
+    );
   }
 
   /** @param {NodeView} view @param {HostUse | null} use @param {[number, number]} ends @returns {import("../charts.js").Chart} */
@@ -139,7 +153,7 @@ export class HostChart {
       xTitle: "",
       range: [from, roomFor(to, latest, AHEAD * spanOf(range))],
       rowHeight: 120,
-      rows: [memory, ...this.#kinds(memory.limits ?? []), ...this.#others(view)],
+      rows: [memory, ...this.#kinds(memory.limits ?? []), ...this.#others(view)].map((row) => ({ ...row, named: true })),
       zoomed: (start, end) => this.bar.dragged(start, end),
       stretch: range.live ? `live ${range.span}` : `${range.from} ${range.to}`,
     };
