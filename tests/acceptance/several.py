@@ -25,6 +25,7 @@ from oomwatch import wire
 
 AGAIN_SECONDS = 0.3
 SAMPLE_SECONDS = 0.5
+TURNS = 20  # of an event loop, in which what was closed is gone
 FULL_GIB, FREE_GIB = 79.0, 10.0
 
 HAPROXY = """
@@ -72,7 +73,8 @@ class ReplicaProgram:
             with urllib.request.urlopen(self.url + "/readyz", timeout=10) as answer:  # noqa: S310 - loopback
                 return answer.status, msgspec.json.decode(answer.read())["problems"]
         except urllib.error.HTTPError as refusal:
-            return refusal.code, msgspec.json.decode(refusal.read())["problems"]
+            with refusal:
+                return refusal.code, msgspec.json.decode(refusal.read())["problems"]
         except OSError:
             assert self.program.running, self.program.output
             return 0, ["nobody answers"]
@@ -218,6 +220,8 @@ class Crowd:
         for task in left:
             task.cancel()
         self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        for _ in range(TURNS):
+            self._loop.run_until_complete(asyncio.sleep(0))
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
