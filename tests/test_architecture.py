@@ -70,6 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.tryout": INSIDE | {"oomwatch.backtest", "oomwatch.store"},
     "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest", "oomwatch.promexport"},
     "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
+    "oomwatch.commands.backup": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.access": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.store"},
     "oomwatch.commands.export": INSIDE | {"oomwatch.store", "oomwatch.tryout"},
     "oomwatch.commands.incident": INSIDE | {"oomwatch.incident"},

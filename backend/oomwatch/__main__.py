@@ -161,6 +161,8 @@ def _add_access(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         add_flags(_command(tokens, name, summary, text, _later("access", f"run_{name}")))
     told = _command(commands, "audit", "list what people did", access_flags.AUDIT, _later("access", "run_audit"))
     access_flags.add_audit_flags(told)
+    backup = _command(commands, "backup", "copy the database", access_flags.BACKUP, _later("backup"))
+    access_flags.add_backup_flags(backup)
 
 
 def _add_reports(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -60,10 +60,29 @@ def test_another_name_of_the_same_file_is_the_same_file(tmp_path: Path) -> None:
         pass
 
 
-def test_databases_in_memory_and_of_postgresql_are_claimed_by_nobody() -> None:
+def test_databases_in_memory_are_claimed_by_nobody() -> None:
     with ExitStack() as stack:
-        for url in ("sqlite://", "sqlite://", "postgresql://h/d", "postgresql://h/d"):
+        for url in ("sqlite://", "sqlite://"):
             stack.enter_context(claimed(url))
+
+
+def test_a_server_alone_has_a_postgresql_for_itself(postgres_url: str) -> None:
+    with claimed(postgres_url):
+        for with_others in (False, True):
+            with pytest.raises(StoreError, match="uses it"), claimed(postgres_url, with_others=with_others):
+                pass
+    with claimed(postgres_url):
+        pass
+
+
+def test_servers_that_act_as_one_share_a_postgresql_and_keep_others_out(postgres_url: str) -> None:
+    with (
+        claimed(postgres_url, with_others=True),
+        claimed(postgres_url, with_others=True),
+        pytest.raises(StoreError, match=r"another oomwatch server uses it.*several-servers\.md"),
+        claimed(postgres_url),
+    ):
+        pass
 
 
 def test_a_lock_that_cannot_be_made_says_where_and_what_to_do(tmp_path: Path) -> None:

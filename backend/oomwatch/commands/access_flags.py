@@ -1,6 +1,7 @@
-"""What `oomwatch token` and `oomwatch audit` take. Light to load: every command of `oomwatch` reads it."""
+"""What the commands on the database take: token, audit, backup. Light to load: every command of `oomwatch` reads it."""
 
 import argparse
+from pathlib import Path
 
 from oomwatch.access.token import ROLES
 
@@ -27,6 +28,11 @@ CREATE = "Makes a token and prints it; it cannot be shown again."
 LIST = "Lists the tokens, without their secrets."
 ROTATE = "Makes another token of the same name and role, and lets the old ones expire after the time of grace."
 REVOKE = "Makes the tokens of this name useless. Whoever is connected by one of them is cut off."
+
+BACKUP = """\
+Copies the database of a server into FILE, while the server runs, and checks the copy. To restore it, stop the server
+and put FILE in the database's place (docs/howto/backup.md).
+The database is the one of --db or OOMWATCH_DB, else the one that a server on this machine would use."""
 
 AUDIT = """\
 Lists what people had the server do: who, by which token, from where, and whether it was done. The latest first.
@@ -66,3 +72,8 @@ def add_revoke_flags(parser: argparse.ArgumentParser) -> None:
 def add_audit_flags(parser: argparse.ArgumentParser) -> None:
     add_list_flags(parser)
     parser.add_argument("--since", metavar="TIME", default="7d", help="how far back, for example 24h (default: 7d)")
+
+
+def add_backup_flags(parser: argparse.ArgumentParser) -> None:
+    add_database_flag(parser)
+    parser.add_argument("file", type=Path, metavar="FILE", help="where to; it must not be there")

@@ -1,8 +1,9 @@
-"""One server a database file: who else would write to it is refused at the start.
+"""One server a database, or several that act as one: who else would write to it is refused at the start.
 
-Two servers on one SQLite file would each raise and tell of the same alerts, and neither would notice the other: SQLite
-lets them write in turns. The claim is a lock of the kernel on a file beside the database, which goes with the process,
-however it ends. Commands that read, and backups, need no claim. PostgreSQL may be shared.
+Two servers on one database would each raise and tell of the same alerts, and neither would notice the other. The claim
+on a SQLite file is a lock of the kernel on a file beside it, that on a PostgreSQL an advisory lock. Both go with the
+process, however it ends; PostgreSQL's goes too where PostgreSQL is restarted, and is asked for at the start alone.
+Commands that read, and backups, need no claim.
 """
 
 import errno
@@ -13,8 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from oomwatch.store.address import file_of
+from oomwatch.store.address import file_of, parsed, place_of
 from oomwatch.store.errors import FOLDER_REMEDY, StoreError
+from oomwatch.store.lease import Lease
+from oomwatch.store.locks import SERVING
 
 # What a file system says that knows no such locks (flock(2)); a server there is on its own, as it always was.
 _UNKNOWN = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -23,9 +26,16 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def claimed(url: str) -> Iterator[None]:
-    """Hold the database at a SQLAlchemy URL for this process alone. Raises StoreError where another server has it."""
+def claimed(url: str, *, with_others: bool = False) -> Iterator[None]:
+    """Hold the database at a SQLAlchemy URL for this process alone. Raises StoreError where another server has it.
+
+    `with_others`: of PostgreSQL, those that act as one may hold it together.
+    """
     file = file_of(url)
+    if parsed(url).get_backend_name() == "postgresql":
+        with _postgres_claimed(url, with_others=with_others):
+            yield
+        return
     if file is None:
         yield
         return
@@ -41,6 +51,23 @@ def claimed(url: str) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def _postgres_claimed(url: str, *, with_others: bool) -> Iterator[None]:
+    lease = Lease(url, SERVING, shared=with_others)
+    try:
+        if not lease.try_take():
+            remedy = (
+                "a server that runs alone uses it: stop that one, or let it be one of several, with --cluster-nats"
+                if with_others
+                else "another oomwatch server uses it; stop that one, give this one a database of its own with --db, "
+                "or let both act as one: docs/howto/several-servers.md"
+            )
+            raise StoreError(f"database {place_of(parsed(url))}: {remedy}")
+        yield
+    finally:
+        lease.close()
 
 
 def _take(handle: int, file: Path, lock: Path) -> None:

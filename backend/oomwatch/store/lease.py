@@ -14,6 +14,7 @@ from oomwatch.store.errors import DATABASE_ERRORS, StoreError, explained
 from oomwatch.store.locks import LEADER, OURS, Key
 
 _TRY = text("SELECT pg_try_advisory_lock(:ours, :number)")
+_TRY_SHARED = text("SELECT pg_try_advisory_lock_shared(:ours, :number)")
 _HELD = text(
     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() "
     "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
@@ -24,8 +25,12 @@ _HELD = text(
 class Lease:
     """Not for several threads at once. Every call ends within some seconds, whatever became of PostgreSQL."""
 
-    def __init__(self, url: str, key: Key = LEADER) -> None:
-        """For the database at a URL; connects to nothing yet. Raises StoreError for another than PostgreSQL."""
+    def __init__(self, url: str, key: Key = LEADER, *, shared: bool = False) -> None:
+        """For the database at a URL; connects to nothing yet. Raises StoreError for another than PostgreSQL.
+
+        `shared`: others may have it at the same time, if they share it too.
+        """
+        self._try = _TRY_SHARED if shared else _TRY
         address = parsed(url)
         self._place = place_of(address)
         if address.get_backend_name() != "postgresql":
@@ -41,7 +46,7 @@ class Lease:
             return True
         try:
             self._connection = self._engine.execution_options(isolation_level="AUTOCOMMIT").connect()
-            taken = bool(self._connection.scalar(_TRY, self._key))
+            taken = bool(self._connection.scalar(self._try, self._key))
         except DATABASE_ERRORS as error:
             self._drop()
             raise explained(error, self._place) from error

@@ -19,6 +19,7 @@ class Key(NamedTuple):
 MIGRATION = Key(1)
 APPENDING = Key(2)  # of transitions: they become visible in the order of their seq
 LEADER = Key(3)
+SERVING = Key(4)  # a server alone has it for itself, those that act as one share it
 _TAKE = text("SELECT pg_advisory_xact_lock(:ours, :number)")
 
 

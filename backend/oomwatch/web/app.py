@@ -272,7 +272,7 @@ async def _open_store(settings: Settings, stack: contextlib.AsyncExitStack) -> t
     threads = Threads(
         stack.enter_context(WatchedPool(1, "store")), stack.enter_context(WatchedPool(READ_THREADS, "read"))
     )
-    stack.enter_context(claimed(database_url(settings)))
+    stack.enter_context(claimed(database_url(settings), with_others=settings.cluster_nats is not None))
     store = await threads.write(Store.open, database_url(settings))
     stack.push_async_callback(threads.write, store.close)
     return store, threads
