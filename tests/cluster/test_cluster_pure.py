@@ -188,6 +188,22 @@ def test_the_end_that_the_speaker_tells_ends_all_that_was_kept() -> None:
     assert len(unspoken) == 0
 
 
+def test_an_alert_that_fires_again_outlives_the_word_of_its_earlier_end() -> None:
+    unspoken = Unspoken()
+    unspoken.put(told("firing", 30.0, alert_id="again"))
+    unspoken.hear(told("resolved", 20.0))
+    unspoken.hear(told("firing", 10.0))
+    assert [one.id for one in unspoken.take(lambda _: True)] == ["again"]
+
+
+def test_what_became_ours_and_was_kept_for_a_while_is_noticed() -> None:
+    unspoken = Unspoken()
+    unspoken.put(told(node="n1", at=10.0))
+    assert unspoken.has_any(lambda _: True, before=11.0)
+    assert not unspoken.has_any(lambda _: True, before=9.0)
+    assert not unspoken.has_any(lambda _: False, before=11.0)
+
+
 def test_only_what_is_ours_is_taken_in_the_order_of_time() -> None:
     unspoken = Unspoken()
     unspoken.put(told(node="n2", at=12.0))

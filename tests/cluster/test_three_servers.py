@@ -51,6 +51,19 @@ def test_what_the_door_did_not_come_to_say_is_said_by_another_once() -> None:
     assert trio["b"].firing() == trio["c"].firing() == {"n1": trio.truth.transitions[0].id}
 
 
+def test_what_is_found_while_an_agent_goes_to_another_and_back_within_a_second_is_said_once() -> None:
+    trio = Trio()
+    session, _ = trio.connect("n1", "a")
+    trio.step(4, lambda: trio.say(session, FREE, "a"))
+    away, _ = trio.connect("n1", "b")
+    trio.say(away, FULL, "b")
+    trio.arrive()
+    back, _ = trio.connect("n1", "a")
+    trio.step(6, lambda: trio.say(back, FULL, "a"))
+    assert trio.stored() == [("n1", "firing")]
+    assert [trio[name].firing() for name in "abc"] == [{"n1": trio.truth.transitions[0].id}] * 3
+
+
 def test_what_the_dead_one_has_said_is_not_said_again_and_ends_under_its_id() -> None:
     trio = Trio()
     session, _ = trio.connect("n1", "a")

@@ -179,6 +179,17 @@ def test_a_chunk_that_is_damaged_stops_nothing_else(store: Store, caplog: pytest
     assert count(store, chunks) == 0
 
 
+def test_a_tier_that_is_damaged_stops_nothing_else(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    record(store, 0, 60)
+    keep_up(store, NOON + 2 * HOUR)
+    with store._database.writing() as connection:
+        connection.execute(update(tiers).values(blob=b"\2"))
+    record(store, 60, 120)
+    keep_up(store, NOON + 2 * HOUR)
+    assert "is begun anew" in caplog.text
+    assert store.compact(NOON + 2 * HOUR) is False  # nothing is left to do
+
+
 def test_what_an_older_version_merged_gets_its_tiers(store: Store) -> None:
     record(store, 0, 3600)
     keep_up(store, NOON + 2 * HOUR)

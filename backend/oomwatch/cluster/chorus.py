@@ -78,10 +78,14 @@ class Chorus:
         """Homes that came to us, and are to be read of."""
         return self.floor.due(self._steady(), waited_seconds=waited_seconds)
 
+    def has_overdue(self, now: float) -> bool:
+        """Whether something was found a while ago that is ours to say by now, and nobody has said. Unix seconds."""
+        return self.unspoken.has_any(lambda one: self.speaks_for(one.labels), now - HANDOVER_SECONDS)
+
     def take(self, homes: Sequence[str], shown: Iterable[wire.Alert], here: Container[str]) -> "Turn":
         """Everything that was said of these homes is known by now."""
         ours = dict.fromkeys(self.floor.take(homes))
-        found = self.unspoken.take(lambda one: self._home_of(one.labels) in ours)
+        found = self.unspoken.take(lambda one: self._home_of(one.labels) in ours or self.speaks_for(one.labels))
         awaited = {one.id for one in found}
         orphans = [
             one

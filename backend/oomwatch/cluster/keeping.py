@@ -116,7 +116,9 @@ class Keeping:
         return True
 
     def _speak(self, homes: Sequence[str]) -> None:
-        if not homes:
+        """For homes that came to us, and of those that are ours again what nobody has said: a home may come and go
+        within a second, and each of two replicas take it for the other's."""
+        if not homes and not self._replica.chorus.has_overdue(self._service.clock()):
             return
         with self._service.defects.judging("going on with what another replica spoke for"):
             here = {one.id for one in self._service.engine.episodes()}

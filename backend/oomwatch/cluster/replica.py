@@ -32,6 +32,8 @@ from oomwatch.cluster.members import Members, Pulsed
 from oomwatch.cluster.rolls import Rolls
 from oomwatch.service.service import Service
 
+UNSTORED_AT_ONCE = 20  # of at most some 10 KiB each: NATS takes a megabyte (max_payload)
+
 logger = logging.getLogger(__name__)
 
 Notices = Callable[[], Sequence[wire.ChannelState]]
@@ -94,7 +96,9 @@ class Replica:
         if self._service.journal.problem is None:
             self.nudge()
         else:
-            self.publish(Unstored(replica=self.me, transitions=tuple(transitions)))
+            for begin in range(0, len(transitions), UNSTORED_AT_ONCE):
+                some = tuple(transitions[begin : begin + UNSTORED_AT_ONCE])
+                self.publish(Unstored(replica=self.me, transitions=some))
 
     def nudge(self) -> None:
         """There is something new in the database."""

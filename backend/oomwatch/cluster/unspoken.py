@@ -8,6 +8,7 @@ from oomwatch.core.subject import subject_of
 
 UNSPOKEN_MAX = 20_000  # alerts: twice what a channel takes
 CHANGES_MAX = 16  # of one alert
+APART_SECONDS = 2.0  # so far apart two replicas, whose clocks agree as they should, may find the same
 OVER_SECONDS = 60.0  # long enough for the next speaker to come: another is chosen after six
 
 
@@ -38,10 +39,12 @@ class Unspoken:
         changes = self._kept.get(key)
         if changes is None:
             return
-        if word.state == "resolved" and word.change == "state":
-            changes.clear()
-        changes[:] = [one for one in changes if (one.state, one.change) != (word.state, word.change)]
+        changes[:] = [one for one in changes if not _is_said_by(word, one)]
         self._tidy(key)
+
+    def has_any(self, is_ours: Callable[[wire.Transition], bool], before: float) -> bool:
+        """Whether something is kept since before that moment (Unix seconds) which is ours to say."""
+        return any(one.at <= before and is_ours(one) for changes in self._kept.values() for one in changes)
 
     def take(self, is_ours: Callable[[wire.Transition], bool]) -> list[wire.Transition]:
         """What is ours to say, which is kept no longer."""
@@ -66,6 +69,14 @@ class Unspoken:
 
 def _key(one: wire.Transition) -> tuple[str, ...]:
     return (key_of(one), *subject_of(one.labels))
+
+
+def _is_said_by(word: wire.Transition, found: wire.Transition) -> bool:
+    """What came later than the word, an alert that fires again, is another matter."""
+    if found.id != word.id and found.at > word.at + APART_SECONDS:
+        return False
+    ends_it = word.state == "resolved" and word.change == "state"
+    return ends_it or (found.state, found.change) == (word.state, word.change)
 
 
 def _is_over(last: wire.Transition, now: float) -> bool:

@@ -205,19 +205,22 @@ class Service:
         """Another server, which judges the same, has said these, in words. They are stored, or will be."""
         now = self._time.now()
         for word in words:
-            self._judge.follow(word, now)
-            self._say.note(word, self.clock())
-        self.muting.restore(words)
-        self._show(words, now)
+            with self.defects.judging("following what another server said"):
+                self._judge.follow(word, now)
+                self._say.note(word, self.clock())
+        with self.defects.going_on("showing what another server said"):
+            self.muting.restore(words)
+            self._show(words, now)
         with self.defects.judging("telling people"):
             self._herald.offer(words)
 
     def speak(self, found: Sequence[wire.Transition], orphans: Sequence[wire.Alert]) -> None:
         """It has become ours to say what was found, and to go on with alerts that are not open here."""
-        now = self._time.now()
-        told = [transition_of(alert, at=alert.told_at or alert.started_at, change="state") for alert in orphans]
-        self._announce(self._judge.restore(told, now))
-        self._say_and_keep(found)
+        with self.defects.judging("saying what another server was to say"):
+            self._say_and_keep(found)
+        with self.defects.judging("going on with another server's alerts"):
+            told = [transition_of(alert, at=alert.told_at or alert.started_at, change="state") for alert in orphans]
+            self._announce(self._judge.restore(told, self._time.now()))
 
     def retire_quietly(self, node: str) -> None:
         """The same as `retire`, where another server says so."""

@@ -1,13 +1,16 @@
 """Readings made part of the tiers in the database (tiers.py)."""
 
+import logging
 from collections.abc import Iterator
 
 from sqlalchemy import Connection, and_, delete, insert, select
 
 from oomwatch.store import columns, tiers
-from oomwatch.store.columns import Columns
+from oomwatch.store.columns import Columns, ColumnsError
 from oomwatch.store.schema import tiers as table
 from oomwatch.store.tiers import TIERS, Tier
+
+logger = logging.getLogger(__name__)
 
 
 def add(connection: Connection, subject: int, readings: Columns) -> None:
@@ -22,6 +25,17 @@ def unpacked(row_first_ms: int, blob: bytes, only: list[int] | None = None) -> C
     return columns.unpack(row_first_ms, blob, only, tiers.TYPECODE)
 
 
+def _readable(subject: int, start_ms: int, first_ms: int, blob: bytes) -> Columns | None:
+    """A row that is damaged gives way to what is new: nobody can read it, and it must not keep all others waiting."""
+    try:
+        return unpacked(first_ms, blob)
+    except ColumnsError as error:
+        logger.warning(
+            "the tier of subject %d from %d ms on cannot be read, and is begun anew: %s", subject, start_ms, error
+        )
+        return None
+
+
 def _by_span(part: Columns, tier: Tier) -> Iterator[tuple[int, Columns]]:
     begin_ms = part.at_ms[0] // tier.span_ms * tier.span_ms
     for start_ms in range(begin_ms, part.at_ms[-1] + 1, tier.span_ms):
@@ -34,7 +48,8 @@ def _join(connection: Connection, subject: int, tier: Tier, start_ms: int, new: 
     same = and_(table.c.subject == subject, table.c.width_ms == tier.width_ms, table.c.start_ms == start_ms)
     old = connection.execute(select(table.c.first_ms, table.c.blob).where(same).with_for_update()).first()
     if old is not None:
-        new = tiers.joined(unpacked(old.first_ms, old.blob), new)
+        before = _readable(subject, start_ms, old.first_ms, old.blob)
+        new = new if before is None else tiers.joined(before, new)
         connection.execute(delete(table).where(same))
     row = {
         "subject": subject,

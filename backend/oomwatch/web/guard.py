@@ -64,6 +64,7 @@ class Guard:
         self._app = app
         self._keyring, self._audit, self._clock = access
         self._hosts = _allowed_hosts(settings)
+        self._is_https = (settings.external_url or "").startswith("https:")
         self._external = urlsplit(settings.external_url or "").netloc or None  # a proxy may give its own Host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,8 +127,8 @@ class Guard:
         if connection.scope["type"] == "http" and self._is_reading(given):
             # Keep the token in a cookie, and take it out of the address, which gets copied and logged.
             rest = urlencode(query, doseq=True)
-            address = connection.scope["path"] + (f"?{rest}" if rest else "")
-            return remember(RedirectResponse(address, status_code=303), connection, given)
+            address = "/" + connection.scope["path"].lstrip("/") + (f"?{rest}" if rest else "")  # "//x" is another host
+            return remember(RedirectResponse(address, status_code=303), connection, given, secure=self._is_https)
         if connection.scope["type"] == "http" and wants_page(connection):
             return sign_in_page(wrong=bool(given))
         return refusal(
@@ -143,7 +144,7 @@ class Guard:
             return await refused(request, error)
         if not self._is_reading(given):
             return sign_in_page(wrong=True)
-        return remember(RedirectResponse("/", status_code=303), request, given)
+        return remember(RedirectResponse("/", status_code=303), request, given, secure=self._is_https)
 
     def _is_reading(self, text: str) -> bool:
         token = self._keyring.find(text)
@@ -157,7 +158,9 @@ class Guard:
             return with_headers(send)
 
         async def send_and_note(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            is_answer = message["type"] == "http.response.start"
+            # Whoever shows no token where one is asked for did nothing: strangers must not crowd the log.
+            if is_answer and not (token is None and message["status"] in {401, 403}):
                 who, role = (token.name, token.role) if token is not None else ("anyone", "none")
                 client = connection.client.host if connection.client is not None else ""
                 request = (connection.scope["method"], connection.scope["path"])

@@ -59,11 +59,11 @@ async def token_in_form(request: Request) -> str:
     return form.get("token", [""])[0].strip()
 
 
-def remember(answer: Response, connection: HTTPConnection, token: str) -> Response:
-    """Keep the token in a cookie that scripts and other sites do not see."""
+def remember(answer: Response, connection: HTTPConnection, token: str, *, secure: bool) -> Response:
+    """Keep the token in a cookie that scripts and other sites do not see. `secure`: people come by https."""
     answer.set_cookie(
         COOKIE, quote(token, safe=""), max_age=COOKIE_SECONDS, httponly=True, samesite="strict",
-        secure=connection.scope["scheme"] == "https",
+        secure=secure or connection.scope["scheme"] == "https",
     )  # fmt: skip
     return answer
 
