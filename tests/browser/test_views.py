@@ -149,7 +149,13 @@ def test_without_history_the_chart_says_so_and_begins_now(troubled: Stage, reade
 def test_a_run_shows_its_steps_and_a_new_step_is_drawn(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled, f"#/run/{scenes.RUN}")
     rows = page.locator(".step-rows")
-    for title in ("Rollout time (s)", "Step time (s)", "Reshard time (s)", "Host memory (GiB)", "Mean response length"):
+    for title in (
+        "Rollout time (s; right: tokens)",
+        "Step time (s)",
+        "Reshard time (s; right: %)",
+        "Host memory (GiB)",
+        "Mean response length",
+    ):
         expect(rows).to_contain_text(title)
     expect(page.locator("main")).to_contain_text(
         "60 cycles from training to rollout, counted by the marker resume_kv_cache"
