@@ -93,7 +93,7 @@ class _Member:
             return None
         if ask.close:
             self._closed = True
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception):  # it is over, whatever its closing says
                 self._source.close()
             return Answer(index=self._index)
         return self._read(ask)

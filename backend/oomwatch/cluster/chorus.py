@@ -46,6 +46,9 @@ class Chorus:
     def said(self, transitions: Sequence[wire.Transition]) -> None:
         self._remember(transitions)
 
+    def stood_still(self) -> None:
+        self.floor.yield_all()
+
     def awaited(self, shown: Iterable[wire.Alert], here: Container[str]) -> set[str]:
         foreign = [one for one in shown if one.state == "firing" and one.id not in here]
         return {one.id for one in foreign if not self.speaks_for(one.labels)} | self.unspoken.ids()

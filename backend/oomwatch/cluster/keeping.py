@@ -10,7 +10,6 @@ from oomwatch.service.service import Service
 from oomwatch.tasks import rung
 
 TICK_SECONDS = 1.0
-PAUSE_SECONDS = 4.0  # who stands still for longer may have been taken for dead
 POLL_SECONDS = 2.0
 UNREAD_SECONDS = 10.0  # where the database cannot be read for so long, what came to us is said all the same
 ALONE_SECONDS = 6.0  # each asks the database every two seconds, and waits for an answer for some
@@ -44,8 +43,6 @@ class Keeping:
         """Once."""
         now, replica = self._steady(), self._replica
         elapsed, self._ticked_at = now - self._ticked_at, now
-        if elapsed > PAUSE_SECONDS:
-            replica.chorus.floor.yield_all()
         replica.members.can_see(can_see=replica.bus.is_connected or replica.rolls.problem is None, now=now)
         self._note_the_living(now)
         if not replica.bus.is_connected:

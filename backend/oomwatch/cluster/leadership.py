@@ -14,7 +14,10 @@ from oomwatch.service.journal import Call
 from oomwatch.tasks import end
 
 LOOK_SECONDS = 1.0
-CLAIM_SECONDS = 2.0  # between saying that one leads and doing so: the earlier leader hears it within one, and stops
+CLAIM_SECONDS = 2.0  # between saying that one leads and doing so, for whoever is not heard of
+# The same where another is heard that leads: it looks every second, and lets a message that is on its way arrive
+# (notify.notifier.STOP_SECONDS, 3 s). What it had not sent by then is found in the database.
+HANDOVER_SECONDS = 5.0
 OTHERS_WAIT_SECONDS = 3.0  # after the database was gone
 
 logger = logging.getLogger(__name__)
@@ -107,7 +110,9 @@ class Leadership:
 
     def _begin(self) -> None:
         self.since = self._clock()
-        self._duty_at = self._steady() + CLAIM_SECONDS
+        now = self._steady()
+        is_heard = self._members.leader_but_me(now) is not None
+        self._duty_at = now + (HANDOVER_SECONDS if is_heard else CLAIM_SECONDS)
         logger.info("this replica leads: it delivers, and keeps house")
         self._claim()
 
@@ -115,9 +120,13 @@ class Leadership:
         self.since = self._duty_at = None
         logger.warning("this replica leads no more: %s", why)
 
-    async def give_up(self) -> None:
-        """We stop: another may begin at once."""
+    def step_down(self) -> None:
+        """We stop, and lead no more; nobody else does before `give_up`."""
         self._is_stopped, self.since, self._duty_at = True, None, None
+
+    async def give_up(self) -> None:
+        """Another may begin."""
+        self.step_down()
         try:
             await self._call(self._lease.release)
         except Exception as error:  # the database frees it with the connection

@@ -26,9 +26,10 @@ from oomwatch.notify.outbox import mail_again, mail_of
 from oomwatch.notify.recovery import RESEND_SECONDS
 from oomwatch.notify.route import Target
 from oomwatch.story import UNJUDGED_SECONDS
-from oomwatch.tasks import Crew
+from oomwatch.tasks import Crew, end
 
 UNREADABLE = "another version of oomwatch wrote this message; it was made anew"
+RECOVER_AGAIN_SECONDS = 5.0
 STOP_SECONDS = 3.0  # how long a message on its way may take when the server stops
 logger = logging.getLogger(__name__)
 
@@ -106,6 +107,7 @@ class Notifier:
                 self._tellers[name] = self._couriers[name] = courier
         self._crew = Crew()
         self._changing = asyncio.Lock()  # of what runs: one after the other
+        self._recovering: asyncio.Task[None] | None = None
         self._is_stopped = False
 
     def offer(self, transitions: Iterable[wire.Transition]) -> None:
@@ -158,12 +160,25 @@ class Notifier:
             stories = await self._stories()
             accounts = {name: await self._account(name, stories) for name in names}
         except Exception:
-            logger.exception("cannot read what channels were told; they get new alerts only")
+            logger.exception("cannot read what channels were told; they get new alerts, and it is tried again")
             for name in names:
                 self._couriers[name].go_on()
+            self._recovering = asyncio.create_task(self._recover_later(names), name="recover channels")
             return
         for name, account in accounts.items():
             self._couriers[name].recover(*account)
+
+    async def _recover_later(self, names: Sequence[str]) -> None:
+        """What nobody was told while the store could not be read must not wait for the next start."""
+        left = list(names)
+        while left:
+            await asyncio.sleep(RECOVER_AGAIN_SECONDS)
+            try:
+                await self.retry(left[0])
+            except Exception as error:  # the store says the same to the journal, which tells it
+                logger.debug("what channels were told cannot be read yet: %s", error)
+            else:
+                left.pop(0)
 
     async def _stories(self) -> Stories:
         now = self._clock()
@@ -190,6 +205,8 @@ class Notifier:
 
     async def stop(self) -> None:
         """Let messages on their way arrive, then stop. What still waits is in the store."""
+        if self._recovering is not None:
+            await end([self._recovering])
         async with self._changing:
             self._is_stopped = True
             for teller in self._tellers.values():

@@ -46,6 +46,10 @@ class Chorus(Protocol):
         """This server is about to say these: it will not take them for another's word."""
         ...
 
+    def stood_still(self) -> None:
+        """This server did, and others may have spoken for it. Called before it judges anything again."""
+        ...
+
     def awaited(self, shown: Iterable[wire.Alert], here: Container[str]) -> set[str]:
         """Of alerts that another server speaks for: ids of those of which its word is what counts.
 

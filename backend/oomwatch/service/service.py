@@ -86,6 +86,8 @@ class Service:
 
     def _excuse_silence(self, seconds: float) -> None:
         """Nobody was heard, since nobody listened."""
+        if self.chorus is not None:
+            self.chorus.stood_still()
         self._judge.excuse_silence(seconds)
         for session in self.roster:
             session.heard_at += seconds

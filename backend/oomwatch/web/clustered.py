@@ -55,6 +55,7 @@ class Clustered:
         self._me = me
         self.replica: Replica
         self.keeping: Keeping
+        self._stop_delivering: Callable[[], Coroutine[Any, Any, None]]
 
     async def start(self, herald: Herald, journal: Journal) -> None:
         """Raises StoreError. Before `restore`: from here on the follower reads what the others say."""
@@ -104,6 +105,7 @@ class Clustered:
 
     def set_to_work(self, crew: Crew, herald: Herald, resume: Callable[[], None]) -> None:
         replica = self.replica
+        self._stop_delivering = functools.partial(_stopped, herald)
         crew.start("cluster: NATS", self._bus.run())
         crew.start("cluster: members", replica.rolls.run())
         crew.start("cluster: lease", replica.leadership.run())
@@ -133,6 +135,9 @@ class Clustered:
         )
 
     async def say_goodbye(self) -> None:
+        """We stop: what is on its way arrives before another may deliver."""
+        self.replica.leadership.step_down()
+        await self._stop_delivering()
         await self.replica.say_goodbye()
 
     def duty(self, work: Callable[[], Coroutine[Any, Any, None]]) -> Coroutine[Any, Any, None]:
@@ -148,6 +153,11 @@ async def _deliver(herald: Herald, resume: Callable[[], None]) -> None:
         await asyncio.Event().wait()
     finally:
         herald.rest()
+
+
+async def _stopped(herald: Herald) -> None:
+    herald.rest()
+    await herald.ready()
 
 
 def _retry(herald: Herald, channel: str) -> None:
