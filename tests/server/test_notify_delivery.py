@@ -575,6 +575,20 @@ def test_a_database_that_cannot_be_read_at_the_start_stops_no_new_alert(store: S
     asyncio.run(story())
 
 
+def test_what_nobody_was_told_is_once_the_database_can_be_read(store: Store, receiver: Receiver) -> None:
+    ledger = BreakableLedger(store)
+    ledger.is_broken = True
+    store.append([recent(0)])  # by an earlier server, which died before it told anyone
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), ledger=ledger):
+            ledger.is_broken = False
+            await until(lambda: len(receiver.received) == 1)
+
+    asyncio.run(story())
+    assert len(receiver.received) == 1
+
+
 # ---------------------------------------------------------------- restarts
 
 

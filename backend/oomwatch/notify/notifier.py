@@ -29,7 +29,6 @@ from oomwatch.story import UNJUDGED_SECONDS
 from oomwatch.tasks import Crew, end
 
 UNREADABLE = "another version of oomwatch wrote this message; it was made anew"
-RECOVER_AGAIN_SECONDS = 5.0
 STOP_SECONDS = 3.0  # how long a message on its way may take when the server stops
 logger = logging.getLogger(__name__)
 
@@ -93,6 +92,7 @@ class Notifier:
         self._ledger = ledger
         self._call = call
         self._clock = clock
+        self._patience = patience
         self._router = config.router()
         self._couriers: dict[str, Courier] = {}
         self._tellers: dict[str, Teller] = {}  # couriers and others, in the order of alerts.yaml
@@ -170,12 +170,13 @@ class Notifier:
 
     async def _recover_later(self, names: Sequence[str]) -> None:
         """What nobody was told while the store could not be read must not wait for the next start."""
-        left = list(names)
+        left, failures = list(names), 1
         while left:
-            await asyncio.sleep(RECOVER_AGAIN_SECONDS)
+            await asyncio.sleep(self._patience(failures))
             try:
                 await self.retry(left[0])
             except Exception as error:  # the store says the same to the journal, which tells it
+                failures += 1
                 logger.debug("what channels were told cannot be read yet: %s", error)
             else:
                 left.pop(0)
