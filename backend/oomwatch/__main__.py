@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from oomwatch import __version__
 from oomwatch.commands import (
@@ -131,34 +131,53 @@ def _add_people(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         ("unack", "take an acknowledgement back", people_flags.UNACK, people_flags.add_show_flags),
     ):
         add_flags(_command(alerts, name, summary, text, _later("alerts", f"run_{name}")))
-    group = commands.add_parser(
-        "silence", help="have alerts sent to nobody for a time", description=people_flags.SILENCE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    silences = group.add_subparsers(title="what to do", required=True, metavar="WHAT")
-    for name, summary, text, add_flags in (
-        ("add", "make a silence", people_flags.ADD, people_flags.add_silence_flags),
-        ("list", "list them", people_flags.LIST, people_flags.add_list_flags),
-        ("end", "end one", people_flags.END, people_flags.add_end_flags),
-        ("preview", "say what one would hide", people_flags.PREVIEW, people_flags.add_preview_flags),
-    ):
-        add_flags(_command(silences, name, summary, text, _later("silence", f"run_{name}")))
+    _group(
+        commands,
+        _Group("silence", "have alerts sent to nobody for a time", people_flags.SILENCE, "silence"),
+        (
+            ("add", "make a silence", people_flags.ADD, people_flags.add_silence_flags),
+            ("list", "list them", people_flags.LIST, people_flags.add_list_flags),
+            ("end", "end one", people_flags.END, people_flags.add_end_flags),
+            ("preview", "say what one would hide", people_flags.PREVIEW, people_flags.add_preview_flags),
+        ),
+    )
+
+
+class _Group(NamedTuple):
+    """A command that is nothing without a word more; each word is a function run_WORD of a module of commands/."""
+
+    name: str
+    summary: str
+    text: str
+    module: str
+
+
+_Word = tuple[str, str, str, Callable[[argparse.ArgumentParser], None]]
+
+
+def _group(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", group: _Group, words: Sequence[_Word]
+) -> None:
+    parser = commands.add_parser(
+        group.name, help=group.summary, description=group.text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    known = parser.add_subparsers(title="what to do", required=True, metavar="WHAT")
+    for name, summary, text, add_flags in words:
+        add_flags(_command(known, name, summary, text, _later(group.module, f"run_{name}")))
 
 
 def _add_access(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The commands that say who may do what, and tell what was done."""
-    group = commands.add_parser(
-        "token", help="make and revoke tokens of agents and people", description=access_flags.TOKENS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    tokens = group.add_subparsers(title="what to do", required=True, metavar="WHAT")
-    for name, summary, text, add_flags in (
-        ("create", "make one", access_flags.CREATE, access_flags.add_create_flags),
-        ("list", "list them", access_flags.LIST, access_flags.add_list_flags),
-        ("rotate", "make another in place of one", access_flags.ROTATE, access_flags.add_rotate_flags),
-        ("revoke", "make one useless", access_flags.REVOKE, access_flags.add_revoke_flags),
-    ):
-        add_flags(_command(tokens, name, summary, text, _later("access", f"run_{name}")))
+    _group(
+        commands,
+        _Group("token", "make and revoke tokens of agents and people", access_flags.TOKENS, "access"),
+        (
+            ("create", "make one", access_flags.CREATE, access_flags.add_create_flags),
+            ("list", "list them", access_flags.LIST, access_flags.add_list_flags),
+            ("rotate", "make another in place of one", access_flags.ROTATE, access_flags.add_rotate_flags),
+            ("revoke", "make one useless", access_flags.REVOKE, access_flags.add_revoke_flags),
+        ),
+    )
     told = _command(commands, "audit", "list what people did", access_flags.AUDIT, _later("access", "run_audit"))
     access_flags.add_audit_flags(told)
     backup = _command(commands, "backup", "copy the database", access_flags.BACKUP, _later("backup"))

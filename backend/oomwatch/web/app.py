@@ -164,9 +164,7 @@ async def _start(
 ) -> Parts:
     """What comes first here is stopped last. What needs all parts is given a way to them, to be used once they are."""
     store, threads = await _open_store(settings, stack)
-    keyring = Keyring(fixed_tokens(settings), clock)
-    keyring.replace(await threads.read(store.tokens))
-    check_openness(settings, keyring)
+    keyring = await _keyring(settings, store, threads, clock)
     folder, desk = Folder(incidents_path(settings), settings.incidents_keep), Desk()
     desk.remember(reversed(await threads.read(folder.entries)))
     client, storage = http.client(), StorageWatch()
@@ -176,11 +174,7 @@ async def _start(
     recorder = _recorder(settings, stack)
     service = Service(file.rules.rules, hub, herald, recorder=recorder, incidents=desk, clock=clock)
     cluster = _clustered(settings, service, store, stack)
-    tell = service.tell if cluster is None else cluster.tell
-    journal = Journal(Archive(store), threads.write, tell, flush_seconds=float(settings.flush_interval))
-    service.attach(journal)
-    if cluster is not None:
-        await cluster.start(herald, journal)
+    journal = await _journal(settings, service, Archive(store), threads, herald, cluster)
     stack.push_async_callback(journal.flush)
     apply = functools.partial(put_in_force, herald, heartbeat, service)
     apply(file.rules)
@@ -207,6 +201,31 @@ async def _start(
         cluster=cluster,
     )
     return parts
+
+
+async def _keyring(settings: Settings, store: Store, threads: Threads, clock: Callable[[], float]) -> Keyring:
+    """Raises SettingError where strangers could come in and nobody said that they may."""
+    keyring = Keyring(fixed_tokens(settings), clock)
+    keyring.replace(await threads.read(store.tokens))
+    check_openness(settings, keyring)
+    return keyring
+
+
+async def _journal(
+    settings: Settings,
+    service: Service,
+    archive: Archive,
+    threads: Threads,
+    herald: Herald,
+    cluster: "Clustered | None",
+) -> Journal:
+    """The service's own; of several servers, one that tells the others too."""
+    tell = service.tell if cluster is None else cluster.tell
+    journal = Journal(archive, threads.write, tell, flush_seconds=float(settings.flush_interval))
+    service.attach(journal)
+    if cluster is not None:
+        await cluster.start(herald, journal)
+    return journal
 
 
 def _clustered(
