@@ -26,7 +26,14 @@ THREE = ("a", "b", "c")
 
 def said(message: wire.AgentMessage, seq: int = 1) -> Said:
     return Said(
-        replica="a", node="n1", session="s1", seq=seq, received_at=10.0, interval_seconds=1.0, message=raw(message)
+        replica="a",
+        node="n1",
+        session="s1",
+        seq=seq,
+        received_at=10.0,
+        claimed_at=10.0,
+        interval_seconds=1.0,
+        message=raw(message),
     )
 
 
@@ -68,6 +75,17 @@ def test_a_word_from_an_earlier_door_does_not_bring_the_node_back_to_it() -> Non
     assert doors.learn("n1", "b", 5.0)
     assert not doors.learn("n1", "a", 4.0)
     assert doors.of("n1") == "b"
+
+
+def test_an_agent_that_went_to_a_replica_with_a_slower_clock_is_there() -> None:
+    at_a, at_b = Doors(), Doors()
+    said_by_a = at_a.claim("n1", "a", 12.0)  # its clock is two seconds ahead
+    assert at_b.learn("n1", "a", said_by_a)
+    said_by_b = at_b.claim("n1", "b", 10.5)
+    assert at_a.learn("n1", "b", said_by_b)
+    assert not at_b.learn("n1", "a", said_by_a)  # what was still under way
+    assert at_b.claim("n1", "b", 11.0) == said_by_b
+    assert at_a.of("n1") == at_b.of("n1") == "b"
 
 
 def test_the_leader_speaks_for_what_belongs_to_no_node() -> None:

@@ -32,7 +32,7 @@ class Crier:
         self._journal.skip(session, seq)
 
     def cry(self, session: Session, seq: int, received_at: float, message: wire.AgentMessage) -> None:
-        self._doors.learn(session.node, self._me, received_at)
+        claimed_at = self._doors.claim(session.node, self._me, received_at)
         self._publish(
             Said(
                 replica=self._me,
@@ -40,6 +40,7 @@ class Crier:
                 session=session.session,
                 seq=seq,
                 received_at=received_at,
+                claimed_at=claimed_at,
                 interval_seconds=session.interval_seconds,
                 skew_seconds=session.skew_seconds,
                 message=raw(message),
@@ -98,10 +99,7 @@ class Abroad:
         if message is None:
             self.unknown_total += 1
             return
-        session = self._roster.find(said.node)
-        if session is not None and session.peer is not None and said.received_at <= session.heard_at:
-            return  # it has come to us since
-        if self._doors.learn(said.node, said.replica, said.received_at):
+        if self._doors.learn(said.node, said.replica, said.claimed_at):
             self._take(said, message)
 
     def _take(self, said: Said, message: wire.AgentMessage) -> None:

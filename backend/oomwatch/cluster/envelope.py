@@ -17,12 +17,16 @@ class _Envelope(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field
 
 
 class Said(_Envelope, frozen=True, kw_only=True, tag="said"):
-    """What an agent said at its door: times on the door's clock, runs by their names. `seq` is 0 for a hello."""
+    """What an agent said at its door: times on the door's clock, runs by their names. `seq` is 0 for a hello.
+
+    `claimed_at`: by what replicas tell which of two doors is the later one (ownership.Doors).
+    """
 
     node: str
     session: str
     seq: int
     received_at: float
+    claimed_at: float
     interval_seconds: float
     skew_seconds: float = 0.0
     message: msgspec.Raw  # a wire.AgentMessage

@@ -7,23 +7,38 @@ from typing import NamedTuple
 LEADER = ""  # the home of what belongs to no node
 
 
+AFTER_SECONDS = 0.001  # a claim that follows upon another is by so much the later one, whatever the clocks say
+
+
 class Door(NamedTuple):
     replica: str
-    since: float  # when the latest that it heard of the node was received, in Unix seconds
+    at: float  # when the latest that it heard of the node was received, in Unix seconds, or later: see `Doors.claim`
 
 
 class Doors:
-    """The replica that each node's agent is connected to, or was last."""
+    """The replica that each node's agent is connected to, or was last.
+
+    Which of two heard an agent last their clocks tell, which may differ. So whoever hears it itself after another did
+    says of it a time that is later than any that it knows.
+    """
 
     def __init__(self) -> None:
         self._doors: dict[str, Door] = {}
 
-    def learn(self, node: str, replica: str, received_at: float) -> bool:
-        """A replica has heard the node. False: that was before another did, and says nothing any more."""
+    def claim(self, node: str, me: str, received_at: float) -> float:
+        """The agent itself has said something here. Gives the time that counts."""
         known = self._doors.get(node)
-        if known is not None and known.replica != replica and received_at < known.since:
+        if known is not None:
+            received_at = max(received_at, known.at if known.replica == me else known.at + AFTER_SECONDS)
+        self._doors[node] = Door(me, received_at)
+        return received_at
+
+    def learn(self, node: str, replica: str, at: float) -> bool:
+        """Another replica claims to have heard the node. False: before one did that we know of; it counts no more."""
+        known = self._doors.get(node)
+        if known is not None and known.replica != replica and at <= known.at:
             return False
-        self._doors[node] = Door(replica, received_at)
+        self._doors[node] = Door(replica, at)
         return True
 
     def of(self, node: str) -> str | None:

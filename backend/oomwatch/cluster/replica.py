@@ -183,7 +183,9 @@ class Replica:
             self.greet_for(node)
 
     def greet_for(self, node: str) -> None:
-        """Tell the others its hello, where its agent is connected here."""
+        """Tell the others its hello, where its agent is connected here, and not by a line that nobody has ended."""
+        if self.chorus.doors.of(node) not in (None, self.me):
+            return
         session, record = self._service.roster.find(node), self._service.engine.fleet.nodes.get(node)
         if session is not None and session.peer is not None and record is not None and not record.stopped:
             self.crier.cry(session, 0, session.heard_at, record.hello)
