@@ -318,6 +318,31 @@ def test_nobody_is_called_silent_for_want_of_nats() -> None:
     assert trio.now - record.heard_at <= 2
 
 
+def test_an_agent_that_moves_while_there_is_no_nats_is_not_called_silent_by_its_old_door() -> None:
+    trio = Trio()
+    session, old = trio.connect("n1", "a")
+    trio.step(3, lambda: trio.say(session, FREE, "a"))
+    cut(trio, is_connected=False)
+    trio["a"].service.reception.leave(session, old)
+    moved, _ = trio.connect("n1", "b")
+    trio.step(60, lambda: trio.say(moved, FREE, "b"))
+    assert trio.now - trio["a"].service.engine.fleet.nodes["n1"].heard_at <= 6
+    assert [trio[name].chorus.speaks_for({"node": "n1"}) for name in "ab"] == [False, True]
+    cut(trio, is_connected=True)
+    trio.step(3, lambda: trio.say(moved, FREE, "b"))
+    assert [trio[name].chorus.doors.of("n1") for name in "abc"] == ["b", "b", "b"]
+
+
+def test_an_agent_that_is_gone_while_there_is_no_nats_is_called_silent() -> None:
+    trio = Trio()
+    session, old = trio.connect("n1", "a")
+    trio.step(3, lambda: trio.say(session, FREE, "a"))
+    cut(trio, is_connected=False)
+    trio["a"].service.reception.leave(session, old)
+    trio.step(60)
+    assert trio.now - trio["a"].service.engine.fleet.nodes["n1"].heard_at >= 60
+
+
 def test_a_server_that_comes_later_learns_who_is_where() -> None:
     trio = Trio("ab")
     session, _ = trio.connect("n1", "a")

@@ -1,7 +1,7 @@
 """Several real services with all of oomwatch.cluster around them; database, NATS and time are a test's own."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from tests.server.house import START, Agent, House, hello, sample
@@ -35,6 +35,7 @@ class Truth:
         self.kept_silences: dict[str, wire.Silence] = {}
         self.messages: list[tuple[str, wire.AgentMessage]] = []
         self.progress: dict[tuple[str, str], int] = {}
+        self.seen: dict[str, float] = {}  # when each node was heard last
         self.is_gone = False
         self.holder: str | None = None
         self._beats: dict[str, float] = {}
@@ -48,6 +49,7 @@ class Truth:
     def record(self, entries: Sequence[Entry]) -> None:
         self.check()
         for entry in entries:
+            self.seen[entry.session.node] = entry.received_at
             key = (entry.session.node, entry.session.session)
             if not entry.seq or entry.seq > self.progress.get(key, 0):
                 self.messages.append((entry.session.node, entry.message))
@@ -60,6 +62,10 @@ class Truth:
     def silences(self, ending_after: float) -> list[wire.Silence]:
         self.check()
         return [one for one in self.kept_silences.values() if one.ends_at > ending_after]
+
+    def last_seen(self, names: Collection[str]) -> dict[str, float]:
+        self.check()
+        return {node: self.seen[node] for node in names if node in self.seen}
 
     def beat(self, replica: str, address: str, started_at: float) -> None:  # noqa: ARG002 - the store's
         self.check()

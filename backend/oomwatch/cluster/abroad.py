@@ -122,6 +122,13 @@ class Abroad:
         if isinstance(session.elsewhere, FarPeer) and session.elsewhere.replica == left.replica:
             session.elsewhere = None
 
+    def let_go(self, node: str) -> None:
+        """Its agent has gone to another replica, which one nobody could tell us."""
+        session = self._roster.find(node)
+        if session is not None and session.peer is None:
+            session.is_here = False
+            self._doors.let_go(node)
+
     def keep_those_of(self, alive: tuple[str, ...]) -> None:
         """Nobody has the agents of a replica that is dead: they may come to any."""
         for session in self._roster:

@@ -1,6 +1,6 @@
 """Reads what the other replicas have said, and which silences there are, from the database that all share."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from oomwatch import wire
@@ -9,6 +9,7 @@ from oomwatch.service.journal import Call
 from oomwatch.service.service import Service
 
 AT_ONCE = 1000
+CLOCKS_APART_SECONDS = 2.0  # of replicas whose clocks agree as they should
 SILENCES_SECONDS = 60.0  # one that was ended so long ago is looked for among those in force
 
 
@@ -20,6 +21,10 @@ class Truth(Protocol):
         ...
 
     def silences(self, ending_after: float) -> Sequence[wire.Silence]: ...
+
+    def last_seen(self, names: Collection[str]) -> Mapping[str, float]:
+        """When each of these nodes was heard last, by whichever server; Unix seconds of that one's clock."""
+        ...
 
 
 class Follower:
@@ -45,6 +50,13 @@ class Follower:
             self._seq = rows[-1][0] if rows else self._seq
             there_is_more = len(rows) == AT_ONCE
         await self._read_silences()
+
+    async def heard_elsewhere(self, heard_at: Mapping[str, float]) -> list[str]:
+        """Of these nodes, each with when it was heard here last, those that another server has heard since."""
+        if not heard_at:
+            return []
+        seen: Mapping[str, float] = await self._call(self._truth.last_seen, list(heard_at))
+        return [node for node, at in seen.items() if at > heard_at[node] + CLOCKS_APART_SECONDS]
 
     def _since(self, seq: int) -> Sequence[tuple[int, wire.Transition]]:
         return self._truth.transitions_since(seq, limit=AT_ONCE)

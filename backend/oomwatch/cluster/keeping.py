@@ -94,9 +94,24 @@ class Keeping:
         """Once. What came to us before it is read of is ours to say after it."""
         due = self._replica.chorus.due()
         if await self._catch_up():
+            await self._let_go_of_the_moved()
             self._speak(due)
         elif self._unread_since is not None and self._steady() - self._unread_since > UNREAD_SECONDS:
             self._speak(self._replica.chorus.due(UNREAD_SECONDS))
+
+    async def _let_go_of_the_moved(self) -> None:
+        """Without NATS, that an agent has gone to another replica is told by the database alone, to which it stores."""
+        replica = self._replica
+        if replica.bus.is_connected:
+            return
+        gone = {one.node: one.heard_at for one in self._service.roster if one.is_here and one.peer is None}
+        try:
+            moved = await replica.follower.heard_elsewhere(gone)
+        except Exception as error:  # as for what the others said, which was read a moment ago
+            logger.debug("where agents are now cannot be read: %s", error)
+            return
+        for node in moved:
+            replica.abroad.let_go(node)
 
     def _rest_seconds(self) -> float:
         return TICK_SECONDS / 2 if self._replica.chorus.floor.is_waiting else POLL_SECONDS

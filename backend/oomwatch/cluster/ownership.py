@@ -5,6 +5,7 @@ from hashlib import blake2s
 from typing import NamedTuple
 
 LEADER = ""  # the home of what belongs to no node
+ELSEWHERE = "?"  # the door of an agent that has gone to some other replica; no replica has this name
 
 
 AFTER_SECONDS = 0.001  # a claim that follows upon another is by so much the later one, whatever the clocks say
@@ -45,6 +46,15 @@ class Doors:
         door = self._doors.get(node)
         return None if door is None else door.replica
 
+    def let_go(self, node: str) -> None:
+        """Its agent has gone to another replica, and which one is not known until that one says so."""
+        known = self._doors.get(node)
+        self._doors[node] = Door(ELSEWHERE, known.at if known is not None else 0.0)
+
+    def ask_again(self) -> None:
+        """Whoever has an agent that went elsewhere can say so now; where nobody does, one is picked."""
+        self._doors = {node: door for node, door in self._doors.items() if door.replica != ELSEWHERE}
+
     def forget(self, node: str) -> None:
         self._doors.pop(node, None)
 
@@ -58,6 +68,8 @@ def owner(home: str, doors: Doors, alive: Sequence[str], leader: str | None) -> 
     if home == LEADER:
         return leader
     door = doors.of(home)
+    if door == ELSEWHERE:
+        return None
     return door if door in alive else picked(home, alive)
 
 

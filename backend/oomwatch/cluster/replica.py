@@ -173,6 +173,7 @@ class Replica:
 
     def on_connect(self) -> None:
         """NATS is there again: the others may have missed who is connected here, and we who is there."""
+        self.chorus.doors.ask_again()
         self.chorus.listens_since = self._steady()
         self.greet_for_all()
         self.nudged.set()

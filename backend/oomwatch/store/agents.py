@@ -1,6 +1,6 @@
 """What is known of the agents: the last hello of each node, how far each session got, which runs were seen where."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -86,6 +86,15 @@ def known_nodes(connection: Connection) -> list[KnownNode]:
     return [
         KnownNode(_hello_decoder.decode(hello), seen, stopped) for hello, seen, stopped in connection.execute(query)
     ]
+
+
+def last_seen(connection: Connection, names: Iterable[str]) -> dict[str, float]:
+    """When each of these nodes was heard last, by whichever server stored it."""
+    found: dict[str, float] = {}
+    for some in pieces(names):
+        query = select(nodes.c.node, nodes.c.last_seen).where(nodes.c.node.in_(some))
+        found.update((row.node, row.last_seen) for row in connection.execute(query))
+    return found
 
 
 def known_runs(connection: Connection) -> list[KnownRun]:

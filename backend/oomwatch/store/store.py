@@ -216,6 +216,11 @@ class Store:
         with self._database.reading() as connection:
             return agents.known_nodes(connection)
 
+    def last_seen(self, names: Collection[str]) -> dict[str, float]:
+        """When each of these nodes was heard last, by whichever server; Unix seconds of that one's clock."""
+        with self._database.reading() as connection:
+            return agents.last_seen(connection, names)
+
     def runs(self) -> list[KnownRun]:
         """Every run, the one that was seen last first."""
         with self._database.reading() as connection:
