@@ -5,13 +5,12 @@
 One whose connection ends connects again and goes on where the server's welcome says, as real agents do.
 """
 
-import argparse
 import asyncio
 import contextlib
 import random
 import time
 
-from bench.compare.filling import Filling
+from bench.compare.filling import Filling, run
 from bench.compare.readings import PERIOD_SECONDS, body, frame, hello, node_name
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
@@ -96,13 +95,5 @@ async def stand_for(nodes: int, port: int) -> None:
         task.cancel()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--nodes", type=int, required=True)
-    options = parser.parse_args()
-    asyncio.run(stand_for(options.nodes, options.port))
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, stand_for)

@@ -3,12 +3,11 @@
 python -m bench.compare.exporters --port PORT --nodes N
 """
 
-import argparse
 import asyncio
 import time
 
 from bench.compare.agents import APART
-from bench.compare.filling import Filling
+from bench.compare.filling import Filling, run
 from bench.compare.readings import PERIOD_SECONDS, page
 
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: %d\r\n\r\n"
@@ -45,13 +44,5 @@ async def stand_for(nodes: int, port: int) -> None:
         await filling.obey()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--nodes", type=int, required=True)
-    options = parser.parse_args()
-    asyncio.run(stand_for(options.nodes, options.port))
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, stand_for)

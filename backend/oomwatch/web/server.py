@@ -19,7 +19,6 @@ from oomwatch.settings import Address, Settings, address_of
 from oomwatch.web import systemd
 from oomwatch.web.app import create_app, running
 from oomwatch.web.parts import Parts
-from oomwatch.web.readahead import ReadsAhead
 
 FRAME_BYTES_MAX = 8 * 2**20
 PING_SECONDS = 20.0  # docs/reference/wire-protocol.md, "Liveness"
@@ -129,7 +128,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 create_app(parts),
                 **_tls(parts.settings),
-                ws=ReadsAhead,
+                ws="websockets-sansio",
                 ws_max_size=FRAME_BYTES_MAX,
                 ws_ping_interval=PING_SECONDS,
                 ws_ping_timeout=PING_SECONDS,
