@@ -1,8 +1,9 @@
 """Reading all sources beside the thread that waits for them, so that one that never answers costs its reading alone.
 
 While all is well one thread reads one source after the other, which is cheapest: every hand-over between threads costs
-more than most sources do. What is left behind a slow one is given threads of its own (`spread`). At any moment one
-thread at most is within a source, so a source need not know of any of this.
+more than most sources do. What is left behind a slow one is given threads of its own (`spread`). One thread at most
+reads a source at any moment, so a source need not know of any of this, but for one that can be looked at
+(`source.Looking`): that happens beside.
 """
 
 import contextlib
