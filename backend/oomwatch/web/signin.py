@@ -27,7 +27,7 @@ _PAGE = """\
  style="font:inherit;width:100%;box-sizing:border-box;padding:.4rem"></p>
 <p><button style="font:inherit;padding:.4rem 1rem">Sign in · 登录</button></p>
 </form>
-<p style="font-size:14px">An operator makes one by <code>oomwatch token create --role reader NAME</code>.<br>
+<p style="font-size:14px">An operator makes one by<br><code>oomwatch token create --role reader NAME</code>.<br>
 <span lang="zh-Hans">运维人员可用上面的命令创建令牌。</span></p>
 </main></html>
 """
@@ -40,7 +40,8 @@ _WRONG = (
 def sign_in_page(*, wrong: bool = False) -> Response:
     """The form. 401: what was asked for is not shown."""
     page = _PAGE.format(note=_WRONG if wrong else "", action=SIGN_IN)
-    headers = {"Cache-Control": "no-store"}
+    # With no referrer at all a browser sends the form with the Origin null, which the guard takes for a stranger's.
+    headers = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
     answer = HTMLResponse(page, 401, headers)
     answer.headers["Content-Security-Policy"] = (
         "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
