@@ -246,20 +246,23 @@ def test_over_time_the_engine_and_others_are_told_from_the_trainer(
 def _at_one_moment(page: Page, names: list[str]) -> list[float]:
     """What each line says at the last moment of which all of them say something: the latest is told of some alone.
 
-    A layer is drawn as a band: its upper edge, and back along the lower one.
+    A layer is drawn as a band: its upper edge, and back along the lower one. What came last may be drawn later.
     """
-    told: list[float] = page.evaluate(
-        """(names) => {
+    all_told = """(names) => {
              const drawn = document.querySelector(".plot").data;
              const lines = names.map((name) => drawn.find((one) => one.name === name));
+             if (lines.includes(undefined)) return null;
              const known = lines.map((one) => new Map(
                Array.from(one.x, (at, place) => [+at, one.y[place]]).filter(([, gib]) => gib !== null).reverse()));
-             const last = Math.max(...[...known[0].keys()].filter((at) => known.every((one) => one.has(at))));
-             return known.map((one) => one.get(last));
-           }""",
-        names,
-    )
-    return told
+             const told = [...known[0].keys()].filter((at) => known.every((one) => one.has(at)));
+             return told.length ? known.map((one) => one.get(Math.max(...told))) : null;
+           }"""
+
+    def told() -> list[float] | None:
+        found: list[float] | None = page.evaluate(all_told, names)
+        return found
+
+    return until(f"{names} to be drawn", told)
 
 
 def test_a_host_shows_what_its_processes_hold_by_kind_and_the_machine_beside_the_container(
@@ -268,8 +271,12 @@ def test_a_host_shows_what_its_processes_hold_by_kind_and_the_machine_beside_the
     page = _drawn(reader.open(healthy, "#/node/gpu-01?span=3600"))
     plot = page.locator(".plot").first
     expect(plot).to_contain_text("Largest processes, by kind (GiB)")
-    drawn = page.evaluate("() => document.querySelector('.plot').data.map((one) => one.name).filter(Boolean)")
-    assert {"Training workers", "Rollout engine", "Driver", "The machine"} <= set(drawn)
+
+    def lines() -> set[str] | None:  # the history comes after the readings of now, with which a chart begins
+        names = page.evaluate("() => document.querySelector('.plot').data.map((one) => one.name).filter(Boolean)")
+        return set(names) if {"Training workers", "Rollout engine", "Driver", "The machine"} <= set(names) else None
+
+    drawn = until("all lines to be drawn", lines)
     assert "Ray's object store" not in drawn  # it holds nothing
     names = page.locator(".legend.lines")  # not within the chart, where on a phone they would lie on its title
     expect(names.first).to_contain_text("The machine")

@@ -59,10 +59,12 @@ const REDRAW_MS = 500;
 
 /** A chart in an element. draw() may be called as often as readings come; it is drawn at most twice a second. */
 export class ChartView {
-  /** @param {HTMLElement} element @param {(error: Error) => void} failed plotly could not be loaded */
-  constructor(element, failed) {
+  /** @param {HTMLElement} element @param {(error: Error) => void} failed plotly could not be loaded @param {HTMLElement} [frame] busy until all there is has been drawn */
+  constructor(element, failed, frame) {
     this.element = element;
     this.failed = failed;
+    this.frame = frame;
+    this.isLoading = false; // of `next`: more of it is on its way
     void loadPlotly().catch(() => undefined); // while what is to be drawn is on its way; draw() says what went wrong
     /** @type {Chart | null} */
     this.next = null;
@@ -81,12 +83,14 @@ export class ChartView {
 
   #letGo() {
     this.held = false;
-    if (this.next !== null && !this.closed) this.draw(this.next);
+    if (this.next !== null && !this.closed) this.draw(this.next, this.isLoading);
   }
 
-  /** @param {Chart} chart */
-  draw(chart) {
+  /** @param {Chart} chart @param {boolean} [isLoading] more of it is on its way */
+  draw(chart, isLoading = false) {
     this.next = chart;
+    this.isLoading = isLoading;
+    if (isLoading) this.frame?.setAttribute("aria-busy", "true");
     this.element.style.minHeight = `${heightOf(chart).whole}px`; // nothing below it moves when it is there
     this.timer ??= setTimeout(() => this.#draw(), Math.max(0, this.drawnAt + REDRAW_MS - performance.now()));
   }
@@ -94,7 +98,7 @@ export class ChartView {
   async #draw() {
     try {
       const plotly = await loadPlotly();
-      const chart = this.next;
+      const { next: chart, isLoading } = this;
       if (this.closed || chart === null) return;
       if (this.held) return void (this.timer = null); // letting go draws it
       if (document.hidden)
@@ -104,8 +108,10 @@ export class ChartView {
       const settings = { displayModeBar: false, responsive: true, doubleClick: chart.zoomed ? false : "reset+autosize" };
       await plotly.react(this.element, traces(chart), layout(chart, this.element.clientWidth), settings);
       if (!this.listens && chart.zoomed) this.#listen();
+      this.frame?.setAttribute("aria-busy", String(isLoading));
     } catch (error) {
       this.timer = null;
+      this.frame?.setAttribute("aria-busy", "false");
       this.failed(/** @type {Error} */ (error));
     }
   }

@@ -69,7 +69,7 @@ export class GpuChart {
     this.table = new ChartTable(app.words);
     this.frame.append(this.plot);
     this.element = h("div", {}, this.names.element, this.frame, this.legend, this.missing, this.table.element);
-    this.chart = new ChartView(this.plot, (error) => say("chart.failed", error.message));
+    this.chart = new ChartView(this.plot, (error) => say("chart.failed", error.message), this.frame);
     this.recorder = new Recorder([USED, ...Object.values(TOLD)], { node, gpu }, bar.range, {
       now: () => app.store.now(),
       pace: () => app.store.nodes.get(node)?.info.interval_seconds ?? 1,
@@ -179,8 +179,7 @@ export class GpuChart {
     const { range, isLoading } = this.recorder;
     const [from, to] = endsOf(range, store.now());
     const spans = this.#phases(from, to);
-    this.frame.setAttribute("aria-busy", String(isLoading));
-    this.chart.draw(this.#chart(card, [from, to], spans));
+    this.chart.draw(this.#chart(card, [from, to], spans), isLoading);
     this.#drawLegend(spans);
     const gaps = isLoading ? "" : gapText(this.app.words, this.recorder, [from, to]);
     setText(this.missing, gaps);

@@ -59,7 +59,7 @@ export class HostChart {
     this.names = new Part("div");
     this.table = new ChartTable(app.words);
     this.element = h("div", {}, this.names.element, this.frame, this.missing, this.table.element);
-    this.chart = new ChartView(this.plot, (error) => say("chart.failed", error.message));
+    this.chart = new ChartView(this.plot, (error) => say("chart.failed", error.message), this.frame);
     const labels = { node };
     this.recorder = new Recorder([MACHINE, CONTAINER, ...SLOW.map(([name]) => name), ...KINDS.map(seriesOf)], labels, bar.range, {
       now: () => app.store.now(),
@@ -122,12 +122,11 @@ export class HostChart {
     const ends = endsOf(range, store.now());
     const known = [...this.recorder.series.values()].some((series) => series.at.length > 0);
     this.element.hidden = use === null && !known;
-    this.frame.setAttribute("aria-busy", String(isLoading));
     setText(this.missing, isLoading ? "" : gapText(words, this.recorder, ends));
     this.table.draw(() => this.#numbers(ends));
     const chart = this.#chart(view, use, ends);
     this.#name(chart.rows);
-    this.chart.draw(chart);
+    this.chart.draw(chart, isLoading);
   }
 
   /** The lines by their names, row by row: above the chart they wrap, within it they would lie on its title. @param {import("../charts.js").Row[]} rows */
