@@ -48,7 +48,8 @@ class Reader:
 
     def __init__(self, browser: Browser) -> None:
         self.browser = browser
-        self.complaints: list[str] = []  # what the browser's console said in error
+        self._heard: list[str] = []  # what the browser's console said in error
+        self._forgiven: list[re.Pattern[str]] = []
 
     def open(
         self, stage: Stage, address: str = "#/", *, language: str = "en", dark: bool = False, width: int = 1440
@@ -58,7 +59,7 @@ class Reader:
         )
         page = context.new_page()
         page.on("console", self._hear)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("pageerror", lambda error: self._heard.append(str(error)))
         before = stage.connections_total
         page.goto(stage.url + address)
         if stage.takes_browsers:  # what is sent before the page is connected, nobody hears
@@ -69,17 +70,25 @@ class Reader:
         """A page of a server that is no stage."""
         page = self.browser.new_context(locale="en", viewport={"width": 1440, "height": 900}).new_page()
         page.on("console", self._hear)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("pageerror", lambda error: self._heard.append(str(error)))
         page.goto(address)
         return page
 
     def _hear(self, message: ConsoleMessage) -> None:
         if message.type == "error" and "WebSocket connection" not in message.text:  # a test may close it on purpose
-            self.complaints.append(message.text)
+            self._heard.append(message.text)
 
     def forgive(self, complaint: re.Pattern[str]) -> None:
-        """What the browser itself says of an answer that the test asked for."""
-        self.complaints = [text for text in self.complaints if not complaint.search(text)]
+        """What the browser itself says of an answer that the test asked for, whenever it says so.
+
+        Its console is told of an answer on a way of its own: the page may long have shown the failure, and the test
+        have ended, when the complaint comes.
+        """
+        self._forgiven.append(complaint)
+
+    @property
+    def complaints(self) -> list[str]:
+        return [text for text in self._heard if not any(pattern.search(text) for pattern in self._forgiven)]
 
     def leave(self) -> None:
         for context in self.browser.contexts:
