@@ -15,9 +15,9 @@ import cramjam
 
 from oomwatch import wire
 from oomwatch.core.rule import RuleSet
-from oomwatch.export.batches import Packer
 from oomwatch.metrics.page import Metrics, encode
 from oomwatch.rulefile import parse_rules
+from oomwatch.senders.batches import Packer
 from oomwatch.service.journal import Journal
 from oomwatch.service.service import Service
 

@@ -36,7 +36,7 @@ INSIDE = SHARED | READERS | {"oomwatch.core", "oomwatch.plan", "oomwatch.tasks"}
 WIRED = (
     INSIDE
     | OUTER
-    | {"oomwatch.cluster", "oomwatch.export", "oomwatch.incident", "oomwatch.service", "oomwatch_frontend"}
+    | {"oomwatch.cluster", "oomwatch.senders", "oomwatch.incident", "oomwatch.service", "oomwatch_frontend"}
 )
 MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch": set(),  # the version, and nothing else
@@ -52,7 +52,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(OUTER, INSIDE | {"oomwatch.service"}),
     "oomwatch.notify": INSIDE - {"oomwatch.rulefile"},
     "oomwatch.incident": INSIDE | {"oomwatch.service", "oomwatch.store"},
-    "oomwatch.export": INSIDE | {"oomwatch.notify"},
+    "oomwatch.senders": INSIDE | {"oomwatch.notify"},
     "oomwatch.cluster": INSIDE
     | {"oomwatch.service"},  # the store by protocols of its own; web/clustered.py joins the two
     "oomwatch.web": WIRED | {"oomwatch.doctor", "oomwatch.doctor.read", "oomwatch.ruleedit", "oomwatch.tryout"},
@@ -65,10 +65,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.ruletest": INSIDE,
     "oomwatch.metrics": INSIDE | {"oomwatch.service", "oomwatch.metrics.names"},
     "oomwatch.metrics.names": INSIDE,  # what a signal is called outside, for who writes rules on it too
-    "oomwatch.promexport": INSIDE | {"oomwatch.metrics.names"},
+    "oomwatch.promrules": INSIDE | {"oomwatch.metrics.names"},
     "oomwatch.ruleedit": INSIDE | {"oomwatch.notify"},
     "oomwatch.tryout": INSIDE | {"oomwatch.backtest", "oomwatch.store"},
-    "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest", "oomwatch.promexport"},
+    "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest", "oomwatch.promrules"},
     "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.backup": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.access": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.store"},

@@ -15,7 +15,7 @@ from bench.detection.sides import AGGRESSIVE, routing
 from tests.acceptance.programs import Server
 from tests.prometheus.servers import Prometheus, alertmanager, free_port, prometheus, scraping, until
 
-from oomwatch.promexport.rulefile import export
+from oomwatch.promrules.rulefile import prometheus_rules
 from oomwatch.rulefile import parse_rules
 
 SILENT: dict[str, Any] = {"alert": "agent_silent", "expr": "up == 0", "for": "30s", "labels": {"severity": "critical"}}
@@ -90,7 +90,7 @@ def _rules(*, plain: bool) -> list[dict[str, Any]]:
     if plain:
         return [*PLAIN, at_once]
     rules = parse_rules((ROOT / "alerts.yaml").read_text(encoding="utf-8")).rules
-    groups = yaml.safe_load(export(rules, keep_firing_for=True))["groups"]
+    groups = yaml.safe_load(prometheus_rules(rules, keep_firing_for=True))["groups"]
     told = [one for one in groups[0]["rules"] if not _asks_the_server(one)]
     return [*(SILENT if one["alert"] == "agent_silent" else one for one in told), at_once]
 

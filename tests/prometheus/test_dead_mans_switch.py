@@ -9,7 +9,7 @@ from tests.core.story import SHIPPED
 from tests.prometheus.servers import Alertmanager, Prometheus, alertmanager, need, prometheus, scraping, until
 from tests.server.running_server import RunningServer, serving, settings_in
 
-from oomwatch.promexport.rulefile import export
+from oomwatch.promrules.rulefile import prometheus_rules
 
 ROUTING = "{route: {receiver: nobody, group_wait: 0s, group_interval: 1s}, receivers: [{name: nobody}]}"
 SOON = ("for: 1m", "for: 2m")  # of the exported rules: not what is tried here
@@ -17,7 +17,7 @@ SOON = ("for: 1m", "for: 2m")  # of the exported rules: not what is tried here
 
 @contextlib.contextmanager
 def watching(server: RunningServer) -> Iterator[tuple[Prometheus, Alertmanager]]:
-    rules = export(SHIPPED)
+    rules = prometheus_rules(SHIPPED)
     for wait in SOON:
         rules = rules.replace(wait, "for: 0s")
     with alertmanager(ROUTING) as manager:

@@ -17,7 +17,7 @@ from tests.server.test_metrics import Nobody
 from oomwatch import wire
 from oomwatch.core.rule import RuleSet
 from oomwatch.metrics.page import Metrics
-from oomwatch.promexport.rulefile import export
+from oomwatch.promrules.rulefile import prometheus_rules
 from oomwatch.rulefile import parse_rules
 from oomwatch.service.sessions import Session
 
@@ -36,8 +36,8 @@ def check(text: str, folder: Path) -> None:
 
 
 def test_promtool_takes_the_shipped_rules(tmp_path: Path) -> None:
-    check(export(SHIPPED), tmp_path)
-    check(export(SHIPPED, keep_firing_for=True), tmp_path)
+    check(prometheus_rules(SHIPPED), tmp_path)
+    check(prometheus_rules(SHIPPED, keep_firing_for=True), tmp_path)
 
 
 def test_promtool_takes_rules_with_odd_names_texts_and_overrides(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ overrides:
     set: {enabled: false}
 """
     ).rules
-    check(export(rules, keep_firing_for=True), tmp_path)
+    check(prometheus_rules(rules, keep_firing_for=True), tmp_path)
 
 
 # ------------------------------------------------------------ the four rules, second by second
@@ -173,7 +173,7 @@ def promtool_test(series: Series, count: int, expected: set[Alert], *, over: str
 
 
 def run_promtool(rules: RuleSet, test: dict[str, Any], folder: Path) -> None:
-    (folder / "rules.yml").write_text(export(rules), encoding="utf-8")
+    (folder / "rules.yml").write_text(prometheus_rules(rules), encoding="utf-8")
     every = {"rule_files": ["rules.yml"], "evaluation_interval": f"{SCRAPE_SECONDS}s", "tests": [test]}
     (folder / "test.yml").write_text(yaml.safe_dump(every), encoding="utf-8")
     told = promtool("test", "rules", "test.yml", folder=folder)
@@ -217,7 +217,7 @@ rules:
     with serving(settings) as server, AgentClient(server) as agent:
         agent.greet(hello("n1", gpus=2, sent_at=time.time()))
         config = scraping(server.url, rule_files=["rules.yml"])
-        with prometheus(config, files={"rules.yml": export(rules)}) as real:
+        with prometheus(config, files={"rules.yml": prometheus_rules(rules)}) as real:
             sequence = iter(range(1, 10_000))
 
             def firing() -> dict[str, Any] | None:

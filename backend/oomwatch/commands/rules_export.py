@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from oomwatch.promexport.rulefile import export
+from oomwatch.promrules.rulefile import prometheus_rules
 from oomwatch.rulefile import RuleFileError, read_rules
 from oomwatch.settings import Settings, rules_path
 
@@ -14,7 +14,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the file, or say why not. Gives the exit status."""
     try:
         found = read_rules(rules_path(Settings(rules=options.rules)))
-        text = export(found.rules, keep_firing_for=options.keep_firing_for)
+        text = prometheus_rules(found.rules, keep_firing_for=options.keep_firing_for)
         if options.file is None:
             sys.stdout.write(text)
         else:

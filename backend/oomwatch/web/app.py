@@ -17,8 +17,6 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from oomwatch import __version__, wire
 from oomwatch.access.audit import AuditLog
 from oomwatch.access.keyring import Keyring, fixed_tokens
-from oomwatch.export.chosen import chosen
-from oomwatch.export.sending import always
 from oomwatch.hub import Hub
 from oomwatch.incident.clerk import Clerk
 from oomwatch.incident.desk import Desk
@@ -29,6 +27,8 @@ from oomwatch.notify.feeding import Outlook
 from oomwatch.notify.heartbeat import Heartbeat
 from oomwatch.options import SettingError
 from oomwatch.rulefile import RuleFile, read_rules
+from oomwatch.senders.chosen import chosen
+from oomwatch.senders.sending import always
 from oomwatch.service.journal import Journal
 from oomwatch.service.rulewatch import RuleWatch, Stamp, stamp
 from oomwatch.service.service import BEAT_SECONDS, Service

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from prometheus_client.core import Metric
 
-from oomwatch.export.write_request import STALE, labels_part, sample_part, write_request
+from oomwatch.senders.write_request import STALE, labels_part, sample_part, write_request
 
 SAMPLES_MAX = 2000  # in a request: what Prometheus' own senders put into one
 # Of batches: at 20,000 series every 15 s, a quarter of an hour, and some 20 MiB.

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import httpx
 
-from oomwatch.export.batches import Batch, Packer, Queue
-from oomwatch.export.sending import Counts, OwnUp, Read, always, every, guarded
 from oomwatch.notify.backoff import pause_seconds
 from oomwatch.notify.http import retry_after_seconds
 from oomwatch.options import SettingError
+from oomwatch.senders.batches import Batch, Packer, Queue
+from oomwatch.senders.sending import Counts, OwnUp, Read, always, every, guarded
 
 TIMEOUT_SECONDS = 30.0
 PAUSE_SECONDS_MAX = 300.0  # whatever the store asks for: what waits is not kept for longer

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from oomwatch.core.rule import Rule
 from oomwatch.figures import figure
-from oomwatch.promexport.kinds import Query
+from oomwatch.promrules.kinds import Query
 from oomwatch.wording import LABELS, PLACEHOLDER
 
 _VALUE = {

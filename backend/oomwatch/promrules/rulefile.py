@@ -7,10 +7,10 @@ import yaml
 from oomwatch import __version__
 from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.metrics.names import LABELS_OF
-from oomwatch.promexport.kinds import Query, is_lowered_when_steady, query_of
-from oomwatch.promexport.promql import matcher, number, selector, span
-from oomwatch.promexport.where import Variant, variants
-from oomwatch.promexport.words import annotations
+from oomwatch.promrules.kinds import Query, is_lowered_when_steady, query_of
+from oomwatch.promrules.promql import matcher, number, selector, span
+from oomwatch.promrules.where import Variant, variants
+from oomwatch.promrules.words import annotations
 
 # How often Prometheus looks back within the window in which the time of a condition is added up, and how long that is.
 STEP_SECONDS = 5.0
@@ -23,7 +23,7 @@ HEAD = f"""\
 """
 
 
-def export(rules: RuleSet, *, keep_firing_for: bool = False) -> str:
+def prometheus_rules(rules: RuleSet, *, keep_firing_for: bool = False) -> str:
     """The text of the file. `keep_firing_for`: the Prometheus that reads it is 2.42 or newer."""
     exported = [one for rule in rules.in_use() for one in _rules(rule, rules, keep_firing_for=keep_firing_for)]
     groups = [{"name": "oomwatch", "rules": exported}, {"name": "oomwatch-itself", "rules": _ITSELF}]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from oomwatch.core.rule import Override, Rule, RuleSet
 from oomwatch.core.subject import Scope
-from oomwatch.promexport.promql import matcher, regex_of, selector
+from oomwatch.promrules.promql import matcher, regex_of, selector
 
 # Which run works on a GPU or a node is told by a metric of its own.
 _RUN_OF: dict[Scope, tuple[str, str]] = {

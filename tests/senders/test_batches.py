@@ -5,10 +5,10 @@ import math
 import struct
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from tests.export.write_request_schema import read
+from tests.senders.write_request_schema import read
 
-from oomwatch.export.batches import SAMPLES_MAX, Batch, Packer, Queue
-from oomwatch.export.write_request import STALE
+from oomwatch.senders.batches import SAMPLES_MAX, Batch, Packer, Queue
+from oomwatch.senders.write_request import STALE
 
 ADDED = {"job": "oomwatch", "instance": "host:8642"}
 

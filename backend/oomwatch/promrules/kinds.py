@@ -11,8 +11,8 @@ from oomwatch.core.conditions import Condition
 from oomwatch.core.conditions.rate import Rate
 from oomwatch.core.conditions.threshold import Threshold
 from oomwatch.metrics.names import metric_of
-from oomwatch.promexport.promql import number, span
-from oomwatch.promexport.where import Where
+from oomwatch.promrules.promql import number, span
+from oomwatch.promrules.where import Where
 
 
 class Query(NamedTuple):

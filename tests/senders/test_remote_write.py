@@ -8,15 +8,15 @@ from pathlib import Path
 import cramjam
 import pytest
 from prometheus_client.core import GaugeMetricFamily, Metric
-from tests.export.write_request_schema import read
 from tests.prometheus.servers import prometheus, scraping
+from tests.senders.write_request_schema import read
 from tests.server.house import hello, sample
 from tests.server.receiver import Answer, Received, Receiver, receiving
 from tests.server.running_server import DEADLINE_SECONDS, AgentClient, serving, settings_in, until
 
-from oomwatch.export.batches import Queue
-from oomwatch.export.remote_write import RemoteWrite, remote_client
-from oomwatch.export.sending import Read
+from oomwatch.senders.batches import Queue
+from oomwatch.senders.remote_write import RemoteWrite, remote_client
+from oomwatch.senders.sending import Read
 
 ENOUGH = 50  # batches; a test ends long before
 

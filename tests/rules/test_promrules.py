@@ -9,8 +9,8 @@ import yaml
 
 from oomwatch.__main__ import main
 from oomwatch.metrics.page import families
-from oomwatch.promexport.promql import regex_of
-from oomwatch.promexport.rulefile import export
+from oomwatch.promrules.promql import regex_of
+from oomwatch.promrules.rulefile import prometheus_rules
 from oomwatch.rulefile import parse_rules
 
 GPU_RULE = """
@@ -24,7 +24,7 @@ rules:
 
 def exported(text: str, *, keep_firing_for: bool = False) -> list[dict[str, Any]]:
     """The rules of the group that comes from alerts.yaml."""
-    written = yaml.safe_load(export(parse_rules(text).rules, keep_firing_for=keep_firing_for))
+    written = yaml.safe_load(prometheus_rules(parse_rules(text).rules, keep_firing_for=keep_firing_for))
     rules: list[dict[str, Any]] = written["groups"][0]["rules"]
     return rules
 
@@ -154,7 +154,7 @@ def test_clauses_with_what_is_not_known_are_left_out_and_those_with_labels_are_k
 
 
 def test_the_rules_that_watch_oomwatch_name_metrics_that_there_are() -> None:
-    written = yaml.safe_load(export(parse_rules(GPU_RULE).rules))
+    written = yaml.safe_load(prometheus_rules(parse_rules(GPU_RULE).rules))
     known = {family.shown_name for family in families()}
     itself = written["groups"][1]["rules"]
     assert {one["alert"] for one in itself} >= {"OomwatchWatchdog", "OomwatchDown"}

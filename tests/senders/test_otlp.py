@@ -11,7 +11,7 @@ from tests.server.house import hello, sample
 from tests.server.receiver import Answer, Received, receiving
 from tests.server.running_server import AgentClient, serving, settings_in, until
 
-from oomwatch.export.otlp import endpoint_of
+from oomwatch.senders.otlp import endpoint_of
 
 
 def request_of(received: Received) -> Any:

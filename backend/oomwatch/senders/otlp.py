@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from prometheus_client.core import Metric
 from prometheus_client.samples import Sample
 
-from oomwatch.export.sending import Counts, OwnUp, Read, always, every
 from oomwatch.options import SettingError
+from oomwatch.senders.sending import Counts, OwnUp, Read, always, every
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import export as sdk

@@ -5,8 +5,8 @@ import sys
 import msgspec
 import pytest
 
-from oomwatch.export.chosen import chosen
 from oomwatch.options import SettingError
+from oomwatch.senders.chosen import chosen
 from oomwatch.settings import Settings, check
 
 

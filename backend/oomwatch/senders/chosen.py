@@ -4,11 +4,11 @@ import socket
 from collections.abc import Callable
 
 from oomwatch import __version__
-from oomwatch.export.otlp import Otlp
-from oomwatch.export.remote_write import RemoteWrite, remote_client
-from oomwatch.export.sending import OwnUp, Read, always
 from oomwatch.notify import http
 from oomwatch.notify.secret import Secret
+from oomwatch.senders.otlp import Otlp
+from oomwatch.senders.remote_write import RemoteWrite, remote_client
+from oomwatch.senders.sending import OwnUp, Read, always
 from oomwatch.settings import Settings, address_of
 
 
