@@ -53,13 +53,13 @@ def told(
 def test_the_door_of_a_node_speaks_for_it() -> None:
     doors = Doors()
     doors.learn("n1", "b", 1.0)
-    assert owner("n1", doors, THREE, "a") == "b"
+    assert owner("n1", doors, THREE) == "b"
 
 
 def test_where_the_door_is_dead_all_pick_the_same_one_that_lives() -> None:
     doors = Doors()
     doors.learn("n1", "b", 1.0)
-    assert owner("n1", doors, ("a", "c"), "a") == picked("n1", ("c", "a")) in ("a", "c")
+    assert owner("n1", doors, ("a", "c")) == picked("n1", ("c", "a")) in ("a", "c")
 
 
 def test_a_death_moves_only_what_the_dead_one_was_picked_for() -> None:
@@ -88,10 +88,8 @@ def test_an_agent_that_went_to_a_replica_with_a_slower_clock_is_there() -> None:
     assert at_a.of("n1") == at_b.of("n1") == "b"
 
 
-def test_the_leader_speaks_for_what_belongs_to_no_node() -> None:
+def test_what_belongs_to_no_node_has_its_home_at_the_leader() -> None:
     assert home_of({"run": "gone"}, {}) == LEADER
-    assert owner(LEADER, Doors(), THREE, "c") == "c"
-    assert owner(LEADER, Doors(), THREE, None) is None
 
 
 def test_the_first_node_of_a_run_is_its_home() -> None:

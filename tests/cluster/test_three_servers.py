@@ -91,7 +91,7 @@ def test_the_speakers_word_overrules_what_was_found_elsewhere() -> None:
     (episode,) = trio["c"].service.engine.episodes()
     assert episode.id == trio.truth.transitions[0].id
     assert trio["c"].firing() == {"n1": episode.id}
-    assert len(trio["c"].chorus.unspoken) == 0
+    assert trio["c"].chorus.counts()[1] == 0
 
 
 def test_a_server_that_stood_still_says_nothing_that_another_has_said_meanwhile() -> None:
@@ -290,7 +290,7 @@ def cut(trio: Trio, *, is_connected: bool) -> None:
         server.line.is_connected = is_connected
         server.line.problem = None if is_connected else "cut"
         if is_connected:
-            server.replica.on_connect()
+            server.replica.hearing.on_connect()
 
 
 def test_without_nats_what_is_said_is_known_everywhere_by_the_database() -> None:
@@ -330,7 +330,7 @@ def test_an_agent_that_moves_while_there_is_no_nats_is_not_called_silent_by_its_
     assert [trio[name].chorus.speaks_for({"node": "n1"}) for name in "ab"] == [False, True]
     cut(trio, is_connected=True)
     trio.step(3, lambda: trio.say(moved, FREE, "b"))
-    assert [trio[name].chorus.doors.of("n1") for name in "abc"] == ["b", "b", "b"]
+    assert [trio[name].doors.of("n1") for name in "abc"] == ["b", "b", "b"]
 
 
 def test_an_agent_that_is_gone_while_there_is_no_nats_is_called_silent() -> None:
@@ -351,7 +351,7 @@ def test_a_server_that_comes_later_learns_who_is_where() -> None:
     trio.servers["c"] = late["c"]
     late["c"].truth = trio.truth
     trio.step(3, lambda: trio.say(session, FREE, "a"))
-    assert trio["c"].chorus.doors.of("n1") == "a"
+    assert trio["c"].doors.of("n1") == "a"
     with pytest.raises(RefusalError):
         trio["c"].service.reception.admit(hello("n1", session="x", sent_at=trio.now), Agent(), 0)
 

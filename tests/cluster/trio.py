@@ -7,15 +7,8 @@ from typing import Any, NamedTuple
 from tests.server.house import START, Agent, House, hello, sample
 
 from oomwatch import wire
-from oomwatch.cluster.abroad import Abroad, Crier
-from oomwatch.cluster.chorus import Chorus
 from oomwatch.cluster.envelope import Envelope, decode, encode
-from oomwatch.cluster.follower import Follower
-from oomwatch.cluster.keeping import Keeping
-from oomwatch.cluster.leadership import Leadership
-from oomwatch.cluster.members import Members
-from oomwatch.cluster.replica import Replica
-from oomwatch.cluster.rolls import Rolls
+from oomwatch.cluster.replica import Replica, World
 from oomwatch.letters import key_of
 from oomwatch.service.journal import Entry, Journal
 from oomwatch.service.sessions import Session
@@ -118,6 +111,24 @@ class Line:
         self.publish(envelope)
 
 
+class Channels:
+    """Those of a replica, as far as it tells of them."""
+
+    def __init__(self) -> None:
+        self.heard: list[wire.ChannelState] = []
+        self.retried: list[str] = []
+
+    def status(self) -> list[wire.ChannelState]:
+        return []
+
+    def hear(self, states: Sequence[wire.ChannelState]) -> None:
+        self.heard += states
+
+    async def retry(self, name: str) -> bool:
+        self.retried.append(name)
+        return True
+
+
 class Server:
     """One replica."""
 
@@ -126,43 +137,25 @@ class Server:
         self.name = name
         self.truth = truth
         self.is_dead = False
-        service = self.service = self.house.service
-        self.members = Members(name)
-        self.chorus = service.chorus = Chorus(service.engine.fleet, self.members, self._steady)
-        self.channels: list[wire.ChannelState] = []
+        self.service = self.house.service
         self.line = Line()
-        journal = Journal(truth, _call, self._tell, flush_seconds=5.0)
-        service.attach(journal)
-        self.house.journal = journal
-        replica = self.replica = Replica(
-            name, name, service, self.members, self.chorus,
-            channels=lambda: (), hear_channels=self.channels.extend, retry=lambda _: None, steady=self._steady,
-        )  # fmt: skip
-        replica.bus = self.line
-        replica.crier = Crier(journal, self.chorus.doors, replica.publish, name)
-        nodes, doors = service.engine.fleet.nodes, self.chorus.doors
-        replica.abroad = Abroad(
-            service.roster, service.reception, nodes.get, doors, replica.publish, name, service.clock
+        self.house.journal = Journal(truth, _call, self.service.tell, flush_seconds=5.0)
+        self.service.attach(self.house.journal)
+        world = World(
+            truth=truth,
+            ask_truth=_call,
+            table=truth,
+            ask_table=_call,
+            lease=Hold(truth, name),
+            ask_lease=_call,
+            bus=self.line,
+            channels=Channels(),
+            told=len(truth.transitions),
+            steady=lambda: self.house.now,
         )
-        replica.leadership = Leadership(
-            Hold(truth, name), _call, self.members, replica.pulse, clock=self._steady, steady=self._steady
-        )
-        replica.rolls = Rolls(
-            truth, _call, self.members,
-            address=name, started_at=now, steady=self._steady, greet=replica.greet_for_all,
-        )  # fmt: skip
-        replica.follower = Follower(truth, _call, self.chorus, service, len(truth.transitions))
-        self.keeping = Keeping(replica, service, self._steady)
-        service.reception.journal = replica.crier
-        service.reception.on_leave = replica.crier.left
-        replica.on_connect()
-
-    def _steady(self) -> float:
-        return self.house.now
-
-    def _tell(self, transitions: Sequence[wire.Transition]) -> None:
-        self.service.tell(transitions)
-        self.replica.told(transitions)
+        self.replica = Replica(name, name, self.service, world)
+        self.chorus, self.doors, self.keeping = self.replica.chorus, self.replica.doors, self.replica.keeping
+        self.replica.hearing.on_connect()
 
     async def second(self) -> None:
         await self.replica.rolls.beat()
@@ -219,7 +212,7 @@ class Trio:
                         for payload in sent:
                             envelope = decode(payload)
                             assert envelope is not None
-                            other.replica.hear(envelope)
+                            other.replica.hearing.hear(envelope)
                             said = True
 
     def step(self, seconds: int = 1, each: Callable[[], Any] = lambda: None) -> None:

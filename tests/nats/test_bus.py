@@ -23,8 +23,8 @@ class Replica:
     def __init__(self, name: str, url: str, site: str = "here") -> None:
         self.heard: list[Envelope] = []
         self.connects = 0
-        self.bus = Bus(url, site, name, self.heard.append, self._note)
-        self.task = asyncio.ensure_future(self.bus.run())
+        self.bus = Bus(url, site, name)
+        self.task = asyncio.ensure_future(self.bus.run(self.heard.append, self._note))
 
     def _note(self) -> None:
         self.connects += 1

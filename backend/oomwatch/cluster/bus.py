@@ -8,7 +8,8 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -25,20 +26,19 @@ PING_SECONDS = 2  # a NATS that has gone without a word is missed after two of t
 PINGS_OUT = 2
 FLUSH_EVERY = 200  # envelopes, between which others get their turn
 
+Hear: TypeAlias = Callable[[Envelope], None]
+OnConnect: TypeAlias = Callable[[], None]
+
 logger = logging.getLogger(__name__)
 
 
 class Bus:
-    """`hear` is called with each envelope of another replica, in the event loop; `on_connect` after each connecting."""
+    """See the module."""
 
-    def __init__(
-        self, url: str, site: str, me: str, hear: Callable[[Envelope], None], on_connect: Callable[[], None]
-    ) -> None:
+    def __init__(self, url: str, site: str, me: str) -> None:
         self._url = url
         self._subject = f"oomwatch.{site}"
         self._me = me
-        self._hear = hear
-        self._on_connect = on_connect
         self._client: Client | None = None
         self._queue: deque[Envelope] = deque()
         self._news = asyncio.Event()
@@ -64,11 +64,14 @@ class Bus:
             self.dropped_total += 1
         self._news.set()
 
-    async def run(self) -> None:
-        """Connect, and send what waits, until cancelled."""
+    async def run(self, hear: Hear, on_connect: OnConnect) -> None:
+        """Connect, and send what waits, until cancelled.
+
+        `hear` is called with each envelope of another replica, in the event loop, `on_connect` after each connecting.
+        """
         try:
             while True:
-                await self._stay_connected()
+                await self._stay_connected(hear, on_connect)
                 await self._send()
                 await rung(self._news, AGAIN_SECONDS)
                 self._news.clear()
@@ -84,7 +87,7 @@ class Bus:
             except (NatsError, OSError, asyncio.TimeoutError):
                 logger.debug("the others could not be told goodbye")
 
-    async def _stay_connected(self) -> None:
+    async def _stay_connected(self, hear: Hear, on_connect: OnConnect) -> None:
         if self._client is not None and not self._client.is_closed:
             return
         client = Client()
@@ -101,18 +104,20 @@ class Bus:
                     max_outstanding_pings=PINGS_OUT,
                     allow_reconnect=True,
                     disconnected_cb=self._note_loss,
-                    reconnected_cb=self._note_line,
+                    reconnected_cb=partial(self._note_line, on_connect),
                     error_cb=self._note_error,
                 ),
                 2 * CONNECT_SECONDS,
             )
-            await client.subscribe(f"{self._subject}.>", cb=self._take, pending_bytes_limit=PENDING_BYTES)
+            await client.subscribe(
+                f"{self._subject}.>", cb=partial(self._take, hear), pending_bytes_limit=PENDING_BYTES
+            )
         except (NatsError, OSError, asyncio.TimeoutError) as error:
             self._fail(str(error) or type(error).__name__)
             await _closed(client)
             return
         self._client = client
-        await self._note_line()
+        await self._note_line(on_connect)
 
     async def _send(self) -> None:
         client = self._client
@@ -131,14 +136,14 @@ class Bus:
 
     # ------------------------------------------------------------ what NATS calls
 
-    async def _take(self, message: Msg) -> None:
+    async def _take(self, hear: Hear, message: Msg) -> None:
         try:
             envelope = decode(message.data)
             if envelope is None:
                 self.unknown_total += 1
             elif envelope.replica != self._me:
                 self.heard_total += 1
-                self._hear(envelope)
+                hear(envelope)
         except MalformedEnvelopeError as error:
             self.malformed_total += 1
             if self.malformed_total == 1:
@@ -147,10 +152,10 @@ class Bus:
             self.defects_total += 1
             logger.exception("an envelope could not be taken in; everything else goes on")
 
-    async def _note_line(self) -> None:
+    async def _note_line(self, on_connect: OnConnect) -> None:
         logger.info("NATS: connected")
         self.problem = None
-        self._on_connect()
+        on_connect()
         self._news.set()
 
     async def _note_loss(self) -> None:

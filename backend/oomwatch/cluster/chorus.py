@@ -12,22 +12,27 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.letters import TransitionKey, key_of
 
 KNOWN_KEPT = 100_000  # transitions: of a thousand cards some hours, and what is read again is of seconds
-LISTEN_SECONDS = 5.0  # every agent says something each second, and its door passes it on
 KEPT_BACK = ("state", "severity", "outcome")  # what is said once, and so must not get lost with its speaker
 
 
 class Chorus:
-    """`steady` is a clock that nobody sets. Use from the event loop."""
+    """`leader` says who leads; `steady` is a clock that nobody sets. Use from the event loop."""
 
-    def __init__(self, fleet: Fleet, members: Members, steady: Callable[[], float]) -> None:
-        self.doors = Doors()
-        self.floor = Floor()
-        self.unspoken = Unspoken()
-        self.leader: str | None = None
-        self.listens_since: float | None = None  # for who is where: a node's door may be one that we have not heard yet
+    def __init__(
+        self,
+        fleet: Fleet,
+        members: Members,
+        doors: Doors,
+        leader: Callable[[], str | None],
+        steady: Callable[[], float],
+    ) -> None:
         self._fleet = fleet
         self._members = members
+        self._doors = doors
+        self._leader = leader
         self._steady = steady
+        self._floor = Floor()
+        self._unspoken = Unspoken()
         self._known: OrderedDict[TransitionKey, None] = OrderedDict()
 
     # ------------------------------------------------------------ the service's side
@@ -40,18 +45,18 @@ class Chorus:
             if self._is_ours(self._home_of(one.labels), alive):
                 ours.append(one)
             elif one.change in KEPT_BACK:
-                self.unspoken.put(one)
+                self._unspoken.put(one)
         return ours
 
     def said(self, transitions: Sequence[wire.Transition]) -> None:
         self._remember(transitions)
 
     def stood_still(self) -> None:
-        self.floor.yield_all()
+        self._floor.yield_all()
 
     def awaited(self, shown: Iterable[wire.Alert], here: Container[str]) -> set[str]:
         foreign = [one for one in shown if one.state == "firing" and one.id not in here]
-        return {one.id for one in foreign if not self.speaks_for(one.labels)} | self.unspoken.ids()
+        return {one.id for one in foreign if not self.speaks_for(one.labels)} | self._unspoken.ids()
 
     # ------------------------------------------------------------ the others' side
 
@@ -60,7 +65,7 @@ class Chorus:
         new = [word for word in words if key_of(word) not in self._known]
         self._remember(new)
         for word in new:
-            self.unspoken.hear(word)
+            self._unspoken.hear(word)
         return new
 
     def _remember(self, transitions: Iterable[wire.Transition]) -> None:
@@ -70,25 +75,35 @@ class Chorus:
 
     # ------------------------------------------------------------ the floor
 
-    def review(self) -> None:
-        """Once a second, and when somebody died."""
+    def review(self, at: float) -> None:
+        """Once a second; `at` in Unix seconds."""
+        self._unspoken.expire(at)
         now = self._steady()
         alive = self._members.alive(now)
         homes = [LEADER, *self._fleet.nodes]
-        self.floor.review(homes, lambda home: self._owner(home, alive) == self._members.me, now)
+        self._floor.review(homes, lambda home: self._owner(home, alive) == self._members.me, now)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something has come to us that is yet to be read of."""
+        return self._floor.is_waiting
+
+    def counts(self) -> tuple[int, int]:
+        """How many homes we speak for, and how many transitions wait for another's word."""
+        return len(self._floor), len(self._unspoken)
 
     def due(self, waited_seconds: float = HANDOVER_SECONDS) -> list[str]:
         """Homes that came to us, and are to be read of."""
-        return self.floor.due(self._steady(), waited_seconds=waited_seconds)
+        return self._floor.due(self._steady(), waited_seconds=waited_seconds)
 
     def has_overdue(self, now: float) -> bool:
         """Whether something was found a while ago that is ours to say by now, and nobody has said. Unix seconds."""
-        return self.unspoken.has_any(lambda one: self.speaks_for(one.labels), now - HANDOVER_SECONDS)
+        return self._unspoken.has_any(lambda one: self.speaks_for(one.labels), now - HANDOVER_SECONDS)
 
     def take(self, homes: Sequence[str], shown: Iterable[wire.Alert], here: Container[str]) -> "Turn":
         """Everything that was said of these homes is known by now."""
-        ours = dict.fromkeys(self.floor.take(homes))
-        found = self.unspoken.take(lambda one: self._home_of(one.labels) in ours or self.speaks_for(one.labels))
+        ours = dict.fromkeys(self._floor.take(homes))
+        found = self._unspoken.take(lambda one: self._home_of(one.labels) in ours or self.speaks_for(one.labels))
         awaited = {one.id for one in found}
         orphans = [
             one
@@ -109,15 +124,14 @@ class Chorus:
         return home if home in self._fleet.nodes else LEADER
 
     def _owner(self, home: str, alive: Sequence[str]) -> str | None:
-        if home != LEADER and self.doors.of(home) is None and not self._has_listened():
+        if home == LEADER:
+            return self._leader()
+        if self._doors.of(home) is None and not self._doors.has_listened(self._steady()):
             return None
-        return owner(home, self.doors, alive, self.leader)
-
-    def _has_listened(self) -> bool:
-        return self.listens_since is not None and self._steady() - self.listens_since >= LISTEN_SECONDS
+        return owner(home, self._doors, alive)
 
     def _is_ours(self, home: str, alive: Sequence[str]) -> bool:
-        return home in self.floor and self._owner(home, alive) == self._members.me
+        return home in self._floor and self._owner(home, alive) == self._members.me
 
 
 Turn = tuple[list[wire.Transition], list[wire.Alert]]

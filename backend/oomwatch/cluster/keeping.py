@@ -4,10 +4,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from oomwatch.cluster.replica import Replica
 from oomwatch.service.service import Service
 from oomwatch.tasks import rung
+
+if TYPE_CHECKING:
+    from oomwatch.cluster.replica import Replica
 
 TICK_SECONDS = 1.0
 POLL_SECONDS = 2.0
@@ -21,7 +24,7 @@ logger = logging.getLogger(__name__)
 class Keeping:
     """Two tasks. `steady` is a clock that nobody sets."""
 
-    def __init__(self, replica: Replica, service: Service, steady: Callable[[], float]) -> None:
+    def __init__(self, replica: "Replica", service: Service, steady: Callable[[], float]) -> None:
         self._replica = replica
         self._service = service
         self._steady = steady
@@ -47,17 +50,11 @@ class Keeping:
         self._note_the_living(now)
         if not replica.bus.is_connected:
             self._service.engine.fleet.excuse_silence(elapsed, self._nodes_elsewhere())
-        replica.chorus.leader = replica.me if replica.leadership.leads else self._other_leader(now)
-        replica.chorus.review()
-        replica.chorus.unspoken.expire(self._service.clock())
+        replica.chorus.review(self._service.clock())
         others_do_better = replica.ails() and self._others_can_store()
         self._alone_since = (self._alone_since or now) if others_do_better else None
         replica.pulse()
         self._greet_for_some()
-
-    def _other_leader(self, now: float) -> str | None:
-        claim = self._replica.members.leader_but_me(now)
-        return None if claim is None else claim[0]
 
     def _note_the_living(self, now: float) -> None:
         alive = self._replica.members.alive(now)
@@ -114,7 +111,7 @@ class Keeping:
             replica.abroad.let_go(node)
 
     def _rest_seconds(self) -> float:
-        return TICK_SECONDS / 2 if self._replica.chorus.floor.is_waiting else POLL_SECONDS
+        return TICK_SECONDS / 2 if self._replica.chorus.is_waiting else POLL_SECONDS
 
     async def _catch_up(self) -> bool:
         try:
@@ -148,7 +145,7 @@ class Keeping:
         if self._unread_since is not None:
             found.append("degraded: what the other replicas said cannot be read from the database")
         now = self._steady()
-        if not self._replica.leadership.leads and self._replica.members.leader_but_me(now) is None:
+        if self._replica.leadership.leader() is None:
             found.append("degraded: no replica leads at the moment; messages wait")
         for other, seconds in self._replica.members.clocks_off(now):
             found.append(f"degraded: the clock of replica {other} differs from this one's by {seconds:+.1f} s; use NTP")

@@ -65,6 +65,13 @@ class Leadership:
         """Whether we deliver."""
         return self._duty_at is not None and self._steady() >= self._duty_at
 
+    def leader(self) -> str | None:
+        """Who leads, as far as we know: we, or the one that is heard to say so."""
+        if self.leads:
+            return self._members.me
+        claim = self._members.leader_but_me(self._steady())
+        return None if claim is None else claim[0]
+
     async def run(self) -> None:
         """Until cancelled."""
         while True:

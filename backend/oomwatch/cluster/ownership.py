@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 LEADER = ""  # the home of what belongs to no node
 ELSEWHERE = "?"  # the door of an agent that has gone to some other replica; no replica has this name
-
-
+LISTEN_SECONDS = 5.0  # every agent says something each second, and its door passes it on
 AFTER_SECONDS = 0.001  # a claim that follows upon another is by so much the later one, whatever the clocks say
 
 
@@ -25,6 +24,7 @@ class Doors:
 
     def __init__(self) -> None:
         self._doors: dict[str, Door] = {}
+        self._listens_since: float | None = None  # a node's door may be one that we have not heard yet
 
     def claim(self, node: str, me: str, received_at: float) -> float:
         """The agent itself has said something here. Gives the time that counts."""
@@ -51,26 +51,28 @@ class Doors:
         known = self._doors.get(node)
         self._doors[node] = Door(ELSEWHERE, known.at if known is not None else 0.0)
 
-    def ask_again(self) -> None:
-        """Whoever has an agent that went elsewhere can say so now; where nobody does, one is picked."""
+    def listen(self, now: float) -> None:
+        """From now on the others are heard: whoever has an agent that went elsewhere can say so.
+
+        Where nobody does, one is picked. `now` is of a clock that nobody sets.
+        """
         self._doors = {node: door for node, door in self._doors.items() if door.replica != ELSEWHERE}
+        self._listens_since = now
+
+    def has_listened(self, now: float) -> bool:
+        """Whether every door had the time to be heard."""
+        return self._listens_since is not None and now - self._listens_since >= LISTEN_SECONDS
 
     def forget(self, node: str) -> None:
         self._doors.pop(node, None)
 
-    def behind(self, replica: str) -> list[str]:
-        """The nodes whose agents are connected to it."""
-        return [node for node, door in self._doors.items() if door.replica == replica]
 
-
-def owner(home: str, doors: Doors, alive: Sequence[str], leader: str | None) -> str | None:
-    """Who speaks for a home: a node, or LEADER. None: nobody knows."""
-    if home == LEADER:
-        return leader
-    door = doors.of(home)
+def owner(node: str, doors: Doors, alive: Sequence[str]) -> str | None:
+    """Who speaks for a node. None: nobody knows."""
+    door = doors.of(node)
     if door == ELSEWHERE:
         return None
-    return door if door in alive else picked(home, alive)
+    return door if door in alive else picked(node, alive)
 
 
 def picked(home: str, replicas: Iterable[str]) -> str | None:

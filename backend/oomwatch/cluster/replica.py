@@ -1,42 +1,33 @@
-"""This server as one of several: what it hears of the others, and what it tells them. `keeping.py` does the rest.
+"""This server as one of several: all its parts, put together, and what it tells the others.
 
     door: agent -> reception -> journal -> crier -> NATS -> abroad -> the others' reception -> their engines
     ours: engine -> chorus -> journal -> database -> told -> nudge over NATS -> the others' followers -> their boards
 
-`web/clustered.py` puts the parts together.
+`hearing.py` takes in what the others tell, `keeping.py` keeps in step with them.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from oomwatch import wire
 from oomwatch.cluster.abroad import Abroad, Crier
 from oomwatch.cluster.chorus import Chorus
-from oomwatch.cluster.envelope import (
-    Asked,
-    Envelope,
-    Gone,
-    Left,
-    Pulse,
-    Retired,
-    Retried,
-    Said,
-    Stored,
-    Unstored,
-)
-from oomwatch.cluster.follower import Follower
-from oomwatch.cluster.leadership import Leadership
-from oomwatch.cluster.members import Members, Pulsed
-from oomwatch.cluster.rolls import Rolls
+from oomwatch.cluster.envelope import Envelope, Gone, Pulse, Retired, Retried, Stored, Unstored
+from oomwatch.cluster.follower import Follower, Truth
+from oomwatch.cluster.hearing import Hearing
+from oomwatch.cluster.keeping import Keeping
+from oomwatch.cluster.leadership import Leadership, Lease
+from oomwatch.cluster.members import Members
+from oomwatch.cluster.ownership import Doors
+from oomwatch.cluster.rolls import Rolls, Table
+from oomwatch.service.journal import Call
 from oomwatch.service.service import Service
 
 UNSTORED_AT_ONCE = 20  # of at most some 10 KiB each: NATS takes a megabyte (max_payload)
 
 logger = logging.getLogger(__name__)
-
-Notices = Callable[[], Sequence[wire.ChannelState]]
 
 
 class Line(Protocol):
@@ -52,39 +43,81 @@ class Line(Protocol):
     async def last_word(self, envelope: Envelope) -> None: ...
 
 
-class Replica:
-    """`channels` gives how they fare, `hear_channels` is told how they fare at the leader, `retry` tries one again."""
+class Channels(Protocol):
+    """What is used of the herald."""
 
-    def __init__(
-        self,
-        me: str,
-        address: str,
-        service: Service,
-        members: Members,
-        chorus: Chorus,
-        *,
-        channels: Notices,
-        hear_channels: Callable[[Sequence[wire.ChannelState]], None],
-        retry: Callable[[str], None],
-        steady: Callable[[], float],
-    ) -> None:
+    def status(self) -> Sequence[wire.ChannelState]: ...
+
+    def hear(self, states: Sequence[wire.ChannelState]) -> None:
+        """How they fare at the replica that leads."""
+        ...
+
+    async def retry(self, name: str) -> bool: ...
+
+
+class World(NamedTuple):
+    """What a replica works with. Each `ask_` runs what blocks in a thread of its own: none waits for another's answer.
+
+    `told`: the number of the last transition in the database when the service was restored from it.
+    """
+
+    truth: Truth
+    ask_truth: Call
+    table: Table
+    ask_table: Call
+    lease: Lease
+    ask_lease: Call
+    bus: Line
+    channels: Channels
+    told: int
+    steady: Callable[[], float]
+
+
+class Replica:
+    """Made once the service has its journal, and before it recalls anything: what is found then is not said by all."""
+
+    def __init__(self, me: str, address: str, service: Service, world: World) -> None:
+        steady, clock = world.steady, service.clock
         self.me = me
         self.address = address
-        self.members = members
-        self.chorus = chorus
-        self.bus: Line
-        self.follower: Follower
-        self.leadership: Leadership
-        self.rolls: Rolls
-        self.crier: Crier
-        self.abroad: Abroad
-        self._service = service
-        self._channels = channels
-        self._hear_channels = hear_channels
-        self._retry = retry
-        self._steady = steady
+        self.service = service
+        self.channels = world.channels
+        self.bus = world.bus
         self.nudged = asyncio.Event()  # there may be something new in the database
+        self._retries: asyncio.Queue[str] = asyncio.Queue()
         self._is_stopped = False
+        self.members = Members(me)
+        self.doors = Doors()
+        self.leadership = Leadership(world.lease, world.ask_lease, self.members, self.pulse, clock=clock, steady=steady)
+        self.chorus = Chorus(service.engine.fleet, self.members, self.doors, self.leadership.leader, steady)
+        self.follower = Follower(world.truth, world.ask_truth, self.chorus, service, world.told)
+        self.rolls = Rolls(
+            world.table,
+            world.ask_table,
+            self.members,
+            address=address,
+            started_at=service.started_at,
+            steady=steady,
+            greet=self.greet_for_all,
+        )
+        self.crier = Crier(service.journal, self.doors, self.publish, me)
+        self.abroad = Abroad(
+            service.roster, service.reception, service.engine.fleet.nodes.get, self.doors, self.publish, me, clock
+        )
+        self.hearing = Hearing(self, steady)
+        self.keeping = Keeping(self, service, steady)
+        service.chorus, service.on_told = self.chorus, self.told
+        service.reception.journal, service.reception.on_leave = self.crier, self.crier.left
+
+    def works(self) -> dict[str, Coroutine[Any, Any, None]]:
+        """What goes on until the server stops, by name, beside the bus."""
+        return {
+            "members": self.rolls.run(),
+            "lease": self.leadership.run(),
+            "others' words": self.keeping.follow_for_ever(),
+            "step": self.keeping.tick_for_ever(),
+            "retries": self._retry_for_ever(),
+        }
 
     # ------------------------------------------------------------ what we tell
 
@@ -93,7 +126,7 @@ class Replica:
 
     def told(self, transitions: Sequence[wire.Transition]) -> None:
         """These were told here: the others read them in the database or, where it takes none, hear them from us."""
-        if self._service.journal.problem is None:
+        if self.service.journal.problem is None:
             self.nudge()
         else:
             for begin in range(0, len(transitions), UNSTORED_AT_ONCE):
@@ -107,10 +140,6 @@ class Replica:
     def retired(self, node: str) -> None:
         self.publish(Retired(replica=self.me, node=node))
 
-    def retry(self, channel: str) -> None:
-        """Have the leader tell a channel again what it refused."""
-        self.publish(Retried(replica=self.me, channel=channel))
-
     def pulse(self) -> None:
         """Tell the others that we are here."""
         if self._is_stopped:
@@ -119,75 +148,29 @@ class Replica:
         self.publish(
             Pulse(
                 replica=self.me,
-                sent_at=self._service.clock(),
-                started_at=self._service.started_at,
+                sent_at=self.service.clock(),
+                started_at=self.service.started_at,
                 address=self.address,
                 leads=self.leadership.since,
                 ails=self.ails(),
-                channels=tuple(self._channels()) if leads else (),
+                channels=tuple(self.channels.status()) if leads else (),
             )
         )
 
     def ails(self) -> bool:
         """Whether the database cannot be written from here."""
-        return self._service.journal.problem is not None or self.rolls.problem is not None
-
-    # ------------------------------------------------------------ what we hear
-
-    def hear(self, envelope: Envelope) -> None:  # noqa: C901 - a table of kinds
-        """An envelope of another replica. Raises MalformedEnvelopeError."""
-        match envelope:
-            case Said():
-                self.abroad.hear(envelope)
-            case Left():
-                self.abroad.leave(envelope)
-            case Pulse():
-                self._hear_pulse(envelope)
-            case Gone():
-                self.members.gone(envelope.replica, self._steady())
-            case Stored():
-                self.nudged.set()
-            case Unstored():
-                news = self.chorus.news(envelope.transitions)
-                if news:
-                    self._service.follow(news)
-            case Asked():
-                session = self._service.roster.find(envelope.node)
-                if session is not None and session.peer is not None:
-                    session.peer.ask(envelope.request)
-            case Retired():
-                self.chorus.doors.forget(envelope.node)
-                self._service.retire_quietly(envelope.node)
-            case Retried():
-                if self.leadership.leads:
-                    self._retry(envelope.channel)
-
-    def _hear_pulse(self, pulse: Pulse) -> None:
-        off = pulse.sent_at - self._service.clock()
-        pulsed = Pulsed(pulse.started_at, off, leads=pulse.leads, ails=pulse.ails)
-        if self.members.pulse(pulse.replica, pulsed, self._steady()):
-            logger.info("replica %s is here", pulse.replica)
-            self.greet_for_all()
-        if pulse.channels and not self.leadership.leads:
-            self._hear_channels(pulse.channels)
-
-    def on_connect(self) -> None:
-        """NATS is there again: the others may have missed who is connected here, and we who is there."""
-        self.chorus.doors.ask_again()
-        self.chorus.listens_since = self._steady()
-        self.greet_for_all()
-        self.nudged.set()
+        return self.service.journal.problem is not None or self.rolls.problem is not None
 
     def greet_for_all(self) -> None:
         """Say hello for every agent that is connected here."""
-        for node in [session.node for session in self._service.roster if session.peer is not None]:
+        for node in [session.node for session in self.service.roster if session.peer is not None]:
             self.greet_for(node)
 
     def greet_for(self, node: str) -> None:
         """Tell the others its hello, where its agent is connected here, and not by a line that nobody has ended."""
-        if self.chorus.doors.of(node) not in (None, self.me):
+        if self.doors.of(node) not in (None, self.me):
             return
-        session, record = self._service.roster.find(node), self._service.engine.fleet.nodes.get(node)
+        session, record = self.service.roster.find(node), self.service.engine.fleet.nodes.get(node)
         if session is not None and session.peer is not None and record is not None and not record.stopped:
             self.crier.cry(session, 0, session.heard_at, record.hello)
 
@@ -197,3 +180,20 @@ class Replica:
         await self.leadership.give_up()
         await self.rolls.leave()
         await self.bus.last_word(Gone(replica=self.me))
+
+    # ------------------------------------------------------------ channels that refused something
+
+    def retry(self, channel: str) -> None:
+        """Have the leader tell a channel again what it refused."""
+        if self.leadership.leads:
+            self._retries.put_nowait(channel)
+        else:
+            self.publish(Retried(replica=self.me, channel=channel))
+
+    async def _retry_for_ever(self) -> None:
+        while True:
+            channel = await self._retries.get()
+            try:
+                await self.channels.retry(channel)
+            except Exception as error:  # the person asked another replica, and sees that it fails
+                logger.warning("channel %s could not be tried again: %s", channel, error)

@@ -66,6 +66,7 @@ class Service:
         self.picture = Picture(self.engine.fleet, self._skew_of)
         self.journal: Journal
         self.chorus: Chorus | None = None  # with other servers
+        self.on_told: Callable[[Sequence[wire.Transition]], None] = lambda _: None
         self.rules_error: str | None = None
         self._beat_at = self._forget_at = self._time.steady_at  # of what the database remembers, some may be long gone
         self._has_paused = self._has_passed_over = False
@@ -274,6 +275,7 @@ class Service:
                     self.acting.ask(transition, alert, now)
         with self.defects.judging("telling people"):
             self._herald.offer(transitions)
+        self.on_told(transitions)
 
     def _show(self, transitions: Sequence[wire.Transition], now: float) -> list[wire.Alert | None]:
         """On the board and to browsers; gives the alerts as they are then."""

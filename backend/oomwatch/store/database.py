@@ -143,6 +143,22 @@ def open_database(address: str) -> Database:
     return database
 
 
+def hurried_database(address: str) -> Database:
+    """On a PostgreSQL that is migrated already, with little patience; connects to nothing yet. Raises StoreError."""
+    url = parsed(address)
+    place = place_of(url)
+    postgres = postgres_at(url, place)
+    engine, patience = postgres.postgres_engine(url, postgres.IMPATIENT)
+    return Database(engine, place, reading=postgres.READING, writing=postgres.WRITING, patience=patience)
+
+
+def postgres_at(url: URL, place: str) -> Any:  # noqa: ANN401 - as with_driver
+    """The module `postgres`, for what several servers share. Raises StoreError where the database is another."""
+    if url.get_backend_name() != "postgresql":
+        raise StoreError(f"database {place}: only PostgreSQL can be shared by several servers")
+    return with_driver(place)
+
+
 def _on_sqlite(url: URL, place: str) -> Database:
     engine = sqlite.sqlite_engine(url)
     try:

@@ -9,8 +9,8 @@ from contextlib import suppress
 from sqlalchemy import Connection, text
 
 from oomwatch.store.address import parsed, place_of
-from oomwatch.store.database import with_driver
-from oomwatch.store.errors import DATABASE_ERRORS, StoreError, explained
+from oomwatch.store.database import postgres_at
+from oomwatch.store.errors import DATABASE_ERRORS, explained
 from oomwatch.store.locks import LEADER, OURS, Key
 
 _TRY = text("SELECT pg_try_advisory_lock(:ours, :number)")
@@ -33,9 +33,7 @@ class Lease:
         self._try = _TRY_SHARED if shared else _TRY
         address = parsed(url)
         self._place = place_of(address)
-        if address.get_backend_name() != "postgresql":
-            raise StoreError(f"database {self._place}: only PostgreSQL can be shared by several servers")
-        postgres = with_driver(self._place)
+        postgres = postgres_at(address, self._place)
         self._key = {"ours": OURS, "number": key.number}
         self._engine, self._patience = postgres.postgres_engine(address, postgres.IMPATIENT, pooled=False)
         self._connection: Connection | None = None

@@ -42,7 +42,7 @@ from oomwatch.store.agents import KnownNode, KnownRun
 from oomwatch.store.alerts import FiredAlert
 from oomwatch.store.batch import Batch, Entry
 from oomwatch.store.compaction import Keep
-from oomwatch.store.database import Database, open_database
+from oomwatch.store.database import Database, hurried_database, open_database
 from oomwatch.store.errors import StoreError
 from oomwatch.store.history import Series
 from oomwatch.store.members import Member
@@ -74,6 +74,14 @@ class Store:
         Raises StoreError where it cannot be written, or where a newer oomwatch wrote it.
         """
         return cls(open_database(url))
+
+    @classmethod
+    def hurried(cls, url: str) -> "Store":
+        """A PostgreSQL that was opened, on connections of its own, for what is to be answered within seconds.
+
+        Connects to nothing yet. Raises StoreError for another than PostgreSQL.
+        """
+        return cls(hurried_database(url))
 
     def close(self) -> None:
         """Close every connection."""

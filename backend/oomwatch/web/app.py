@@ -28,7 +28,6 @@ from oomwatch.notify.heartbeat import Heartbeat
 from oomwatch.options import SettingError
 from oomwatch.rulefile import RuleFile, read_rules
 from oomwatch.senders.chosen import chosen
-from oomwatch.senders.sending import always
 from oomwatch.service.journal import Journal
 from oomwatch.service.rulewatch import RuleWatch, Stamp, stamp
 from oomwatch.service.service import BEAT_SECONDS, Service
@@ -137,12 +136,13 @@ def _set_to_work(parts: Parts, language: wire.Language, clock: Callable[[], floa
         crew.start(name, work() if parts.cluster is None else parts.cluster.duty(work))
     if parts.cluster is not None:
         parts.metrics.cluster = parts.cluster.counts
-        parts.cluster.set_to_work(crew, parts.herald, lambda: _resume_reports(parts))
+        parts.cluster.set_to_work(crew, lambda: _resume_reports(parts))
     limit_seconds = systemd.watchdog_seconds()
     if limit_seconds is not None:
         crew.start("systemd", systemd.keep_telling(lambda: ailing(parts), limit_seconds))
-    on_duty = always if parts.cluster is None else lambda: parts.herald.leads
-    senders = chosen(parts.settings, parts.metrics.read, parts.service.defects.count, parts.service.started_at, on_duty)
+    senders = chosen(
+        parts.settings, parts.metrics.read, parts.service.defects.count, parts.service.started_at, lambda: parts.leads
+    )
     parts.metrics.senders += senders
     for sender in senders:
         crew.start(sender.name, sender.run())
@@ -173,8 +173,9 @@ async def _start(
     hub, heartbeat = Hub(), Heartbeat(client, clock=clock)
     recorder = _recorder(settings, stack)
     service = Service(file.rules.rules, hub, herald, recorder=recorder, incidents=desk, clock=clock)
-    cluster = _clustered(settings, service, store, stack)
-    journal = await _journal(settings, service, Archive(store), threads, herald, cluster)
+    journal = Journal(Archive(store), threads.write, service.tell, flush_seconds=float(settings.flush_interval))
+    service.attach(journal)
+    cluster = await _clustered(settings, service, store, herald, stack)
     stack.push_async_callback(journal.flush)
     apply = functools.partial(put_in_force, herald, heartbeat, service)
     apply(file.rules)
@@ -211,34 +212,17 @@ async def _keyring(settings: Settings, store: Store, threads: Threads, clock: Ca
     return keyring
 
 
-async def _journal(
-    settings: Settings,
-    service: Service,
-    archive: Archive,
-    threads: Threads,
-    herald: Herald,
-    cluster: "Clustered | None",
-) -> Journal:
-    """The service's own; of several servers, one that tells the others too."""
-    tell = service.tell if cluster is None else cluster.tell
-    journal = Journal(archive, threads.write, tell, flush_seconds=float(settings.flush_interval))
-    service.attach(journal)
-    if cluster is not None:
-        await cluster.start(herald, journal)
-    return journal
-
-
-def _clustered(
-    settings: Settings, service: Service, store: Store, stack: contextlib.AsyncExitStack
+async def _clustered(
+    settings: Settings, service: Service, store: Store, herald: Herald, stack: contextlib.AsyncExitStack
 ) -> "Clustered | None":
     """What a server has that is one of several. Raises SettingError, StoreError."""
     if settings.cluster_nats is None:
         return None
     try:
-        from oomwatch.web.clustered import Clustered  # noqa: PLC0415 - of an extra
+        from oomwatch.web.clustered import clustered  # noqa: PLC0415 - of an extra
     except ImportError as error:
         raise SettingError('cluster_nats: this needs more: pip install "oomwatch[cluster,postgres]"') from error
-    return Clustered(settings, service, store, stack)
+    return await clustered(settings, service, store, herald, stack)
 
 
 def _herald(
@@ -259,7 +243,7 @@ def _herald(
         clock=clock,
         charts=charts.of,
         outlook=outlook,
-        leads=settings.cluster_nats is None,
+        delivers=settings.cluster_nats is None,
     )
 
 

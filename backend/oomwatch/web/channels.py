@@ -23,7 +23,7 @@ async def retry(request: Request, name: str) -> Response:
     parts = parts_of(request)
     if any(one.name == name for one in parts.herald.fed()):
         return refusal(409, f'the channel "{name}" is sent everything again by itself, every minute')
-    if parts.cluster is not None and not parts.herald.leads:
+    if parts.cluster is not None and not parts.cluster.leads:
         if not any(one.name == name for one in parts.herald.status()):
             return refusal(404, f'there is no channel "{name}"')
         parts.cluster.replica.retry(name)

@@ -47,9 +47,9 @@ class Herald:
         environ: Mapping[str, str] = os.environ,
         charts: Charts | None = None,
         outlook: Outlook = Outlook(),  # noqa: B008 - a tuple
-        leads: bool = True,
+        delivers: bool = True,
     ) -> None:
-        """`leads` False: of several servers another delivers, until `lead` is called."""
+        """`delivers` False: of several servers another does, until `lead` is called."""
         self._ledger = ledger
         self._write = write
         self._client = client
@@ -58,7 +58,7 @@ class Herald:
         self._environ = environ
         self._charts = charts
         self._outlook = outlook
-        self.leads = leads
+        self._delivers = delivers
         self._means: Means | None = None
         self._taking: Notifier | None = None  # who is offered what comes, and may yet have to wait for the other
         self._running: Notifier | None = None
@@ -86,7 +86,7 @@ class Herald:
             return
         self._means = prepared.means
         self._client.allow_private_addresses(self._means.config.allow_private_addresses)
-        if self.leads:
+        if self._delivers:
             self._change_over(prepared.notifier)
 
     def _change_over(self, successor: Notifier | None) -> None:
@@ -97,18 +97,18 @@ class Herald:
 
     def lead(self) -> None:
         """Deliver from now on: what nobody was told is found in the store."""
-        if self._means is not None and not self.leads:
-            config, self._means, self.leads = self._means.config, None, True
+        if self._means is not None and not self._delivers:
+            config, self._means, self._delivers = self._means.config, None, True
             self.replace(self.prepare(config))
 
     def rest(self) -> None:
         """Another delivers."""
-        self.leads = False
+        self._delivers = False
         self._change_over(None)
 
     def hear(self, states: Sequence[wire.ChannelState]) -> None:
         """How the channels fare at the one that delivers."""
-        if not self.leads:
+        if not self._delivers:
             self._status = list(states)
 
     # ------------------------------------------------------------ changing over

@@ -56,6 +56,11 @@ class Parts(NamedTuple):
         """Names of those that ended by a defect."""
         return self.crew.dead()
 
+    @property
+    def leads(self) -> bool:
+        """Whether this server delivers messages and keeps house; one that is alone does."""
+        return self.cluster is None or self.cluster.leads
+
     async def write(self, fn: Callable[..., T], *args: object) -> T:
         """Run a call of the store in its one writing thread."""
         return await self.threads.write(fn, *args)

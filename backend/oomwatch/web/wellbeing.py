@@ -33,7 +33,7 @@ def silencing(parts: Parts) -> list[str]:
 def unready(parts: Parts) -> list[str]:
     """Why nothing should be sent here. A rule that fails is no reason: no other server would judge by it."""
     storage = parts.journal.problem
-    if parts.cluster is not None and not parts.cluster.keeping.is_cut_off:
+    if parts.cluster is not None and not parts.cluster.replica.keeping.is_cut_off:
         storage = None  # all are in the same plight: no other would do better
     return [*([storage] if storage is not None else []), *ailing(parts), *_closing(parts)]
 
@@ -43,7 +43,7 @@ def degraded(parts: Parts) -> list[str]:
     if parts.cluster is None:
         return []
     storage = parts.journal.problem
-    return [*([f"degraded: {storage}"] if storage is not None else []), *parts.cluster.keeping.problems()]
+    return [*([f"degraded: {storage}"] if storage is not None else []), *parts.cluster.replica.keeping.problems()]
 
 
 def _ended(parts: Parts) -> Iterator[str]:
