@@ -4,9 +4,11 @@
     {"now": 12.5, "node": "gpu-01", "message": {...}, "recalled": true}  taken in from the database at the start
     {"remembered": [{...}]}                                              what runs were that started before the server
     {"now": 12.5, "restored": [{...}]}                                   alerts that were open before a restart
+    {"now": 12.5, "followed": {...}}                                     another server, which speaks for it, said this
     {"now": 12.5, "retired": "gpu-01"}                                   a person said that a node is gone
     {"advance": 13.0}                                                    time passed
     {"excused": 8.5}                                                     the server stood still for so long
+    {"excused": 1.0, "nodes": ["gpu-01"]}                                it was cut off from these for so long
     {"jumped": -3600.0}                                                  its clock was set by so much
     {"forgotten": 12.5}                                                  what was last heard before is dropped
 
@@ -17,7 +19,7 @@ import contextlib
 import gzip
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -46,15 +48,18 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: wire.AgentMessage | None = None
     recalled: bool = False
     restored: tuple[wire.Transition, ...] | None = None
+    followed: wire.Transition | None = None
     retired: str | None = None
     remembered: tuple[Past, ...] | None = None
     advance: float | None = None
     excused: float | None = None
+    nodes: tuple[str, ...] | None = None
     jumped: float | None = None
     forgotten: float | None = None
 
     def __post_init__(self) -> None:
-        given = [one for one in (self.message, self.restored, self.retired) if one is not None]
+        at_now = (self.message, self.restored, self.followed, self.retired)
+        given = [one for one in at_now if one is not None]
         alone = [
             one for one in (self.remembered, self.advance, self.excused, self.jumped, self.forgotten) if one is not None
         ]
@@ -85,8 +90,11 @@ class TraceWriter:
     def restore(self, firing: Sequence[wire.Transition], now: float) -> None:
         self._write(Line(now=now, restored=tuple(firing)))
 
-    def excuse_silence(self, seconds: float) -> None:
-        self._write(Line(excused=seconds))
+    def follow(self, word: wire.Transition, now: float) -> None:
+        self._write(Line(now=now, followed=word))
+
+    def excuse_silence(self, seconds: float, nodes: Collection[str] | None = None) -> None:
+        self._write(Line(excused=seconds, nodes=None if nodes is None else tuple(nodes)))
 
     def clock_jumped(self, seconds: float) -> None:
         self._write(Line(jumped=seconds))
@@ -168,10 +176,12 @@ def _move(engine: Engine, line: Line, node: str, now: float) -> None:
     """What changes the engine and tells nobody."""
     if line.message is not None:
         engine.recall(line.message, node, now)
+    if line.followed is not None:
+        engine.follow(line.followed, now)
     if line.remembered is not None:
         engine.remember(line.remembered)
     if line.excused is not None:
-        engine.excuse_silence(line.excused)
+        engine.excuse_silence(line.excused, line.nodes)
     if line.jumped is not None:
         engine.clock_jumped(line.jumped)
     if line.forgotten is not None:

@@ -1,16 +1,27 @@
 """Three servers that judge the same: one says it, all know it; nothing is lost or doubled when the speaker changes."""
 
 import asyncio
+from pathlib import Path
 
 import msgspec
 import pytest
 from tests.cluster.trio import Trio
-from tests.server.house import FULL_AFTER_A_WHILE, Agent, hello, sample
+from tests.server.house import FULL_AFTER_A_WHILE, FULL_AT_ONCE, Agent, hello, sample
 
 from oomwatch import wire
+from oomwatch.core.engine import Engine
 from oomwatch.service.sessions import RefusalError, StillConnectedError
+from oomwatch.trace import TraceWriter, give, read_trace
 
 FULL, FREE = 79.0, 10.0
+
+
+def cut(trio: Trio, *, is_connected: bool) -> None:
+    for server in trio.servers.values():
+        server.line.is_connected = is_connected
+        server.line.problem = None if is_connected else "cut"
+        if is_connected:
+            server.replica.hearing.on_connect()
 
 
 def test_what_is_said_to_one_is_known_to_all_and_stored_once() -> None:
@@ -168,18 +179,55 @@ def test_what_an_agent_is_asked_for_goes_by_way_of_its_door() -> None:
     assert [one.id for one in agent.asked] == [alert.id]
 
 
-def test_a_node_that_a_person_retires_is_gone_everywhere() -> None:
+@pytest.mark.parametrize("is_connected", [True, False])
+def test_a_node_that_a_person_retires_is_gone_everywhere(*, is_connected: bool) -> None:
     trio = Trio()
     session, agent = trio.connect("n1", "a")
     trio.step(6, lambda: trio.say(session, FULL, "a"))
     trio["a"].service.reception.leave(session, agent)
     trio.arrive()
+    cut(trio, is_connected=is_connected)
+    trio.truth.retired.append("n1")
     trio["b"].service.retire("n1")
-    trio["b"].replica.retired("n1")
     trio.step(2)
     assert all("n1" not in trio[name].service.engine.fleet.nodes for name in "abc")
     assert trio.stored() == [("n1", "firing"), ("n1", "resolved")]
     assert [trio[name].firing() for name in "abc"] == [{}] * 3
+
+
+def test_a_node_that_was_retired_and_is_back_stays() -> None:
+    trio = Trio()
+    session, agent = trio.connect("n1", "a")
+    trio.step(3, lambda: trio.say(session, FREE, "a"))
+    trio["a"].service.reception.leave(session, agent)
+    trio.arrive()
+    trio["b"].service.retire("n1")
+    again, _ = trio.connect("n1", "a", session="another")
+    trio.truth.retired.append("n1")  # it is read after the agent came, and before its hello is stored
+    trio.step(3, lambda: trio.say(again, FREE, "a"))
+    assert all("n1" in trio[name].service.engine.fleet.nodes for name in "abc")
+
+
+# ---------------------------------------------------------------- traces
+
+
+def test_a_trace_tells_what_a_server_made_of_the_others_words(tmp_path: Path) -> None:
+    """Of its own readings it would have found another id, and of those that it missed a silence."""
+    trio = Trio()
+    writer = TraceWriter(tmp_path / "trace")
+    trio["c"].service._judge.recorder = writer
+    session, _ = trio.connect("n1", "a")
+    trio.step(4, lambda: trio.say(session, FREE, "a"))
+    cut(trio, is_connected=False)
+    trio.step(30, lambda: trio.say(session, FULL, "a"))
+    engine = Engine(FULL_AT_ONCE)
+    writer.close()
+    for line in read_trace(tmp_path / "trace"):
+        give(engine, line)
+    live = trio["c"].service.engine
+    assert [(one.id, one.fired_at) for one in live.episodes()] == [(one.id, one.fired_at) for one in engine.episodes()]
+    assert live.episodes()[0].id == trio.truth.transitions[0].id
+    assert live.fleet.nodes["n1"].heard_at == engine.fleet.nodes["n1"].heard_at > trio.now - 5
 
 
 # ---------------------------------------------------------------- people
@@ -283,14 +331,6 @@ def test_without_the_database_all_are_told_and_it_is_stored_once_later() -> None
 
 
 # ---------------------------------------------------------------- without NATS
-
-
-def cut(trio: Trio, *, is_connected: bool) -> None:
-    for server in trio.servers.values():
-        server.line.is_connected = is_connected
-        server.line.problem = None if is_connected else "cut"
-        if is_connected:
-            server.replica.hearing.on_connect()
 
 
 def test_without_nats_what_is_said_is_known_everywhere_by_the_database() -> None:

@@ -29,6 +29,7 @@ class Truth:
         self.messages: list[tuple[str, wire.AgentMessage]] = []
         self.progress: dict[tuple[str, str], int] = {}
         self.seen: dict[str, float] = {}  # when each node was heard last
+        self.retired: list[str] = []
         self.is_gone = False
         self.holder: str | None = None
         self._beats: dict[str, float] = {}
@@ -55,6 +56,10 @@ class Truth:
     def silences(self, ending_after: float) -> list[wire.Silence]:
         self.check()
         return [one for one in self.kept_silences.values() if one.ends_at > ending_after]
+
+    def retired_nodes(self) -> list[str]:
+        self.check()
+        return self.retired
 
     def last_seen(self, names: Collection[str]) -> dict[str, float]:
         self.check()

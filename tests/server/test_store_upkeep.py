@@ -201,16 +201,28 @@ def test_a_run_was_seen_when_its_agents_hello_arrived_whatever_time_that_tells(s
     assert [(run.first_seen, run.last_seen) for run in store.runs()] == [(NOON, NOON)]
 
 
+HELLO = wire.Hello(
+    protocol=1, agent_version="1", node="n1", session="s", sent_at=NOON, interval_seconds=1, facts=wire.NodeFacts()
+)
+
+
 def test_a_node_that_a_person_removed_is_not_known_and_its_history_stays(store: Store) -> None:
-    hello = wire.Hello(
-        protocol=1, agent_version="1", node="n1", session="s", sent_at=NOON, interval_seconds=1, facts=wire.NodeFacts()
-    )
-    store.record(Batch(entries=(Entry(node="n1", session="s", received_at=NOON, message=hello),)))
+    store.record(Batch(entries=(Entry(node="n1", session="s", received_at=NOON, message=HELLO),)))
     record(store, 1, NOON)
-    store.forget_node("n1")
+    store.retire_node("n1", NOON + 60)
     assert store.nodes() == []
+    assert store.retired_nodes() == ["n1"]
     assert store.progress("n1", "s") == 2
     assert len(list(store.recent_samples(NOON))) == 1
+
+
+def test_a_node_that_was_removed_and_is_heard_later_is_back(store: Store) -> None:
+    store.record(Batch(entries=(Entry(node="n1", session="s", received_at=NOON, message=HELLO),)))
+    store.retire_node("n1", NOON - 1)  # by a server whose clock is behind
+    record(store, 1, NOON)  # what another server had yet to store
+    assert (store.nodes(), store.retired_nodes()) == ([], ["n1"])
+    store.record(Batch(entries=(Entry(node="n1", session="t", received_at=NOON + 5, message=HELLO),)))
+    assert ([one.hello for one in store.nodes()], store.retired_nodes()) == ([HELLO], [])
 
 
 @on_sqlite

@@ -55,7 +55,7 @@ class Gone(_Envelope, frozen=True, kw_only=True, tag="gone"):
 
 
 class Stored(_Envelope, frozen=True, kw_only=True, tag="stored"):
-    """There is something new in the database: transitions or silences."""
+    """There is something new in the database: transitions, silences, or nodes that are gone for good."""
 
 
 class Unstored(_Envelope, frozen=True, kw_only=True, tag="unstored"):
@@ -71,19 +71,13 @@ class Asked(_Envelope, frozen=True, kw_only=True, tag="asked"):
     request: wire.ActRequest
 
 
-class Retired(_Envelope, frozen=True, kw_only=True, tag="retired"):
-    """A person says that a node is gone for good."""
-
-    node: str
-
-
 class Retried(_Envelope, frozen=True, kw_only=True, tag="retried"):
     """A person wants a channel to be told again what it has refused: the leader's to do."""
 
     channel: str
 
 
-Envelope: TypeAlias = Said | Left | Pulse | Gone | Stored | Unstored | Asked | Retired | Retried
+Envelope: TypeAlias = Said | Left | Pulse | Gone | Stored | Unstored | Asked | Retried
 
 
 class MalformedEnvelopeError(ValueError):

@@ -1,4 +1,4 @@
-"""Reads what the other replicas have said, and which silences there are, from the database that all share."""
+"""Reads what the others have said, silences, and which nodes are gone for good, from the database that all share."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
@@ -21,6 +21,10 @@ class Truth(Protocol):
         ...
 
     def silences(self, ending_after: float) -> Sequence[wire.Silence]: ...
+
+    def retired_nodes(self) -> Sequence[str]:
+        """Of which a person said that they are gone for good."""
+        ...
 
     def last_seen(self, names: Collection[str]) -> Mapping[str, float]:
         """When each of these nodes was heard last, by whichever server; Unix seconds of that one's clock."""
@@ -50,6 +54,8 @@ class Follower:
             self._seq = rows[-1][0] if rows else self._seq
             there_is_more = len(rows) == AT_ONCE
         await self._read_silences()
+        for node in await self._call(self._truth.retired_nodes):
+            self._service.retire_quietly(node)
 
     async def heard_elsewhere(self, heard_at: Mapping[str, float]) -> list[str]:
         """Of these nodes, each with when it was heard here last, those that another server has heard since."""

@@ -10,7 +10,6 @@ from oomwatch.cluster.envelope import (
     Gone,
     Left,
     Pulse,
-    Retired,
     Retried,
     Said,
     Stored,
@@ -54,9 +53,6 @@ class Hearing:
                 session = self._service.roster.find(envelope.node)
                 if session is not None and session.peer is not None:
                     session.peer.ask(envelope.request)
-            case Retired():
-                replica.doors.forget(envelope.node)
-                self._service.retire_quietly(envelope.node)
             case Retried():
                 if replica.leadership.leads:
                     replica.retry(envelope.channel)

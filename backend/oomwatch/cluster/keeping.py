@@ -49,7 +49,7 @@ class Keeping:
         replica.members.can_see(can_see=replica.bus.is_connected or replica.rolls.problem is None, now=now)
         self._note_the_living(now)
         if not replica.bus.is_connected:
-            self._service.engine.fleet.excuse_silence(elapsed, self._nodes_elsewhere())
+            self._service.excuse(self._nodes_elsewhere(), elapsed)
         replica.chorus.review(self._service.clock())
         others_do_better = replica.ails() and self._others_can_store()
         self._alone_since = (self._alone_since or now) if others_do_better else None

@@ -63,9 +63,6 @@ class Doors:
         """Whether every door had the time to be heard."""
         return self._listens_since is not None and now - self._listens_since >= LISTEN_SECONDS
 
-    def forget(self, node: str) -> None:
-        self._doors.pop(node, None)
-
 
 def owner(node: str, doors: Doors, alive: Sequence[str]) -> str | None:
     """Who speaks for a node. None: nobody knows."""

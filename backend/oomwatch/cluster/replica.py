@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from oomwatch import wire
 from oomwatch.cluster.abroad import Abroad, Crier
 from oomwatch.cluster.chorus import Chorus
-from oomwatch.cluster.envelope import Envelope, Gone, Pulse, Retired, Retried, Stored, Unstored
+from oomwatch.cluster.envelope import Envelope, Gone, Pulse, Retried, Stored, Unstored
 from oomwatch.cluster.follower import Follower, Truth
 from oomwatch.cluster.hearing import Hearing
 from oomwatch.cluster.keeping import Keeping
@@ -136,9 +136,6 @@ class Replica:
     def nudge(self) -> None:
         """There is something new in the database."""
         self.publish(Stored(replica=self.me))
-
-    def retired(self, node: str) -> None:
-        self.publish(Retired(replica=self.me, node=node))
 
     def pulse(self) -> None:
         """Tell the others that we are here."""

@@ -213,9 +213,9 @@ class Engine:
         self.fleet.nodes.pop(node, None)
         return ended
 
-    def excuse_silence(self, seconds: float) -> None:
-        """The server stood still for so long: the nodes' silence in that time is not theirs."""
-        self.fleet.excuse_silence(seconds)
+    def excuse_silence(self, seconds: float, nodes: Iterable[str] | None = None) -> None:
+        """The server stood still for so long, or was cut off from these nodes: their silence is not their own."""
+        self.fleet.excuse_silence(seconds, nodes)
 
     def clock_jumped(self, seconds: float) -> None:
         """The server's clock was set by so much (negative: back). What was measured by it moves along."""

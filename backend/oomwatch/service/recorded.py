@@ -1,7 +1,7 @@
 """The engine under a recorder: what it is given is written down first, so that a trace tells exactly what it knew."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from oomwatch import wire
 from oomwatch.core.engine import Engine
@@ -12,7 +12,7 @@ from oomwatch.service.seams import Recorder
 
 
 class RecordedEngine:
-    """The calls of core.engine.Engine, explained there. Changes of rules and others' words are not recorded."""
+    """The calls of core.engine.Engine, explained there. Changes of rules are not recorded."""
 
     def __init__(self, rules: RuleSet, recorder: Recorder | None) -> None:
         self.engine = Engine(rules, stopwatch=time.perf_counter)
@@ -44,15 +44,17 @@ class RecordedEngine:
         return self.engine.restore(told, now)
 
     def follow(self, word: wire.Transition, now: float) -> None:
+        if self.recorder is not None:
+            self.recorder.follow(word, now)
         self.engine.follow(word, now)
 
     def replace_rules(self, rules: RuleSet, now: float) -> list[wire.Transition]:
         return self.engine.replace_rules(rules, now)
 
-    def excuse_silence(self, seconds: float) -> None:
+    def excuse_silence(self, seconds: float, nodes: Collection[str] | None = None) -> None:
         if self.recorder is not None:
-            self.recorder.excuse_silence(seconds)
-        self.engine.excuse_silence(seconds)
+            self.recorder.excuse_silence(seconds, nodes)
+        self.engine.excuse_silence(seconds, nodes)
 
     def clock_jumped(self, seconds: float) -> None:
         if self.recorder is not None:

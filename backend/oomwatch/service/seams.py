@@ -1,6 +1,6 @@
 """What the service needs of the world around it, and the world gives."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from typing import Protocol
 
 from oomwatch import wire
@@ -69,9 +69,11 @@ class Recorder(Protocol):
 
     def restore(self, firing: Sequence[wire.Transition], now: float) -> None: ...
 
+    def follow(self, word: wire.Transition, now: float) -> None: ...
+
     def advance(self, now: float) -> None: ...
 
-    def excuse_silence(self, seconds: float) -> None: ...
+    def excuse_silence(self, seconds: float, nodes: Collection[str] | None = None) -> None: ...
 
     def clock_jumped(self, seconds: float) -> None: ...
 

@@ -6,7 +6,7 @@ herald. Agents come in through `reception`; the clock is read by the timepiece a
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from oomwatch import __version__, wire
@@ -225,8 +225,15 @@ class Service:
             told = [transition_of(alert, at=alert.told_at or alert.started_at, change="state") for alert in orphans]
             self._announce(self._judge.restore(told, self._time.now()))
 
+    def excuse(self, nodes: Collection[str], seconds: float) -> None:
+        """We were cut off from these for so long, and others may have heard them."""
+        self._judge.excuse_silence(seconds, nodes)
+
     def retire_quietly(self, node: str) -> None:
-        """The same as `retire`, where another server says so."""
+        """The same as `retire`, where another server says so. Nothing, where its agent is connected again."""
+        session = self.roster.find(node)
+        if node not in self.engine.fleet.nodes or (session is not None and session.is_connected):
+            return
         runs = set(self.engine.fleet.runs)
         self._judge.retire(node, self._time.now())
         self._tell_forgotten([node], [run for run in runs if run not in self.engine.fleet.runs])

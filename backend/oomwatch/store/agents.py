@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, case, delete, false, func, select, update
 
 from oomwatch import wire
 from oomwatch.store.batch import Entry
 from oomwatch.store.rows import either, greater, lesser, pieces, put
 from oomwatch.store.schema import nodes, progress, runs
 
+_IS_RETIRED = func.coalesce(nodes.c.retired_at >= nodes.c.last_seen, false())
 _hello_decoder = msgspec.json.Decoder(wire.Hello)
 
 
@@ -81,8 +82,8 @@ def write(connection: Connection, entries: Sequence[Entry]) -> None:
 
 
 def known_nodes(connection: Connection) -> list[KnownNode]:
-    """Every node, by name."""
-    query = select(nodes.c.hello, nodes.c.last_seen, nodes.c.stopped).order_by(nodes.c.node)
+    """Every node that is not gone for good, by name."""
+    query = select(nodes.c.hello, nodes.c.last_seen, nodes.c.stopped).where(~_IS_RETIRED).order_by(nodes.c.node)
     return [
         KnownNode(_hello_decoder.decode(hello), seen, stopped) for hello, seen, stopped in connection.execute(query)
     ]
@@ -106,9 +107,15 @@ def known_runs(connection: Connection) -> list[KnownRun]:
     return sorted(found.values(), key=lambda run: (-run.last_seen, run.run))
 
 
-def forget(connection: Connection, node: str) -> None:
-    """Forget a node. How far its sessions got stays: what it sends again must not be stored twice."""
-    connection.execute(delete(nodes).where(nodes.c.node == node))
+def retire(connection: Connection, node: str, now: float) -> None:
+    """A node is gone for good. How far its sessions got stays: what it sends again must not be stored twice."""
+    gone_at = case((nodes.c.last_seen > now, nodes.c.last_seen), else_=now)
+    connection.execute(update(nodes).where(nodes.c.node == node).values(retired_at=gone_at))
+
+
+def retired(connection: Connection) -> list[str]:
+    """Nodes that are gone for good, by name."""
+    return list(connection.scalars(select(nodes.c.node).where(_IS_RETIRED).order_by(nodes.c.node)))
 
 
 def prune(connection: Connection, cutoff: float, now: float, horizon: float) -> None:
@@ -146,8 +153,9 @@ def _put_progress(connection: Connection, entries: Sequence[Entry]) -> None:
 def _states(connection: Connection, entries: Sequence[Entry]) -> dict[str, _State]:
     found: dict[str, _State] = {}
     for names in pieces(dict.fromkeys(entry.node for entry in entries)):
-        for row in connection.execute(select(nodes).where(nodes.c.node.in_(names))).mappings():
-            found[row["node"]] = _State(**{key: value for key, value in row.items() if key != "node"})
+        query = select(nodes.c.node, *(nodes.c[name] for name in _State.__struct_fields__))
+        for node, *values in connection.execute(query.where(nodes.c.node.in_(names))):
+            found[node] = _State(*values)
     return found
 
 

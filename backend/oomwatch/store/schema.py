@@ -115,6 +115,8 @@ nodes = Table(
     Column("simulated", Boolean, nullable=False),
     Column("last_seen", Double, nullable=False),
     Column("stopped", Boolean, nullable=False),
+    # When a person said that it is gone for good: it is, unless it was heard since.
+    Column("retired_at", Double),
 )
 
 # The last stored sequence number of each agent session: what welcome.resume_after_seq says.
@@ -240,6 +242,15 @@ audit = Table(
     Column("path", Text, nullable=False),
     Column("status", Integer, nullable=False),
     Index("ix_audit_at", "at"),
+)
+
+# What several servers wrote of what ran out of memory: incident.report.Entry and Incident, as JSON.
+reports = Table(
+    "reports",
+    metadata,
+    Column("incident", _NAME, primary_key=True),
+    Column("entry", LargeBinary, nullable=False),
+    Column("report", LargeBinary, nullable=False),
 )
 
 # The servers that share this database. Times are PostgreSQL's own: no two machines agree on the second.

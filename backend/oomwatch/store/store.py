@@ -220,7 +220,7 @@ class Store:
             return agents.progress_of(connection, node, session)
 
     def nodes(self) -> list[KnownNode]:
-        """Every node, by name."""
+        """Every node that is not gone for good, by name."""
         with self._database.reading() as connection:
             return agents.known_nodes(connection)
 
@@ -243,9 +243,14 @@ class Store:
         """Keep these instead of what was kept of the same runs."""
         self._database.write(pasts.keep, changed, now)
 
-    def forget_node(self, node: str) -> None:
-        """A node that is gone for good. Its history stays for as long as all history."""
-        self._database.write(agents.forget, node)
+    def retire_node(self, node: str, now: float) -> None:
+        """A node that is gone for good, unless it is heard later. Its history stays for as long as all history."""
+        self._database.write(agents.retire, node, now)
+
+    def retired_nodes(self) -> list[str]:
+        """Those, by name, for as long as their last message is kept."""
+        with self._database.reading() as connection:
+            return agents.retired(connection)
 
     # ------------------------------------------------------------ servers that share the database
 

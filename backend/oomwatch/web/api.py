@@ -119,10 +119,10 @@ async def forget_node(request: Request, name: str) -> Response:
     try:
         parts.service.roster.check_gone(name)
         await parts.journal.flush()  # what is on its way to the database would bring the node back
-        await parts.write(parts.store.forget_node, name)
+        await parts.write(parts.store.retire_node, name, parts.service.clock())
         parts.service.retire(name)
         if parts.cluster is not None:
-            parts.cluster.replica.retired(name)
+            parts.cluster.replica.nudge()
     except StillConnectedError as error:
         return refusal(409, str(error))
     return Response(status_code=204)
