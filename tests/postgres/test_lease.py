@@ -6,6 +6,8 @@ from contextlib import ExitStack
 
 import psycopg
 import pytest
+from sqlalchemy import make_url
+from tests.postgres.line import line_to
 from tests.postgres.server import PostgresServer
 
 from oomwatch.store.errors import StoreError
@@ -76,6 +78,26 @@ def test_one_whose_connection_was_ended_has_it_no_more_and_another_takes_it(
     assert not first.try_take()
     second.release()
     assert first.try_take()
+
+
+def test_one_whose_line_died_and_postgresql_did_not_notice_has_it_back_at_once(
+    leases: tuple[Lease, Lease], postgres_url: str
+) -> None:
+    port = make_url(postgres_url).port
+    assert port is not None
+    with line_to(port) as line:
+        first = Lease(make_url(postgres_url).set(port=line.port).render_as_string(hide_password=False))
+        assert first.try_take()
+        line.cut()
+        assert not first.is_held()
+        assert not leases[1].try_take()  # PostgreSQL keeps it for the dead session
+        assert first.try_take()
+        assert (first.is_held(), leases[1].try_take()) == (True, False)
+        first.release()
+        assert within(30, leases[1].try_take)
+        assert not first.try_take()
+        assert leases[1].is_held()
+        first.close()
 
 
 def test_with_postgresql_it_is_gone_and_whoever_asks_first_has_it(own_server: PostgresServer) -> None:

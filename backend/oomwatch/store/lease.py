@@ -5,6 +5,7 @@ PostgreSQL does; a pooler between must give each client a connection for as long
 """
 
 from contextlib import suppress
+from typing import Any
 
 from sqlalchemy import Connection, text
 
@@ -15,10 +16,15 @@ from oomwatch.store.locks import LEADER, OURS, Key
 
 _TRY = text("SELECT pg_try_advisory_lock(:ours, :number)")
 _TRY_SHARED = text("SELECT pg_try_advisory_lock_shared(:ours, :number)")
-_HELD = text(
-    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() "
-    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+_LOCK = (
+    "locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
     "AND classid::bigint = :ours AND objid::bigint = :number"
+)
+_HELD = text(f"SELECT count(*) FROM pg_locks WHERE {_LOCK} AND pid = pg_backend_pid()")  # noqa: S608 - a constant
+_SESSION = text("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()")
+_END = text(
+    "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE pid = :pid AND backend_start = :backend_start "
+    f"AND pid IN (SELECT pid FROM pg_locks WHERE {_LOCK})"  # noqa: S608 - a constant
 )
 
 
@@ -37,6 +43,7 @@ class Lease:
         self._key = {"ours": OURS, "number": key.number}
         self._engine, self._patience = postgres.postgres_engine(address, postgres.IMPATIENT, pooled=False)
         self._connection: Connection | None = None
+        self._session: dict[str, Any] = {}  # of the connection on which we had it last
 
     def try_take(self) -> bool:
         """Take it if nobody else has it; whether it is ours now. Raises StoreError where PostgreSQL cannot be asked."""
@@ -45,12 +52,21 @@ class Lease:
         try:
             self._connection = self._engine.execution_options(isolation_level="AUTOCOMMIT").connect()
             taken = bool(self._connection.scalar(self._try, self._key))
+            if not taken and self._end_our_last_session(self._connection):
+                taken = bool(self._connection.scalar(self._try, self._key))
+            if taken:
+                self._session = dict(self._connection.execute(_SESSION).mappings().one())
         except DATABASE_ERRORS as error:
             self._drop()
             raise explained(error, self._place) from error
         if not taken:
             self._drop()
         return taken
+
+    def _end_our_last_session(self, connection: Connection) -> bool:
+        """Whether it was there: PostgreSQL may not have noticed that its line is dead, and keep the lock for it."""
+        session, self._session = self._session, {}
+        return bool(session and connection.scalar(_END, {**self._key, **session}))
 
     def is_held(self) -> bool:
         """Ask PostgreSQL whether it is still ours. Where it does not answer, it is not: somebody else may have it."""
@@ -66,6 +82,7 @@ class Lease:
 
     def release(self) -> None:
         """Let go of it, if it was ours."""
+        self._session = {}
         self._drop()
 
     def close(self) -> None:
