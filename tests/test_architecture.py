@@ -73,7 +73,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.commands.backup": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.access": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.store"},
     "oomwatch.commands.export": INSIDE | {"oomwatch.store", "oomwatch.tryout"},
-    "oomwatch.commands.incident": INSIDE | {"oomwatch.incident"},
+    "oomwatch.commands.incident": INSIDE | {"oomwatch.incident", "oomwatch.store"},
     "oomwatch.commands.client": INSIDE,
     "oomwatch.commands.doctor": INSIDE
     | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.doctor", "oomwatch.doctor.read"},

@@ -84,7 +84,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     incidents: Annotated[
         Path | None,
         option(
-            "folder for reports of what ran out of memory; without it incidents, beside the database", metavar="DIR"
+            "folder for reports of what ran out of memory; without it incidents beside the database, or in a PostgreSQL",
+            metavar="DIR",
         ),
     ] = None
     incidents_keep: Annotated[int, option("how many of these reports are kept, of 5 MB each", metavar="COUNT")] = 50
@@ -229,6 +230,11 @@ def database_url(settings: Settings, environ: Mapping[str, str] = os.environ) ->
 
 def _data_folder(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("XDG_DATA_HOME") or Path("~/.local/share").expanduser()) / "oomwatch"
+
+
+def keeps_incidents_in_database(settings: Settings) -> bool:
+    """In a PostgreSQL, where every server and command finds them, unless a folder is named."""
+    return settings.incidents is None and database_url(settings).startswith("postgres")
 
 
 def incidents_path(settings: Settings, environ: Mapping[str, str] = os.environ) -> Path:

@@ -156,6 +156,12 @@ def test_a_silence_mutes_at_once_and_its_end_is_seen_at_once(server: RunningServ
     assert (again.status_code, "no silence" in again.json()["error"]) == (404, True)
 
 
+def test_a_silence_that_another_server_was_told_of_a_moment_ago_can_be_ended_here(server: RunningServer) -> None:
+    server.parts.store.keep_silences([silence(NODE, start=time.time(), end=time.time() + 3600)])
+    (stored,) = server.get(SILENCES).json()
+    assert server.ask("DELETE", f"{SILENCES}/{stored['id']}").json()["state"] == "ended"
+
+
 def test_a_silence_to_come_hides_nothing_yet_and_can_be_called_off(server: RunningServer) -> None:
     made = add(server, starts_at=time.time() + 3600)
     assert made["state"] == "upcoming"

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from oomwatch.options import SettingError
-from oomwatch.senders.chosen import chosen
+from oomwatch.senders.chosen import chosen, instance_of
 from oomwatch.settings import Settings, check
 
 
@@ -43,6 +43,12 @@ def test_an_address_that_only_a_client_finds_to_be_none_is_refused_with_its_name
 
 def test_nothing_is_sent_anywhere_unless_a_setting_says_so() -> None:
     assert chosen(Settings(), lambda: list, nothing, 0.0) == []
+
+
+def test_the_series_of_several_servers_go_on_where_another_sends_them() -> None:
+    site = {"cluster_nats": "nats://one:4222", "cluster_site": "north"}
+    assert [instance_of(settings(listen=listen, **site)) for listen in ("a:8642", "b:8643")] == ["north", "north"]
+    assert instance_of(settings(listen="127.0.0.1:8643")).endswith(":8643")
 
 
 @pytest.mark.parametrize(

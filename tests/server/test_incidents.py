@@ -14,6 +14,7 @@ from tests.server.running_server import RunningServer, serving, settings_in
 
 from oomwatch import wire
 from oomwatch.__main__ import main
+from oomwatch.incident.cabinet import Cabinet, Reports
 from oomwatch.incident.clerk import Clerk
 from oomwatch.incident.desk import Desk
 from oomwatch.incident.folder import Folder
@@ -24,7 +25,7 @@ from oomwatch.notify.channels import webhook
 from oomwatch.notify.words import Frame
 from oomwatch.rulefile import parse_rules
 from oomwatch.service.journal import Entry as Kept
-from oomwatch.store.store import Batch, Entry, Store
+from oomwatch.store.store import Batch, Entry, Store, StoreError
 
 RULES = parse_rules(
     """
@@ -185,11 +186,11 @@ async def call(fn: Callable[..., Any], *arguments: object) -> Any:
 class Accident:
     """A run of one node whose card is full for a while and then runs out of memory."""
 
-    def __init__(self, store: Store, folder: Folder, *, run: str = "r", gpus: int = 2, seconds: int = 120) -> None:
+    def __init__(self, store: Store, reports: Reports, *, run: str = "r", gpus: int = 2, seconds: int = 120) -> None:
         self.desk = Desk()
         self.house = House(RULES, incidents=self.desk)
         self.house.journal._archive = Shelves(store)
-        self.clerk = Clerk(self.desk, folder, self.house.service, store, self.house.journal, call, language="en")
+        self.clerk = Clerk(self.desk, reports, self.house.service, store, self.house.journal, call, language="en")
         self.seq = 0
         self.session, _ = self.house.connect(hello(run=run, gpus=gpus))
         self.event(wire.Config(values={"a.key": 7, "b.key": EVIL}))
@@ -371,6 +372,49 @@ def test_a_damaged_head_is_passed_over_and_a_strange_name_is_nothing(tmp_path: P
     assert Folder(tmp_path / "none", 3).entries() == []
 
 
+def test_reports_in_the_database_are_the_newest_so_many_whoever_wrote_them(store: Store) -> None:
+    one, other = Cabinet(store, 2, "zh"), Cabinet(store, 2, "zh")
+    for second in range(3):
+        one.write(report_of(START + second), "<html>")
+    newest = incident_id(START + 2, "run r")
+    assert other.ids() == [entry.id for entry in other.entries()] == [newest, incident_id(START + 1, "run r")]
+    assert msgspec.json.decode(other.read(newest) or b"", type=Incident) == report_of(START + 2)
+    assert "内存耗尽" in (other.page(newest) or b"").decode()
+    assert other.read(incident_id(START, "run r")) is other.page("none") is None
+
+
+class Unwritable(Cabinet):
+    is_gone = True
+
+    def write(self, incident: Incident, page: str) -> None:
+        if self.is_gone:
+            raise StoreError("PostgreSQL is gone")
+        super().write(incident, page)
+
+
+def test_a_report_that_the_database_does_not_take_is_written_once_it_does(store: Store) -> None:
+    cabinet = Unwritable(store, 5)
+    accident = Accident(store, cabinet)
+    accident.wait_and_write()
+    assert cabinet.ids() == []
+    cabinet.is_gone = False
+    accident.house.wait(29)
+    asyncio.run(accident.clerk.write_due())
+    assert cabinet.ids() == []
+    accident.house.wait(1)
+    asyncio.run(accident.clerk.write_due())
+    assert len(cabinet.ids()) == 1
+
+
+def test_a_server_that_comes_to_lead_writes_no_report_that_another_has_written(store: Store) -> None:
+    accident = Accident(store, Cabinet(store, 5))
+    (failure,) = (one for one in accident.house.service.open_alerts() if one.alert == "out_of_memory")
+    incident = accident.desk.of(failure.id)
+    assert incident is not None
+    accident.desk.resume(accident.house.service.board.all(), [incident], accident.house.now)
+    assert accident.desk.due(accident.house.now + 3600) == []
+
+
 # ---------------------------------------------------------------- over the interface, and as a command
 
 
@@ -417,6 +461,20 @@ def test_the_command_lists_and_tells(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["incident", name, "--json", "--incidents", str(tmp_path / "incidents")]) == 0
     assert msgspec.json.decode(capsys.readouterr().out, type=Incident) == report_of(START)
     assert main(["incident", "20260101T000000Z-00000000", *where]) == 1
+
+
+def test_of_a_postgresql_the_reports_are_read_there_by_server_and_command(
+    postgres_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store.open(postgres_url)
+    Cabinet(store, 5).write(report_of(START), "<html>")
+    store.close()
+    name = incident_id(START, "run r")
+    with serving(settings_in(tmp_path, db=postgres_url)) as running:
+        assert [one["id"] for one in running.get("/api/v1/incidents").json()] == [name]
+        assert running.get(f"/api/v1/incidents/{name}.html").text.startswith("<!DOCTYPE html>")
+    assert main(["incident", "latest", "--db", postgres_url]) == 0
+    assert f"report: /api/v1/incidents/{name}.html" in capsys.readouterr().out
 
 
 def test_the_command_tells_each_rule_that_warned_once_the_earliest_first(

@@ -1,6 +1,7 @@
 """`oomwatch incident`: the reports that the server wrote when something ran out of memory."""
 
 import argparse
+import contextlib
 import sys
 from collections import Counter
 from datetime import datetime, timezone
@@ -8,9 +9,11 @@ from datetime import datetime, timezone
 import msgspec
 
 from oomwatch import wire
+from oomwatch.incident.cabinet import Cabinet, Reports
 from oomwatch.incident.folder import Folder
 from oomwatch.incident.report import Incident
-from oomwatch.settings import Settings, incidents_path
+from oomwatch.settings import Settings, database_url, incidents_path, keeps_incidents_in_database
+from oomwatch.store.store import Store, StoreError
 
 FAILED = 1
 LANGUAGE: wire.Language = "en"
@@ -18,28 +21,40 @@ LANGUAGE: wire.Language = "en"
 
 def run(options: argparse.Namespace) -> int:
     """List the reports, or tell of one. Gives the exit status."""
-    folder = Folder(incidents_path(Settings(db=options.db, incidents=options.incidents)), keep=0)
+    settings = Settings(db=options.db, incidents=options.incidents)
+    if not keeps_incidents_in_database(settings):
+        folder = incidents_path(settings)
+        return _tell(options, Folder(folder, keep=0), str(folder))
+    try:
+        with contextlib.closing(Store.hurried(database_url(settings))) as store:
+            return _tell(options, Cabinet(store, keep=0), "the database")
+    except StoreError as error:
+        print(f"oomwatch: {error}", file=sys.stderr)
+        return FAILED
+
+
+def _tell(options: argparse.Namespace, reports: Reports, place: str) -> int:
     if options.id is None:
-        return _list(folder)
-    name = next(iter(folder.ids()), None) if options.id == "latest" else options.id
-    content = folder.read(name) if name is not None else None
+        return _list(reports)
+    name = next(iter(reports.ids()), None) if options.id == "latest" else options.id
+    content = reports.read(name) if name is not None else None
     if content is None:
         what = "there is no incident yet" if options.id == "latest" else f'there is no incident "{options.id}"'
-        print(f"oomwatch: {what} in {folder.path}; name another folder with --incidents", file=sys.stderr)
+        print(f"oomwatch: {what} in {place}; name a folder with --incidents", file=sys.stderr)
         return FAILED
     if options.json:
         print(content.decode())
         return 0
     try:
-        print("\n".join(_told(msgspec.json.decode(content, type=Incident), folder)))
+        print("\n".join(_told(msgspec.json.decode(content, type=Incident), reports)))
     except msgspec.DecodeError as error:
         print(f"oomwatch: the report {name} is damaged: {error}", file=sys.stderr)
         return FAILED
     return 0
 
 
-def _list(folder: Folder) -> int:
-    for entry in folder.entries():
+def _list(reports: Reports) -> int:
+    for entry in reports.entries():
         print(f"{entry.id}  {_moment(entry.at)}  {entry.run or entry.node}  {entry.summary.get(LANGUAGE, '')}")
     return 0
 
@@ -65,7 +80,7 @@ def _warned(incident: Incident) -> list[str]:
     ]
 
 
-def _told(incident: Incident, folder: Folder) -> list[str]:
+def _told(incident: Incident, reports: Reports) -> list[str]:
     """What a person wants first, and where the rest is."""
     lines = [
         f"{incident.summary.get(LANGUAGE, incident.id)}",
@@ -74,4 +89,4 @@ def _told(incident: Incident, folder: Folder) -> list[str]:
     lines += _warned(incident)
     lines += [f"  probably: {cause.texts.get(LANGUAGE, cause.cause)} ({cause.score:.0%})" for cause in incident.causes]
     lines += [f"  change: {remedy.override}" for remedy in incident.remedies if remedy.override]
-    return [*lines, f"report: {folder.path / f'{incident.id}.html'}"]
+    return [*lines, f"report: {reports.where(incident.id)}"]

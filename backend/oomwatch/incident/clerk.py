@@ -4,16 +4,17 @@ import asyncio
 import logging
 
 from oomwatch import wire
+from oomwatch.incident.cabinet import Reports
 from oomwatch.incident.desk import Desk
-from oomwatch.incident.folder import Folder
 from oomwatch.incident.gather import Scene, gather, scene
 from oomwatch.incident.page import page
 from oomwatch.incident.report import Draft
 from oomwatch.service.journal import Call, Journal
 from oomwatch.service.service import Service
-from oomwatch.store.store import Store
+from oomwatch.store.store import Store, StoreError
 
 LOOK_SECONDS = 1.0
+AGAIN_SECONDS = 30.0
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ class Clerk:
     def __init__(
         self,
         desk: Desk,
-        folder: Folder,
+        reports: Reports,
         service: Service,
         store: Store,
         journal: Journal,
@@ -33,7 +34,7 @@ class Clerk:
         language: wire.Language,
     ) -> None:
         self._desk = desk
-        self._folder = folder
+        self._reports = reports
         self._service = service
         self._store = store
         self._journal = journal
@@ -58,14 +59,17 @@ class Clerk:
         try:
             told = scene(self._service, draft)
             await self._read(self._gather_and_write, draft, told, self._language)
+        except StoreError as error:
+            logger.warning("the report of incident %s cannot be written yet: %s", draft.id, error)
+            self._desk.put_back(draft, self._service.clock() + AGAIN_SECONDS)
         except OSError as error:
             logger.error("the report of incident %s cannot be written: %s", draft.id, error)  # noqa: TRY400
         except Exception:
             self._service.defects.count()
             logger.exception("the report of incident %s failed; everything else goes on", draft.id)
         else:
-            logger.info("incident %s: see %s", draft.id, self._folder.path / f"{draft.id}.html")
+            logger.info("incident %s: see %s", draft.id, self._reports.where(draft.id))
 
     def _gather_and_write(self, draft: Draft, told: Scene, language: wire.Language) -> None:
         incident = gather(self._store, draft, told, self._service.clock())
-        self._folder.write(incident, page(incident, language))
+        self._reports.write(incident, page(incident, language))

@@ -74,7 +74,8 @@ class Desk:
         return msgspec.structs.replace(transition, facts={**transition.facts, "incident": incident})
 
     def resume(self, alerts: Iterable[wire.Alert], written: Container[str], now: float) -> None:
-        """Alerts of an earlier life of the server, which may not have come to write what they tell of."""
+        """Alerts of an earlier life of the server, or of one that led before it: what they tell of may not be written."""
+        self._due_at = {incident: at for incident, at in self._due_at.items() if incident not in written}
         for alert in alerts:
             incident, fired_at = alert.facts.get("incident"), alert.fired_at
             if not isinstance(incident, str) or fired_at is None or now - fired_at > RESUMED_SECONDS:
@@ -84,6 +85,11 @@ class Desk:
                 draft = Draft(id=incident, at=fired_at, node=alert.labels.get("node"), run=alert.labels.get("run"))
                 self._drafts[incident] = _joined(self._drafts.get(incident, draft), alert.labels, alert.id)
                 self._due_at[incident] = now
+
+    def put_back(self, draft: Draft, at: float) -> None:
+        """It could not be written: it is due again then."""
+        self._drafts.setdefault(draft.id, draft)
+        self._due_at.setdefault(draft.id, at)
 
     def due(self, now: float) -> list[Draft]:
         """The drafts whose time has come, each once; one that an alert joins later is due again."""

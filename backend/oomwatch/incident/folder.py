@@ -73,6 +73,10 @@ class Folder:
         except OSError:
             return None
 
+    def where(self, incident: str) -> str:
+        """Its page."""
+        return str(self.path / f"{incident}.html")
+
     def remove(self, incident: str) -> None:
         """Let a report go; what cannot be deleted stays."""
         for kind in ("head", "json", "html"):

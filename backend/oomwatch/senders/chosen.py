@@ -12,6 +12,16 @@ from oomwatch.senders.sending import OwnUp, Read, always
 from oomwatch.settings import Settings, address_of
 
 
+def instance_of(settings: Settings) -> str:
+    """Whose series these are: host and port; of several servers the site.
+
+    Else there would be two of each series, for as long as a store looks back, whenever another comes to lead.
+    """
+    if settings.cluster_nats is not None:
+        return settings.cluster_site
+    return f"{socket.gethostname()}:{address_of(settings).port}"
+
+
 def chosen(
     settings: Settings, read: Read, own_up: OwnUp, started_at: float, on_duty: Callable[[], bool] = always
 ) -> list[RemoteWrite | Otlp]:
@@ -19,7 +29,7 @@ def chosen(
 
     Raises SettingError where an extra is missing, or an address is none.
     """
-    instance = f"{socket.gethostname()}:{address_of(settings).port}"
+    instance = instance_of(settings)
     found: list[RemoteWrite | Otlp] = []
     if settings.remote_write_url is not None:
         http.check_url(Secret(settings.remote_write_url), "remote_write_url")

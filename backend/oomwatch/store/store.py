@@ -32,6 +32,7 @@ from oomwatch.store import (
     notices,
     pasts,
     recall,
+    reports,
     scores,
     silences,
     sizes,
@@ -160,6 +161,22 @@ class Store:
     def keep_silences(self, changed: Sequence[wire.Silence]) -> None:
         """Keep these, in place of what was kept of the same ones."""
         self._database.write(silences.keep, changed)
+
+    # ------------------------------------------------------------ reports of what ran out of memory
+
+    def keep_report(self, incident: str, entry: bytes, report: bytes, at_most: int) -> None:
+        """Keep a report and its line of the list, and let the oldest go."""
+        self._database.write(reports.keep, incident, entry, report, at_most)
+
+    def reports(self) -> list[tuple[str, bytes]]:
+        """(incident, line of the list) of each, the newest first."""
+        with self._database.reading() as connection:
+            return reports.entries(connection)
+
+    def report(self, incident: str) -> bytes | None:
+        """One report, or None."""
+        with self._database.reading() as connection:
+            return reports.report_of(connection, incident)
 
     # ------------------------------------------------------------ access
 

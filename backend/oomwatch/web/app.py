@@ -18,6 +18,7 @@ from oomwatch import __version__, wire
 from oomwatch.access.audit import AuditLog
 from oomwatch.access.keyring import Keyring, fixed_tokens
 from oomwatch.hub import Hub
+from oomwatch.incident.cabinet import Cabinet, Reports
 from oomwatch.incident.clerk import Clerk
 from oomwatch.incident.desk import Desk
 from oomwatch.incident.folder import Folder
@@ -31,10 +32,17 @@ from oomwatch.senders.chosen import chosen
 from oomwatch.service.journal import Journal
 from oomwatch.service.rulewatch import RuleWatch, Stamp, stamp
 from oomwatch.service.service import BEAT_SECONDS, Service
-from oomwatch.settings import Settings, check, database_url, incidents_path, rules_path
+from oomwatch.settings import (
+    Settings,
+    check,
+    database_url,
+    incidents_path,
+    keeps_incidents_in_database,
+    rules_path,
+)
 from oomwatch.store.archive import Archive
 from oomwatch.store.claim import claimed
-from oomwatch.store.store import Store
+from oomwatch.store.store import Store, StoreError
 from oomwatch.tasks import Crew
 from oomwatch.trace import TraceWriter
 from oomwatch.web import api, health, systemd
@@ -148,9 +156,14 @@ def _set_to_work(parts: Parts, language: wire.Language, clock: Callable[[], floa
         crew.start(sender.name, sender.run())
 
 
-def _resume_reports(parts: Parts) -> None:
+async def _resume_reports(parts: Parts) -> None:
     """Of what the last leader did not come to write."""
-    parts.desk.resume(parts.service.board.all(), parts.incidents.ids(), parts.service.clock())
+    try:
+        written = await parts.read(parts.incidents.ids)
+    except StoreError as error:
+        logger.warning("which incidents are written of already cannot be read: %s", error)
+    else:
+        parts.desk.resume(parts.service.board.all(), written, parts.service.clock())
 
 
 class RuleFileOnDisk(NamedTuple):
@@ -165,8 +178,8 @@ async def _start(
     """What comes first here is stopped last. What needs all parts is given a way to them, to be used once they are."""
     store, threads = await _open_store(settings, stack)
     keyring = await _keyring(settings, store, threads, clock)
-    folder, desk = Folder(incidents_path(settings), settings.incidents_keep), Desk()
-    desk.remember(reversed(await threads.read(folder.entries)))
+    reports, desk = _reports(settings, store, file.rules.notify.language), Desk()
+    desk.remember(reversed(await threads.read(reports.entries)))
     client, storage = http.client(), StorageWatch()
     herald = _herald(settings, store, threads, client, clock, lambda: parts)
     stack.push_async_callback(herald.stop)
@@ -180,7 +193,7 @@ async def _start(
     apply = functools.partial(put_in_force, herald, heartbeat, service)
     apply(file.rules)
     restore(service, store)
-    desk.resume(service.board.all(), folder.ids(), service.started_at)
+    desk.resume(service.board.all(), await threads.read(reports.ids), service.started_at)
     parts = Parts(
         settings=settings,
         threads=threads,
@@ -192,7 +205,7 @@ async def _start(
         heartbeat=heartbeat,
         metrics=_metrics(settings, service, hub, herald, heartbeat, lambda: parts),
         storage=storage,
-        incidents=folder,
+        incidents=reports,
         desk=desk,
         crew=Crew(service.defects.count),
         rules=_rule_parts(settings, file, service, apply),
@@ -202,6 +215,12 @@ async def _start(
         cluster=cluster,
     )
     return parts
+
+
+def _reports(settings: Settings, store: Store, language: wire.Language) -> Reports:
+    if keeps_incidents_in_database(settings):
+        return Cabinet(store, settings.incidents_keep, language)
+    return Folder(incidents_path(settings), settings.incidents_keep)
 
 
 async def _keyring(settings: Settings, store: Store, threads: Threads, clock: Callable[[], float]) -> Keyring:

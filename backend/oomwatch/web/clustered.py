@@ -65,7 +65,7 @@ class Clustered:
     def leads(self) -> bool:
         return self.replica.leadership.leads
 
-    def set_to_work(self, crew: Crew, resume: Callable[[], None]) -> None:
+    def set_to_work(self, crew: Crew, resume: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """`resume`: what is done first by one that has come to lead."""
         hearing = self.replica.hearing
         for name, work in {
@@ -108,11 +108,11 @@ class Clustered:
         """The same work, done only while this replica leads."""
         return self.replica.leadership.while_leading(work)
 
-    async def _deliver(self, resume: Callable[[], None]) -> None:
+    async def _deliver(self, resume: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Begin as after a restart; stop at once where another leads."""
         self._herald.lead()
-        resume()
         try:
+            await resume()
             await asyncio.Event().wait()
         finally:
             self._herald.rest()

@@ -8,8 +8,8 @@ from starlette.requests import HTTPConnection
 from oomwatch.access.audit import AuditLog
 from oomwatch.access.keyring import Keyring
 from oomwatch.hub import Hub
+from oomwatch.incident.cabinet import Reports
 from oomwatch.incident.desk import Desk
-from oomwatch.incident.folder import Folder
 from oomwatch.metrics.page import Metrics
 from oomwatch.notify.heartbeat import Heartbeat
 from oomwatch.service.journal import Journal
@@ -41,7 +41,7 @@ class Parts(NamedTuple):
     herald: Herald
     heartbeat: Heartbeat
     metrics: Metrics
-    incidents: Folder
+    incidents: Reports
     desk: Desk
     crew: Crew  # the tasks that work all that time
     rules: RuleParts

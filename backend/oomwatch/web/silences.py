@@ -64,10 +64,11 @@ async def add_silence(request: Request) -> Response:
 async def end_silence(request: Request, silence_id: str) -> Response:
     """End a silence now, or call off one that is yet to come."""
     parts = parts_of(request)
-    found = next((one for one in parts.service.attention.silences() if one.id == silence_id), None)
+    now = parts.service.clock()
+    stored = await parts.read(parts.store.silences, now)  # another server may have been told of it a moment ago
+    found = next((one for one in stored if one.id == silence_id), None)
     if found is None:
         return refusal(404, f'there is no silence "{silence_id}" in force or yet to come')
-    now = parts.service.clock()
     ended = msgspec.structs.replace(found, starts_at=min(found.starts_at, now), ends_at=now)
     await _put(parts, ended)
     return answer(silence_row(ended, now))
