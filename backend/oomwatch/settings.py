@@ -84,7 +84,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     incidents: Annotated[
         Path | None,
         option(
-            "folder for reports of what ran out of memory; without it incidents beside the database, or in a PostgreSQL",
+            "folder for reports of what ran out of memory; without it incidents beside the database, or a PostgreSQL",
             metavar="DIR",
         ),
     ] = None

@@ -408,6 +408,7 @@ def test_a_report_that_the_database_does_not_take_is_written_once_it_does(store:
 
 def test_a_server_that_comes_to_lead_writes_no_report_that_another_has_written(store: Store) -> None:
     accident = Accident(store, Cabinet(store, 5))
+    accident.house.flush()
     (failure,) = (one for one in accident.house.service.open_alerts() if one.alert == "out_of_memory")
     incident = accident.desk.of(failure.id)
     assert incident is not None

@@ -74,7 +74,7 @@ class Desk:
         return msgspec.structs.replace(transition, facts={**transition.facts, "incident": incident})
 
     def resume(self, alerts: Iterable[wire.Alert], written: Container[str], now: float) -> None:
-        """Alerts of an earlier life of the server, or of one that led before it: what they tell of may not be written."""
+        """Alerts of an earlier life of the server, or of one that led before: what they tell of may not be written."""
         self._due_at = {incident: at for incident, at in self._due_at.items() if incident not in written}
         for alert in alerts:
             incident, fired_at = alert.facts.get("incident"), alert.fired_at
