@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.cluster.trio import Trio
-from tests.server.house import FULL_AFTER_A_WHILE, FULL_AT_ONCE, Agent, hello, sample
+from tests.server.house import FULL_AFTER_A_WHILE, FULL_AT_ONCE, GIB, Agent, hello, sample
 
 from oomwatch import wire
 from oomwatch.core.engine import Engine
@@ -381,6 +381,64 @@ def test_an_agent_that_is_gone_while_there_is_no_nats_is_called_silent() -> None
     trio["a"].service.reception.leave(session, old)
     trio.step(60)
     assert trio.now - trio["a"].service.engine.fleet.nodes["n1"].heard_at >= 60
+
+
+def used(trio: Trio, name: str, seconds: int) -> list[int | None]:
+    """The highest that a server knows of each ten seconds of the last so many, in GiB."""
+    peaks = trio[name].service.engine.fleet.nodes["n1"].gpus["0"].used_peaks
+    first = trio.now - trio.now % 10 - seconds
+    found = [peaks.peak(first + at, first + at) for at in range(0, seconds, 10)]
+    return [None if one is None else round(one / GIB) for one in found]
+
+
+def test_what_was_missed_without_nats_is_read_and_windows_are_whole_again() -> None:
+    trio = Trio()
+    session, _ = trio.connect("n1", "a")
+    trio.step(10, lambda: trio.say(session, 10, "a"))
+    cut(trio, is_connected=False)
+    trio.step(30, lambda: trio.say(session, 40, "a"))
+    assert None in used(trio, "b", 30)
+    cut(trio, is_connected=True)
+    trio.step(6, lambda: trio.say(session, 20, "a"))
+    assert used(trio, "b", 40) == used(trio, "c", 40) == used(trio, "a", 40)
+    assert trio["b"].service.engine.fleet.nodes["n1"].gpus["0"].used_bytes == 20 * GIB
+    assert trio.now - trio["b"].service.engine.fleet.nodes["n1"].heard_at <= 1
+
+
+def test_steps_that_were_missed_without_nats_are_known_and_no_new_start_of_the_run() -> None:
+    trio = Trio()
+    session, _ = trio.connect("n1", "a")
+
+    def step(number: int) -> None:
+        trio.seqs["s1n1"] += 1
+        body = wire.Step(step=number, step_seconds=5)
+        trio["a"].service.reception.take(session, wire.Event(seq=trio.seqs["s1n1"], at=trio.now, run="r", body=body))
+
+    for number in range(1, 4):
+        trio.step(4, lambda: trio.say(session, FREE, "a"))
+        step(number)
+    cut(trio, is_connected=False)
+    for number in range(4, 7):
+        trio.step(4, lambda: trio.say(session, FREE, "a"))
+        step(number)
+    cut(trio, is_connected=True)
+    trio.step(1, lambda: trio.say(session, FREE, "a"))
+    step(7)
+    trio.step(6, lambda: trio.say(session, FREE, "a"))
+    steps = [(one.step.step, one.segment) for one in trio["b"].service.engine.fleet.runs["r"].steps]
+    assert steps == [(number, 0) for number in range(1, 8)]
+
+
+def test_where_the_database_cannot_be_read_what_was_held_is_taken_all_the_same() -> None:
+    trio = Trio()
+    session, _ = trio.connect("n1", "a")
+    trio.step(10, lambda: trio.say(session, 10, "a"))
+    cut(trio, is_connected=False)
+    trio.step(30, lambda: trio.say(session, 40, "a"))
+    cut(trio, is_connected=True)
+    trio.truth.is_unread = True
+    trio.step(6, lambda: trio.say(session, 20, "a"))
+    assert trio["b"].service.engine.fleet.nodes["n1"].gpus["0"].used_bytes == 20 * GIB
 
 
 def test_a_server_that_comes_later_learns_who_is_where() -> None:

@@ -1,7 +1,7 @@
 """Several real services with all of oomwatch.cluster around them; database, NATS and time are a test's own."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tests.server.house import START, Agent, House, hello, sample
@@ -31,6 +31,7 @@ class Truth:
         self.seen: dict[str, float] = {}  # when each node was heard last
         self.retired: list[str] = []
         self.is_gone = False
+        self.is_unread = False  # history alone
         self.holder: str | None = None
         self._beats: dict[str, float] = {}
         self._now = now
@@ -64,6 +65,19 @@ class Truth:
     def last_seen(self, names: Collection[str]) -> dict[str, float]:
         self.check()
         return {node: self.seen[node] for node in names if node in self.seen}
+
+    def samples_in_order(self, start: float, end: float, nodes: Collection[str]) -> Iterator[tuple[str, wire.Sample]]:
+        return ((node, one) for node, one in self._read(start, end) if node in nodes and isinstance(one, wire.Sample))
+
+    def recent_events(self, since: float, until: float) -> Iterator[tuple[str, wire.Event]]:
+        return ((node, one) for node, one in self._read(since, until) if isinstance(one, wire.Event))
+
+    def _read(self, since: float, until: float) -> Iterator[tuple[str, wire.Sample | wire.Event | wire.Bye]]:
+        self.check()
+        if self.is_unread:
+            raise StoreError("the disk of the database is slow")
+        told = [(node, one) for node, one in self.messages if not isinstance(one, wire.Hello)]
+        return ((node, one) for node, one in sorted(told, key=lambda told: told[1].at) if since <= one.at <= until)
 
     def beat(self, replica: str, address: str, started_at: float) -> None:  # noqa: ARG002 - the store's
         self.check()
@@ -156,6 +170,7 @@ class Server:
             bus=self.line,
             channels=Channels(),
             told=len(truth.transitions),
+            stored_within=1.0,
             steady=lambda: self.house.now,
         )
         self.replica = Replica(name, name, self.service, world)

@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 from oomwatch import wire
 from oomwatch.cluster.envelope import Asked, Envelope, Left, Said, message_in, raw
+from oomwatch.cluster.gaps import Gaps
 from oomwatch.cluster.ownership import Doors
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.service.journal import Entry
 from oomwatch.service.measured import Histogram
-from oomwatch.service.reception import Keeper, Reception
+from oomwatch.service.reception import Keeper
 from oomwatch.service.sessions import Roster, Session
 
 Publish = Callable[[Envelope], None]
@@ -76,7 +77,7 @@ class Abroad:
     def __init__(
         self,
         roster: Roster,
-        reception: Reception,
+        gaps: Gaps,
         nodes: Callable[[str], NodeRecord | None],
         doors: Doors,
         publish: Publish,
@@ -84,7 +85,7 @@ class Abroad:
         clock: Callable[[], float],
     ) -> None:
         self._roster = roster
-        self._reception = reception
+        self._gaps = gaps
         self._nodes = nodes
         self._doors = doors
         self._publish = publish
@@ -111,7 +112,7 @@ class Abroad:
             return
         session = self._roster.stand_in(hello, FarPeer(said.node, said.replica, self._publish, self._me))
         session.interval_seconds, session.skew_seconds = said.interval_seconds, said.skew_seconds
-        self._reception.take_from_afar(session, message, said.received_at)
+        self._gaps.take(session, message, said.received_at)
         if isinstance(message, wire.Sample):
             self.lag.add(max(0.0, self._clock() - said.received_at))
 

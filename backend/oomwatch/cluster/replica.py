@@ -16,6 +16,7 @@ from oomwatch.cluster.abroad import Abroad, Crier
 from oomwatch.cluster.chorus import Chorus
 from oomwatch.cluster.envelope import Envelope, Gone, Pulse, Retried, Stored, Unstored
 from oomwatch.cluster.follower import Follower, Truth
+from oomwatch.cluster.gaps import Gaps, History
 from oomwatch.cluster.hearing import Hearing
 from oomwatch.cluster.keeping import Keeping
 from oomwatch.cluster.leadership import Leadership, Lease
@@ -55,13 +56,18 @@ class Channels(Protocol):
     async def retry(self, name: str) -> bool: ...
 
 
+class Source(Truth, History, Protocol):
+    """What is read of the store."""
+
+
 class World(NamedTuple):
     """What a replica works with. Each `ask_` runs what blocks in a thread of its own: none waits for another's answer.
 
-    `told`: the number of the last transition in the database when the service was restored from it.
+    `told`: the number of the last transition in the database when the service was restored from it. `stored_within`:
+    for how many seconds a replica keeps what agents say before it stores it.
     """
 
-    truth: Truth
+    truth: Source
     ask_truth: Call
     table: Table
     ask_table: Call
@@ -70,6 +76,7 @@ class World(NamedTuple):
     bus: Line
     channels: Channels
     told: int
+    stored_within: float
     steady: Callable[[], float]
 
 
@@ -101,9 +108,9 @@ class Replica:
             greet=self.greet_for_all,
         )
         self.crier = Crier(service.journal, self.doors, self.publish, me)
-        self.abroad = Abroad(
-            service.roster, service.reception, service.engine.fleet.nodes.get, self.doors, self.publish, me, clock
-        )
+        self.gaps = Gaps(world.truth, world.ask_truth, service, world.stored_within, steady)
+        nodes = service.engine.fleet.nodes
+        self.abroad = Abroad(service.roster, self.gaps, nodes.get, self.doors, self.publish, me, clock)
         self.hearing = Hearing(self, steady)
         self.keeping = Keeping(self, service, steady)
         service.chorus, service.on_told = self.chorus, self.told

@@ -48,6 +48,7 @@ async def clustered(
         bus=bus,
         channels=herald,
         told=await ask_store(store.last_transition),
+        stored_within=float(settings.flush_interval),
         steady=steady_clock,
     )
     return Clustered(Replica(me, settings.external_url or settings.listen, service, world), bus, herald)
