@@ -7,9 +7,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 from tests.missing import do_without
-from tests.postgres.fixtures import database_url, empty_postgres_url, postgres_server, postgres_url
+from tests.postgres.fixtures import database_url, empty_postgres_url, own_server, postgres_server, postgres_url
 
-__all__ = ["database_url", "empty_postgres_url", "need", "need_file", "postgres_server", "postgres_url"]
+__all__ = ["database_url", "empty_postgres_url", "need", "need_file", "own_server", "postgres_server", "postgres_url"]
 
 # The same examples at every run: a test that fails tells of the change, never of the dice. No deadline: a slow machine
 # is no defect. No database: a run leaves nothing behind that the next would start from.

@@ -29,6 +29,15 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
+def own_server() -> Iterator[PostgresServer]:
+    """For a test that stops or breaks it."""
+    server = PostgresServer()
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
 def empty_postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """A database without tables."""
     yield from _database(postgres_server, "template0")

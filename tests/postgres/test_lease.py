@@ -29,15 +29,6 @@ def leases(postgres_url: str) -> Iterator[tuple[Lease, Lease]]:
         lease.close()
 
 
-@pytest.fixture
-def own_server() -> Iterator[PostgresServer]:
-    """For a test that stops it."""
-    server = PostgresServer()
-    server.start()
-    yield server
-    server.remove()
-
-
 def within(seconds: float, condition: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

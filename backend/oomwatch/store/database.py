@@ -152,6 +152,23 @@ def hurried_database(address: str) -> Database:
     return Database(engine, place, reading=postgres.READING, writing=postgres.WRITING, patience=patience)
 
 
+def why_unreachable(address: str) -> str | None:
+    """A sentence where a PostgreSQL cannot be asked now; None where it can. Blocks for some seconds at most.
+
+    Raises StoreError for what time does not mend.
+    """
+    database = hurried_database(address)
+    try:
+        with database.reading():
+            return None
+    except StoreError as error:
+        if not error.may_pass:
+            raise
+        return str(error)
+    finally:
+        database.close()
+
+
 def postgres_at(url: URL, place: str) -> Any:  # noqa: ANN401 - as with_driver
     """The module `postgres`, for what several servers share. Raises StoreError where the database is another."""
     if url.get_backend_name() != "postgresql":

@@ -1,6 +1,7 @@
 """What can go wrong with a database, as a sentence that names the place and the remedy."""
 
 import sqlite3
+from itertools import islice
 
 from alembic.util.exc import CommandError
 from msgspec import DecodeError
@@ -47,8 +48,31 @@ _REMEDIES = (
 )
 
 
+# Of these, what passes by itself, or when somebody else starts or mends something.
+_PASSING = (
+    "Connection refused",
+    "timeout",
+    "resolve host",
+    "No route to host",
+    "unreachable",
+    "remaining connection slots",
+    "too many clients",
+    "read-only transaction",
+    "terminating connection",
+    "connection is lost",
+    "closed the connection",
+    "starting up",
+    "shutting down",
+)
+
+
 class StoreError(Exception):
-    """The database could not do what was asked. Nothing of the request was stored; it may be tried again."""
+    """The database could not do what was asked. Nothing of the request was stored; it may be tried again.
+
+    `may_pass`: it lies with a PostgreSQL that is away, and may be there later.
+    """
+
+    may_pass = False
 
 
 def explained(error: Exception, place: str) -> StoreError:
@@ -57,7 +81,7 @@ def explained(error: Exception, place: str) -> StoreError:
     first = said[0] if said else type(error).__name__
     if isinstance(error, OSError):
         return StoreError(f"database {place}: {first}; {FOLDER_REMEDY}")
-    for sign, remedy in _REMEDIES:
-        if sign in first:
-            return StoreError(f"database {place}: {first}; {remedy}")
-    return StoreError(f"database {place}: {first}")
+    remedies = (remedy for sign, remedy in _REMEDIES if sign in first)
+    found = StoreError("; ".join([f"database {place}: {first}", *islice(remedies, 1)]))
+    found.may_pass = any(sign in first for sign in _PASSING)
+    return found

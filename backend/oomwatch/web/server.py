@@ -5,13 +5,7 @@ import contextlib
 import errno
 import logging
 import socket
-import ssl
 from collections.abc import Callable
-from pathlib import Path
-from types import FrameType
-from typing import Any
-
-import uvicorn
 
 from oomwatch import wire
 from oomwatch.options import SettingError
@@ -19,11 +13,10 @@ from oomwatch.settings import Address, Settings, address_of
 from oomwatch.web import systemd
 from oomwatch.web.app import create_app, running
 from oomwatch.web.parts import Parts
+from oomwatch.web.program import STOP_SECONDS, Program, tls
+from oomwatch.web.waiting import until_reachable
 
-FRAME_BYTES_MAX = 8 * 2**20
-PING_SECONDS = 20.0  # docs/reference/wire-protocol.md, "Liveness"
 GOODBYE_SECONDS = 1.0
-STOP_SECONDS = 5
 BACKLOG = 1024  # every agent of a fleet connects in the same second after a restart
 
 logger = logging.getLogger(__name__)
@@ -36,8 +29,10 @@ async def serve(settings: Settings, *, started: Callable[[str], None] | None = N
     """
     address = address_of(settings)
     _warn_of_openness(settings, address)
-    _tls(settings)  # before anything else is begun
+    tls(settings)  # before anything else is begun
     with contextlib.closing(bind(address)) as listener:
+        if settings.cluster_nats is not None and not await until_reachable(settings, listener):
+            return
         async with running(settings) as parts:
             server = Server(parts)
             url = Address(address.host, listener.getsockname()[1]).url
@@ -90,65 +85,12 @@ def _warn_of_openness(settings: Settings, address: Address) -> None:
         )
 
 
-def _tls(settings: Settings) -> dict[str, Any]:
-    """uvicorn's settings for TLS. Raises SettingError where the files cannot be used."""
-    if settings.tls_cert is None:
-        return {}
-    _try_certificate(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
-    files = {"ssl_certfile": str(settings.tls_cert), "ssl_keyfile": str(settings.tls_key or settings.tls_cert)}
-    if settings.tls_client_ca is None:
-        return files
-    return {**files, "ssl_ca_certs": str(settings.tls_client_ca), "ssl_cert_reqs": ssl.CERT_REQUIRED}
-
-
-def _try_certificate(certificate: Path, key: Path | None, client_ca: Path | None) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(certificate, key, password=_no_password)
-    except (OSError, ValueError) as error:
-        raise SettingError(
-            f"tls_cert: {certificate} and its key cannot be used: {error}; both are PEM files"
-        ) from error
-    try:
-        if client_ca is not None:
-            context.load_verify_locations(client_ca)
-    except (OSError, ValueError) as error:
-        raise SettingError(f"tls_client_ca: {client_ca} cannot be used: {error}; it is a PEM file") from error
-
-
-def _no_password() -> str:
-    raise ValueError("the key is encrypted, and nobody is there to type its password")
-
-
-class Server(uvicorn.Server):
+class Server(Program):
     """uvicorn's server, which tells agents that it goes down before it hangs up."""
 
     def __init__(self, parts: Parts) -> None:
-        super().__init__(
-            uvicorn.Config(
-                create_app(parts),
-                **_tls(parts.settings),
-                ws="websockets-sansio",
-                ws_max_size=FRAME_BYTES_MAX,
-                ws_ping_interval=PING_SECONDS,
-                ws_ping_timeout=PING_SECONDS,
-                ws_per_message_deflate=False,  # costs more CPU than everything else together
-                lifespan="off",
-                access_log=False,
-                log_config=None,
-                server_header=False,
-                timeout_graceful_shutdown=STOP_SECONDS,
-            )
-        )
+        super().__init__(create_app(parts), parts.settings)
         self._parts = parts
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
-        """A signal asks us to end; the second one, at once.
-
-        uvicorn's own would raise the signal again once it is done, and so end the process before the parts are stopped.
-        """
-        self.force_exit = self.should_exit
-        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

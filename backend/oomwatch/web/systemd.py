@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 
 READY, WORKING, STOPPING = "READY=1", "WATCHDOG=1", "STOPPING=1"
+STARTING = "EXTEND_TIMEOUT_USEC=60000000"  # it is not ready within TimeoutStartSec=, and works on it
 
 logger = logging.getLogger(__name__)
 
