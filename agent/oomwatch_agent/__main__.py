@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING
 
 from oomwatch import __version__, wire
 from oomwatch.options import SettingError
+from oomwatch_agent import parked
 from oomwatch_agent.acts.watched import Watched
 from oomwatch_agent.assemble import decided, sources
 from oomwatch_agent.budget import Budget
-from oomwatch_agent.check import check
+from oomwatch_agent.heap import give_back
 from oomwatch_agent.link import LinkError
 from oomwatch_agent.looker import Looker, Paces
 from oomwatch_agent.outbox import Outbox
 from oomwatch_agent.pace import Pace
 from oomwatch_agent.probe.asking import Asking
-from oomwatch_agent.sampler import Sampler
+from oomwatch_agent.sampler import Collected, Sampler
 from oomwatch_agent.settings import AgentSettings, Invocation, credentials, load, permit
 from oomwatch_agent.sparing import Sparing, budget_ratio
 from oomwatch_agent.uplink import Uplink
@@ -97,15 +98,19 @@ class Agent:
         self._desk: Desk | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken = asyncio.Event()  # something cannot wait for the next point of the grid
+        self._answers = asyncio.Event()  # of the sources
         self._stopping = False
 
     async def run(self) -> None:
         """Until SIGTERM or SIGINT: read, send, sleep to the next point of the grid, or until something cannot wait."""
         self._loop = asyncio.get_running_loop()
+        self._loop.set_default_executor(parked.Executor())
         self._stop_on_signals(self._loop)
+        self.sampler.when_answered(functools.partial(self._tell_loop, self._answers))
         pace = Pace(self.settings.node, self.settings.interval)
         # At once, and with time for the sources to open, so that the first hello has the facts.
         await self._read(slow=pace.take(time.time()), within_seconds=FIRST_ANSWERS_SECONDS)
+        give_back()
         uplink = Uplink(
             self.settings.server,
             self._outbox,
@@ -143,9 +148,16 @@ class Agent:
         )
 
     async def _read(self, *, slow: bool, within_seconds: float | None = None) -> None:
-        slow = slow and self._sparing.may_be_slow()
-        collect = functools.partial(self.sampler.collect, time.time(), slow=slow, within_seconds=within_seconds)
-        collected = await asyncio.get_running_loop().run_in_executor(None, collect)
+        steps = self.sampler.collecting(
+            time.time(), slow=slow and self._sparing.may_be_slow(), within_seconds=within_seconds
+        )
+        try:
+            while True:
+                await self._answered(next(steps))
+        except StopIteration as end:
+            self._take_in(end.value)
+
+    def _take_in(self, collected: Collected) -> None:
         now = time.monotonic()
         self._watched.see(collected.sample)
         self._add_acted(now)
@@ -172,6 +184,13 @@ class Agent:
             await asyncio.get_running_loop().run_in_executor(None, self._desk.close)
         self._add_acted(time.monotonic())
 
+    async def _answered(self, seconds: float) -> None:
+        """Until the sources have answered, at most so long."""
+        over = asyncio.get_running_loop().call_later(seconds, self._answers.set)
+        await self._answers.wait()
+        self._answers.clear()
+        over.cancel()
+
     async def _slept(self, seconds: float) -> bool:
         """Whether the time is over; False where something came first. (`wait_for` would make a task each time.)"""
         self._woken.clear()  # what came during the last read was read
@@ -182,10 +201,13 @@ class Agent:
         return loop.time() >= over.when() - CLOCK_SECONDS
 
     def _hurry(self) -> None:
+        self._tell_loop(self._woken)
+
+    def _tell_loop(self, event: asyncio.Event) -> None:
         """Called by the threads of sources."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-                self._loop.call_soon_threadsafe(self._woken.set)
+                self._loop.call_soon_threadsafe(event.set)
 
     def _stop(self) -> None:
         self._stopping = True
@@ -215,6 +237,8 @@ def _log_start(invocation: Invocation) -> None:
 
 
 def _print_check(agent: Agent) -> int:
+    from oomwatch_agent.check import check  # noqa: PLC0415 - memory
+
     try:
         for line in check(agent.settings, agent.sampler, agent.hello):
             print(line, flush=True)

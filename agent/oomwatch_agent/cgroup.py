@@ -30,6 +30,7 @@ _FILES: dict[Version, dict[str, str]] = {
 }
 
 _BUFFER_BYTES = 16384  # such files have some KiB
+_LINE_BYTES = 256
 
 
 class MemoryGroup(NamedTuple):
@@ -41,16 +42,17 @@ class MemoryGroup(NamedTuple):
 
     def used_bytes(self) -> int | None:
         """The working set: use without the cache that can be dropped at once."""
-        used = read_number(self.folder / _FILES[self.version]["used"])
+        files = _FILES[self.version]
+        used = read_number(f"{self.folder}/{files['used']}")
         if used is None:
             return None
-        field = _FILES[self.version]["cache"]
-        cache = read_fields(self.folder / "memory.stat", field).get(field, 0)
+        field = files["cache"]
+        cache = read_fields(f"{self.folder}/memory.stat", field).get(field, 0)
         return max(0, used - cache)
 
     def kill_count(self) -> int | None:
         """Processes of this group (in version 2 also of those under it) killed for want of memory since it was made."""
-        return read_fields(self.folder / _FILES[self.version]["kills"], "oom_kill").get("oom_kill")
+        return read_fields(f"{self.folder}/{_FILES[self.version]['kills']}", "oom_kill").get("oom_kill")
 
 
 def find(root: Path, memory_total_bytes: int) -> MemoryGroup | None:
@@ -116,9 +118,9 @@ def _is_ours(pid: str, root: Path) -> bool:
     return pid == str(os.getpid()) or read_table(root / "proc" / pid / "status").get("PPid:") == os.getpid()
 
 
-def read_number(path: Path) -> int | None:
+def read_number(path: Path | str) -> int | None:
     """A file that holds one number; None where it is missing or says something else ("max")."""
-    text = next(_lines(path), "").strip()
+    text = read_bytes(str(path)).strip()
     return int(text) if text.isdigit() else None
 
 
@@ -128,7 +130,7 @@ def read_table(path: Path) -> dict[str, int]:
     return {words[0]: int(words[1]) for words in fields if len(words) > 1 and words[1].isdigit()}
 
 
-def read_fields(path: Path, *names: str) -> dict[str, int]:
+def read_fields(path: Path | str, *names: str) -> dict[str, int]:
     """The same of these names alone ("MemTotal" for a line "MemTotal: 5 kB"): cheap enough for every read."""
     found = _pattern(names).findall(read_bytes(str(path)))
     return {name.decode(): int(number) for name, number in found}
@@ -157,8 +159,27 @@ def read_bytes(path: str) -> bytes:
         os.close(file)
 
 
-def _lines(path: Path) -> Iterator[str]:
+def read_line(path: str) -> bytes:
+    """A file of the kernel that is one short line, in one read; empty where it cannot be read."""
     try:
-        yield from path.read_text(encoding="utf-8", errors="replace").splitlines()
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return
+        return b""
+    try:
+        return os.read(file, _LINE_BYTES)
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+
+
+def names_in(folder: str) -> list[str]:
+    """What is in a folder of the kernel; empty where it cannot be listed."""
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - thousands of Paths would cost more than the reading
+    except OSError:
+        return []
+
+
+def _lines(path: Path) -> list[str]:
+    return read_bytes(str(path)).decode("utf-8", "replace").splitlines()

@@ -7,10 +7,9 @@ reads a source at any moment, so a source need not know of any of this, but for 
 """
 
 import contextlib
-import queue
-import time
+import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -44,7 +43,9 @@ class Crew:
         self._members = [_Member(index, source) for index, source in enumerate(sources)]
         self._waiting: deque[Ask] = deque()
         self._answers: deque[Answer] = deque()
-        self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()  # rung when nobody waits to be asked any more
+        self._bell = threading.Lock()  # held until all that were asked have answered
+        self._bell.acquire()
+        self.listener: Callable[[], None] | None = None  # called by another thread when the bell is rung
 
     def ask(self, asks: Sequence[Ask]) -> None:
         """Read these, in this order. The answers come through `answers`."""
@@ -57,13 +58,13 @@ class Crew:
         for _ in range(len(self._waiting)):
             self._start()
 
-    def answers(self, within_seconds: float) -> list[Answer]:
-        """What has been answered; where nothing has, what is after waiting. Empty: nothing came in that time."""
-        deadline = time.monotonic() + within_seconds
-        with contextlib.suppress(queue.Empty):
-            while not self._answers:  # a bell may have been rung for answers that were fetched before
-                self._bell.get(timeout=max(0.0, deadline - time.monotonic()))
+    def take(self) -> list[Answer]:
+        """What has been answered since the last time."""
         return [self._answers.popleft() for _ in range(len(self._answers))]
+
+    def wait(self, seconds: float) -> None:
+        """Until the bell is rung, at most so long. It may have been rung for answers that are taken already."""
+        self._bell.acquire(timeout=max(0.0, seconds))
 
     def _start(self) -> None:
         parked.start(self._work, "oomwatch sources")
@@ -78,7 +79,13 @@ class Crew:
             if answer is not None:
                 self._answers.append(answer)
             if not self._waiting:
-                self._bell.put(None)
+                self._ring()
+
+    def _ring(self) -> None:
+        with contextlib.suppress(RuntimeError):  # it is ringing still
+            self._bell.release()
+        if self.listener is not None:
+            self.listener()
 
 
 class _Member:

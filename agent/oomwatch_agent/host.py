@@ -4,7 +4,6 @@ And the file systems that hold what has no room in it: /dev/shm, and the disk th
 """
 
 import os
-import platform
 import re
 import resource
 import socket
@@ -41,6 +40,12 @@ class HostSource:
         spill_disk: SpillDisk | None = None,
     ) -> None:
         self._root = root
+        proc = root / "proc"
+        # As texts: to join paths at every read costs as much as to read some of these files.
+        self._meminfo, self._vmstat, self._pressure_file = (
+            str(proc / name) for name in ("meminfo", "vmstat", "pressure/memory")
+        )
+        self._shm_folder = str(root / "dev/shm")
         self._spill_disk = spill_disk or SpillDisk()
         self._disk: DiskUse | None = None  # as it was at the last slow read
         self._addresses = addresses
@@ -55,9 +60,7 @@ class HostSource:
     def open(self) -> wire.NodeFacts:
         """Raises SourceMissingError where /proc does not tell the memory."""
         if "MemTotal" not in self._memory():
-            raise SourceMissingError(
-                f"{self._root / 'proc/meminfo'} cannot be read: host memory needs Linux with /proc"
-            )
+            raise SourceMissingError(f"{self._meminfo} cannot be read: host memory needs Linux with /proc")
         self._facts = self._look()
         return self._facts
 
@@ -109,19 +112,19 @@ class HostSource:
             disk_total_bytes=self._disk.total_bytes if self._disk else None,
             cpu_count=os.cpu_count(),
             hostname=socket.gethostname(),
-            kernel=platform.release(),
+            kernel=os.uname().release,
             addresses=usable((*self._addresses(), *self._containers)),
         )
         return wire.NodeFacts(host=host)
 
     def _memory(self) -> dict[str, int]:
         """What matters of /proc/meminfo, in bytes; the kernel writes kB and means 1024."""
-        kib = cgroup.read_fields(self._root / "proc/meminfo", "MemTotal", "MemAvailable", "SwapTotal", "SwapFree")
+        kib = cgroup.read_fields(self._meminfo, "MemTotal", "MemAvailable", "SwapTotal", "SwapFree")
         return {name: number * 1024 for name, number in kib.items()}
 
     def _shm(self) -> os.statvfs_result | None:
         try:
-            return os.statvfs(self._root / "dev/shm")
+            return os.statvfs(self._shm_folder)
         except OSError:
             return None
 
@@ -134,11 +137,11 @@ class HostSource:
 
         None of a kernel without it, or one that has it switched off.
         """
-        found = _PRESSURE.findall(cgroup.read_bytes(f"{self._root}/proc/pressure/memory"))
+        found = _PRESSURE.findall(cgroup.read_bytes(self._pressure_file))
         return {line: float(percent) / 100 for line, percent in found}
 
     def _kills_of_the_kernel(self) -> int | None:
-        return cgroup.read_fields(self._root / "proc/vmstat", "oom_kill").get("oom_kill")
+        return cgroup.read_fields(self._vmstat, "oom_kill").get("oom_kill")
 
     def _top_processes(self) -> tuple[wire.HostProcess, ...]:
         top = self._residents.largest(_TOP_PROCESSES)
@@ -202,25 +205,18 @@ class _Residents:
 
     def largest(self, count: int) -> dict[int, int]:
         """Process id -> bytes, largest first. Memory that processes share counts in each of them."""
-        pids = {name for name in self._names() if name.isdigit()}
+        pids = {name for name in cgroup.names_in(str(self._proc)) if name.isdigit()}
         self._kernel_threads &= pids
         pages = {pid: self._pages(pid) for pid in pids - self._kernel_threads}
         self._kernel_threads.update(pid for pid, (size, _) in pages.items() if size == 0)
         by_size = sorted(pages.items(), key=lambda item: (-item[1][1], int(item[0])))
         return {int(pid): resident * _PAGE_BYTES for pid, (_, resident) in by_size[:count] if resident}
 
-    def _names(self) -> list[str]:
-        try:
-            return os.listdir(self._proc)  # noqa: PTH208 - thousands of Paths would cost more than the reading
-        except OSError:
-            return []
-
     def _pages(self, pid: str) -> tuple[int | None, int]:
         """Virtual size (0 is a kernel thread; None: gone) and resident size, in pages."""
         try:
-            with open(f"{self._proc}/{pid}/statm", "rb", buffering=0) as statm:  # noqa: PTH123 - a third of Path's cost
-                size, resident, *_ = statm.read(256).split()
-        except (OSError, ValueError):
+            size, resident, *_ = cgroup.read_line(f"{self._proc}/{pid}/statm").split()
+        except ValueError:  # it is gone
             return None, 0
         return int(size), int(resident)
 

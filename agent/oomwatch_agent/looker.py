@@ -9,9 +9,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from oomwatch_agent.nearing import Nearing, Peak, bounded
+from oomwatch_agent.nearing import NEVER, Nearing, Peak, bounded
 from oomwatch_agent.source import Looking, Sight, Source
 
+EARLY_SECONDS = 0.02  # what a look may come early by: a sample is seldom taken to the millisecond
 STUCK_SECONDS = 2.0  # a look takes a millisecond; each successor is given twice as long as the one before
 
 
@@ -35,22 +36,24 @@ class Paces:
 
 
 class _Eye:
-    """A source that can look, and what it saw last."""
+    """A source that can look, what it saw last, and when it is to look again."""
 
     def __init__(self, source: Looking, now: float) -> None:
         self.source = source
         self.looked_at = now
         self.memories: Sequence[Nearing] = ()
+        self.due_at = now  # of the next look; NEVER: not before the next sample
 
-    def next_at(self, paces: Paces, told_at: float, now: float) -> float | None:
-        """When to look again; None: not before the next sample. `told_at` is the time of the last one."""
-        wanted = min([one.seconds_between_looks(now) for one in self.memories], default=float("inf"))
+    def plan(self, paces: Paces, told_at: float, now: float) -> None:
+        """After a look, or a sample: when to look again. `told_at` is the time of the last sample."""
+        wanted = min([one.seconds_between_looks(now) for one in self.memories if one.worst], default=NEVER)
         pause = paces.pause(wanted, self.source.looks_an_interval)
         if pause is None:
-            return None
+            self.due_at = NEVER
+            return
         # A sample is as good as a look, and to wake just after one, to no purpose, costs as much as a look.
         due, sample_at = max(told_at, self.looked_at) + pause, told_at + paces.interval_seconds
-        return due if due < sample_at else max(due, sample_at + pause)
+        self.due_at = due if due < sample_at else max(due, sample_at + pause)
 
 
 class Looker:
@@ -82,6 +85,8 @@ class Looker:
         self._told_at = now = self._clock()
         with self._lock:
             peaks = {one.memory: self._memory(one.memory).tell(one.used_bytes, one.usable_bytes, now) for one in sights}
+        for eye in self._eyes:
+            eye.plan(self._paces, now, now)
         self._see_to_the_thread(now)
         return {memory: peak for memory, peak in peaks.items() if peak is not None}
 
@@ -111,13 +116,9 @@ class Looker:
     def _work(self) -> None:
         me = threading.current_thread()
         while self._thread is me and not self._end.acquire(timeout=self._seconds_to_next()):
-            now = self._clock()
+            now = self._clock() + EARLY_SECONDS
             for eye in self._eyes:
-                if (
-                    self._thread is me
-                    and (at := eye.next_at(self._paces, self._told_at, now)) is not None
-                    and at <= now
-                ):
+                if self._thread is me and eye.due_at <= now:
                     self._look(eye, me)
 
     def _look(self, eye: _Eye, me: threading.Thread) -> None:
@@ -132,11 +133,11 @@ class Looker:
             eye.memories = [self._memory(one.memory) for one in sights]
             seen = zip(eye.memories, sights, strict=True)
             news = [memory.look(one.used_bytes, one.usable_bytes, now) for memory, one in seen]
+        eye.plan(self._paces, self._told_at, now)
         if any(news):
             self._hurry()
 
     def _seconds_to_next(self) -> float:
         """Until a look is due; where none is before the next sample, so long that the sample has come by then."""
-        now = self._clock()
-        waits = [at - now for eye in self._eyes if (at := eye.next_at(self._paces, self._told_at, now)) is not None]
-        return max(0.0, min([self._paces.interval_seconds, *waits]))
+        due_at = min([eye.due_at for eye in self._eyes], default=NEVER)
+        return min(self._paces.interval_seconds, max(0.0, due_at - self._clock()))

@@ -5,8 +5,13 @@ never end (a call that hangs within a driver): its thread is then lost, and the 
 so that a stuck one does not keep the program from ending.
 """
 
+import concurrent.futures
 import threading
 from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 KEPT = 4  # more at once is trouble, which is seldom
 
@@ -50,3 +55,24 @@ def start(job: Callable[[], None], name: str) -> None:
     except IndexError:
         parked = _Parked()
     parked.give(job, name)
+
+
+class Executor(concurrent.futures.ThreadPoolExecutor):
+    """For asyncio, which looks names up in threads: one that hangs there does not keep the program from ending."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> concurrent.futures.Future[T]:
+        future: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def job() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # whoever waits for it is told
+                future.set_exception(error)
+
+        start(job, "oomwatch executor")
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Nobody is waited for."""

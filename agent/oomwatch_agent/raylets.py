@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from oomwatch_agent.cgroup import read_bytes
+from oomwatch_agent.cgroup import names_in, read_bytes, read_line
 
 _PROC = Path("/proc")
 USUAL_PLACE = Path("/tmp/ray")  # noqa: S108 - where Ray puts its sessions
@@ -15,8 +15,8 @@ def raylet_sessions(proc: Path = _PROC) -> Iterator[Path]:
 
     Short names are read first: of a thousand processes, theirs cost a tenth of what their command lines do.
     """
-    for pid in sorted(filter(str.isdigit, _names(proc)), key=int):
-        if read_bytes(f"{proc}/{pid}/comm").strip() == b"raylet":
+    for pid in sorted(filter(str.isdigit, names_in(str(proc))), key=int):
+        if read_line(f"{proc}/{pid}/comm").strip() == b"raylet":
             yield from _sessions_in(read_bytes(f"{proc}/{pid}/cmdline"))
 
 
@@ -24,13 +24,6 @@ def _sessions_in(command_line: bytes) -> Iterator[Path]:
     for part in command_line.decode("utf-8", "replace").split("\0"):
         if part.startswith("--session_dir="):
             yield Path(part.partition("=")[2])
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return os.listdir(folder)  # noqa: PTH208 - thousands of Paths would cost more than the reading
-    except OSError:
-        return []
 
 
 def usual_places(environ: Mapping[str, str] = os.environ, usual_place: Path = USUAL_PLACE) -> Iterator[Path]:

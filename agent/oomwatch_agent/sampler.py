@@ -9,7 +9,7 @@ later and later. None of that touches the other sources.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -85,7 +85,7 @@ class _Slot:
 
 
 class Sampler:
-    """Owns the sources. `collect` blocks while it waits for answers; call it from one thread at a time."""
+    """Owns the sources. Used by one thread at a time, which never waits for a source longer than it means to."""
 
     def __init__(
         self,
@@ -112,11 +112,31 @@ class Sampler:
         self.facts = self._merged_facts()
 
     def collect(self, at: float, *, slow: bool, within_seconds: float | None = None) -> Collected:
-        """Ask all, wait a moment (this time `within_seconds`), say what came. `at`: Unix seconds of this sample."""
+        """`collecting`, by a thread that has nothing else to do than to wait."""
+        steps = self.collecting(at, slow=slow, within_seconds=within_seconds)
+        try:
+            while True:
+                self._crew.wait(next(steps))
+        except StopIteration as end:
+            collected: Collected = end.value
+            return collected
+
+    def when_answered(self, call: Callable[[], None]) -> None:
+        """Call this, from another thread, when those who were asked have answered."""
+        self._crew.listener = call
+
+    def collecting(
+        self, at: float, *, slow: bool, within_seconds: float | None = None
+    ) -> Generator[float, None, Collected]:
+        """Ask all, wait a moment (this time `within_seconds`), say what came. `at`: Unix seconds of this sample.
+
+        Yields where there is nothing to do: the seconds after which to go on, or sooner, once there are answers.
+        """
         now = self._clock()
         self._ask(now, slow=slow)
         # In the order of the sources and not of their answers: of two that tell the same, the first is kept.
-        readings = [reading for _, reading in sorted(self._read_answers(within_seconds), key=lambda answer: answer[0])]
+        answered = yield from self._gathering(within_seconds)
+        readings = [reading for _, reading in sorted(answered, key=lambda answer: answer[0])]
         self._notice_the_hung(now)
         self._refresh_facts()
         self._census.see((sample for reading in readings for sample in reading.gpus), now)
@@ -140,7 +160,8 @@ class Sampler:
         deadline = time.monotonic() + within_seconds
         self._ask_to_close()
         while self._is_waited_for() and time.monotonic() < deadline:
-            for answer in self._crew.answers(max(0.0, deadline - time.monotonic())):
+            self._crew.wait(deadline - time.monotonic())
+            for answer in self._crew.take():
                 self._slots[answer.index].asked_at = None
             self._ask_to_close()
 
@@ -163,19 +184,20 @@ class Sampler:
                 asks.append(Ask(index=index, slow=slow, reopen=slot.reopen))
         self._crew.ask(asks)
 
-    def _read_answers(self, within_seconds: float | None) -> Iterator[tuple[int, Reading]]:
+    def _gathering(self, within_seconds: float | None) -> Generator[float, None, list[tuple[int, Reading]]]:
         """The readings that arrive in time: those asked for now, and late ones of earlier rounds."""
         within = self._answer_within_seconds if within_seconds is None else within_seconds
-        started_at = time.monotonic()
+        started_at, found = time.monotonic(), list(self._taken())
         for patience in (_PATIENCE_RATIO * within, within):
-            while self._is_waited_for():
-                answers = self._crew.answers(max(0.0, started_at + patience - time.monotonic()))
-                yield from (reading for answer in answers for reading in self._take(answer))
-                if not answers:
-                    break
+            while self._is_waited_for() and (left := started_at + patience - time.monotonic()) > 0:
+                yield left
+                found.extend(self._taken())
             self._crew.spread()
-        # Only hung sources are still out: see whether one came back.
-        yield from (reading for answer in self._crew.answers(0.0) for reading in self._take(answer))
+        found.extend(self._taken())  # only hung sources are still out: one may have come back
+        return found
+
+    def _taken(self) -> Iterator[tuple[int, Reading]]:
+        return (reading for answer in self._crew.take() for reading in self._take(answer))
 
     def _is_waited_for(self) -> bool:
         return any(slot.asked_at is not None and slot.state != "hung" for slot in self._slots)

@@ -113,3 +113,15 @@ def test_a_pause_is_the_laws_between_two_bounds(wanted: float, looks: int, ease:
 def test_a_fastest_pace_of_the_interval_is_no_look_at_all() -> None:
     assert Paces(1.0, 1.0).never
     assert not Paces(1.0, 0.1).never
+
+
+def test_a_rise_that_was_hurried_is_not_hurried_again_until_it_is_told_or_rises_on() -> None:
+    """A sample may come without the card: its source is slow, or hangs."""
+    memory = Nearing()
+    memory.tell(10 * GIB, 80 * GIB, 0.0)
+    assert memory.look(30 * GIB, 80 * GIB, 0.1)
+    assert not memory.look(30 * GIB, 80 * GIB, 0.2)
+    assert not memory.look(31 * GIB, 80 * GIB, 0.3)
+    assert memory.look(40 * GIB, 80 * GIB, 0.4)
+    memory.tell(10 * GIB, 80 * GIB, 1.0)
+    assert memory.look(30 * GIB, 80 * GIB, 1.1)

@@ -4,7 +4,7 @@
  * that a test can fill a card, lose it or hang it while a real program watches. standin.py writes the script and
  * documents every word of it. Signatures and structs are those of NVIDIA's public nvml.h.
  *
- * Where a file SCRIPT.calls exists, the name of every call is appended to it, with the device's index.
+ * Where the script says so, the name of every call is appended to SCRIPT.calls, with the device's index.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -21,10 +21,13 @@
 #define MAX_LIST 32
 #define TEXT 96
 #define HANG_CHECK_MICROSECONDS 2000
+#ifndef RELEASE
+#define RELEASE "" /* of the driver that this library belongs to; the script says which kernel module is loaded */
+#endif
 
 enum {
   SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7,
-  TIMED_OUT = 10, GPU_IS_LOST = 15, UNKNOWN = 999
+  TIMED_OUT = 10, GPU_IS_LOST = 15, LIB_RM_VERSION_MISMATCH = 18, UNKNOWN = 999
 };
 enum { WHOLE_LIBRARY = -1, XID_EVENT = 8 };
 
@@ -38,7 +41,7 @@ typedef struct {
   char uuid[TEXT], name[TEXT], pci[TEXT];
   u64 total, reserved, used, ecc;
   unsigned utilization, power_mw, power_limit_mw;
-  int temperature, lost, hang, process_count, refusal_count, xid_count;
+  int temperature, lost, hang, note_calls, process_count, refusal_count, xid_count;
   int gpu_count, mig_count; /* filled in where a copy is made */
   process_t processes[MAX_LIST];
   refusal_t refusals[MAX_LIST];
@@ -46,7 +49,7 @@ typedef struct {
 } unit_t;
 
 typedef struct { unit_t self; int mig_count; unit_t migs[MAX_MIGS]; } gpu_t;
-typedef struct { int gpu_count; unit_t library; gpu_t gpus[MAX_GPUS]; } script_t;
+typedef struct { int gpu_count; char module[TEXT]; unit_t library; gpu_t gpus[MAX_GPUS]; } script_t;
 typedef struct { u64 registered[MAX_GPUS]; u64 seen[MAX_GPUS]; } event_set_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -72,6 +75,7 @@ static void read_unit_line(unit_t *unit, const char *key, const char *value) {
   else if (!strcmp(key, "temperature")) unit->temperature = atoi(value);
   else if (!strcmp(key, "lost")) unit->lost = atoi(value);
   else if (!strcmp(key, "hang")) unit->hang = atoi(value);
+  else if (!strcmp(key, "note_calls")) unit->note_calls = atoi(value);
   else if (!strcmp(key, "process") && unit->process_count < MAX_LIST) {
     process_t *process = &unit->processes[unit->process_count++];
     sscanf(value, "%u %llu", &process->pid, &process->used);
@@ -93,6 +97,7 @@ static void read_script(FILE *file) {
     value[0] = 0;
     if (sscanf(line, "%63s %399[^\n]", key, value) < 1) continue;
     if (!strcmp(key, "gpu") && script.gpu_count < MAX_GPUS) unit = &script.gpus[script.gpu_count++].self;
+    else if (!strcmp(key, "module")) snprintf(script.module, TEXT, "%s", value);
     else if (!strcmp(key, "mig") && script.gpu_count) {
       gpu_t *gpu = &script.gpus[script.gpu_count - 1];
       if (gpu->mig_count < MAX_MIGS) unit = &gpu->migs[gpu->mig_count++];
@@ -119,8 +124,9 @@ static void refresh(void) {
 static void note_call(const char *function, int gpu) {
   char path[4200], line[200];
   int file, size;
+  if (!script.library.note_calls) return;
   snprintf(path, sizeof path, "%s.calls", read_path);
-  file = open(path, O_WRONLY | O_APPEND);
+  file = open(path, O_WRONLY | O_APPEND | O_CREAT, 0644);
   if (file < 0) return;
   size = snprintf(line, sizeof line, "%s %d\n", function, gpu);
   if (write(file, line, size) != size) abort();
@@ -163,6 +169,8 @@ static int enter(handle_t *handle, const char *function, unit_t *copy) {
   }
   if (!unit) code = handle->mig < 0 ? GPU_IS_LOST : INVALID_ARGUMENT;
   else code = verdict(handle, unit, function);
+  if (script.module[0] && RELEASE[0] && strcmp(script.module, RELEASE) && strcmp(function, "nvmlShutdown"))
+    code = LIB_RM_VERSION_MISMATCH;
   if (code == SUCCESS && !initialised && strcmp(function, "nvmlInitWithFlags")) code = UNINITIALIZED;
   if (code == SUCCESS) {
     *copy = *unit;

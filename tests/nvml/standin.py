@@ -30,11 +30,17 @@ LIB_RM_VERSION_MISMATCH = 18
 UNKNOWN = 999
 
 
-def build(folder: Path, compiler: str = "gcc") -> Path:
-    """Compile the library into a folder; its path. Raises CalledProcessError where the compiler refuses."""
+def build(folder: Path, compiler: str = "gcc", *, release: str = "") -> Path:
+    """Compile the library into a folder; its path. Raises CalledProcessError where the compiler refuses.
+
+    `release`: of the driver that it belongs to; it works with that kernel module alone (`load_module`).
+    """
     library = folder / SONAME
     flags = ["-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", f"-Wl,-soname,{SONAME}"]
-    subprocess.run([compiler, *flags, "-o", str(library), str(SOURCE), "-lpthread"], check=True)
+    flags.append(f'-DRELEASE="{release}"')
+    fresh = library.with_suffix(".new")  # as an installer does it: who has the old one loaded keeps it
+    subprocess.run([compiler, *flags, "-o", str(fresh), str(SOURCE), "-lpthread"], check=True)
+    fresh.replace(library)
     return library
 
 
@@ -75,7 +81,8 @@ class ScriptedGpus:
         self._library = library
         self._gpus = [self._fresh(index) for index in range(count)]
         self._refuse: dict[str, int] = {}
-        self._hang = False
+        self._hang = self._notes_calls = False
+        self._module = ""
         self._xids_so_far = 0
         self._write()
 
@@ -126,6 +133,11 @@ class ScriptedGpus:
             self._refuse[function] = code
         self._write()
 
+    def load_module(self, release: str) -> None:
+        """The kernel module of this release is loaded from now on: libraries of others are refused."""
+        self._module = release
+        self._write()
+
     def hang_library(self, hang: bool) -> None:
         """Block the calls that concern no device: nvmlInit, the count, the events."""
         self._hang = hang
@@ -140,6 +152,8 @@ class ScriptedGpus:
     def count_calls(self) -> None:
         """From now on every call is noted."""
         Path(f"{self.path}.calls").write_text("")
+        self._notes_calls = True
+        self._write()
 
     def calls(self) -> list[tuple[str, int]]:
         """Function and index of the GPU (-1: none) of every call since count_calls."""
@@ -153,7 +167,9 @@ class ScriptedGpus:
         )
 
     def _write(self) -> None:
-        lines = ["name 570.86.15", f"hang {int(self._hang)}", *_refusals(self._refuse)]
+        lines = ["name 570.86.15", f"hang {int(self._hang)}", f"note_calls {int(self._notes_calls)}"]
+        lines += [f"module {self._module}"] if self._module else []
+        lines += _refusals(self._refuse)
         for gpu in self._gpus:
             lines += ["gpu", *_lines(gpu)]
             for mig in gpu.migs:

@@ -6,14 +6,14 @@ answer is not run all the time.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.source import Reading, SourceMissingError
+from oomwatch_agent.source import Reading, Sight, SourceMissingError
 from oomwatch_agent.who.processes import Processes
 
 _MAX_PROCESS_NAME = 100
@@ -55,22 +55,45 @@ class CardReader(Protocol):
         ...
 
 
+class Eyes(Protocol):
+    """Who can tell at next to no cost, between two readings, how full cards are. To start a program is never cheap."""
+
+    @property
+    def looks_an_interval(self) -> int:
+        """As of a source that can be looked at."""
+        ...
+
+    def know(self, cards: Iterable[wire.GpuFacts]) -> None:
+        """These are the cards, under the labels that sights are to bear."""
+        ...
+
+    def look(self) -> Sequence[Sight]:
+        """What can be seen now, beside a reading that may be going on."""
+        ...
+
+
 class CardSource:
-    """The cards of one reader. `prefix` goes before their labels, on a node that has cards of several makers."""
+    """The cards of one reader. `prefix` goes before their labels, on a node that has cards of several makers.
+
+    Without `eyes` nothing is looked at between two readings.
+    """
 
     def __init__(
         self,
         reader: CardReader,
         prefix: str = "",
         *,
+        eyes: Eyes | None = None,
         root: Path = Path("/"),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reader = reader
         self._prefix = prefix
+        self._eyes = eyes
         self._processes = Processes(root)
         self._clock = clock
         self._facts: dict[str, wire.GpuFacts] = {}
+        self._told: tuple[wire.GpuSample, ...] = ()
         self._first_look: list[Card] | None = None  # what open saw, which the first reading tells
         self._rest_until = 0.0
         self._slow_is_due = False
@@ -90,24 +113,44 @@ class CardSource:
         return self._node_facts()
 
     def read(self, *, slow: bool) -> Reading:
-        """Look at the cards; an empty reading while the program rests."""
+        """Look at the cards; while the program rests, at their memory alone."""
         if self._first_look is not None:
             cards, self._first_look = self._first_look, None
             return self._reading(cards, slow=True)
         self._slow_is_due = self._slow_is_due or slow
         if self._clock() < self._rest_until:
-            return Reading()
+            return self._meanwhile()
         slow, self._slow_is_due = self._slow_is_due, False
         return self._reading(self._look(slow=slow), slow=slow)
 
+    @property
+    def looks_an_interval(self) -> int:
+        return self._eyes.looks_an_interval if self._eyes is not None else 1
+
+    def look(self) -> Sequence[Sight]:
+        """Memory alone, of the cards that somebody can see."""
+        return self._eyes.look() if self._eyes is not None else ()
+
     def close(self) -> None:
         self._reader.close()
+
+    def _meanwhile(self) -> Reading:
+        """What eyes see, with the other figures of the program's last run; nothing of cards that they do not see."""
+        used = {sight.memory: sight.used_bytes for sight in self.look()}
+        return Reading(
+            gpus=tuple(
+                msgspec.structs.replace(sample, used_bytes=used[sample.gpu], processes=None)
+                for sample in self._told
+                if sample.gpu in used and sample.status == "ok"
+            )
+        )
 
     def _reading(self, cards: list[Card], *, slow: bool) -> Reading:
         before = dict(self._facts)
         self._learn(cards)
         told = {card.sample.gpu: card.sample for card in cards}
         samples = tuple(told.get(label) or wire.GpuSample(gpu=label, status="no_data") for label in self._facts)
+        self._told = samples
         return Reading(
             gpus=self._processes.named(samples) if slow else samples,
             identities=self._processes.identities if slow else (),
@@ -128,7 +171,10 @@ class CardSource:
         return Card(sample, None if card.facts is None else msgspec.structs.replace(card.facts, gpu=label))
 
     def _learn(self, cards: Iterable[Card]) -> None:
+        before = dict(self._facts)
         self._facts.update({card.facts.gpu: card.facts for card in cards if card.facts is not None})
+        if self._eyes is not None and self._facts != before:
+            self._eyes.know(self._facts.values())
 
     def _node_facts(self) -> wire.NodeFacts:
         return wire.NodeFacts(gpus=tuple(self._facts.values())[: wire.GPUS_MAX])

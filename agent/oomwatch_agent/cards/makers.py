@@ -50,22 +50,25 @@ def others() -> list[Maker]:
 def _amdsmi(prefix: str) -> Source:
     from oomwatch_agent.cards.amd import AmdSmiReader  # noqa: PLC0415 - memory: most nodes have no such card
     from oomwatch_agent.cards.card import CardSource  # noqa: PLC0415
+    from oomwatch_agent.cards.vram_files import VramFiles  # noqa: PLC0415
 
-    return CardSource(AmdSmiReader(), prefix)
+    return CardSource(AmdSmiReader(), prefix, eyes=VramFiles())
 
 
 def _amd_smi(prefix: str) -> Source:
     from oomwatch_agent.cards.amd_tools import AmdSmiToolReader  # noqa: PLC0415
     from oomwatch_agent.cards.card import CardSource  # noqa: PLC0415
+    from oomwatch_agent.cards.vram_files import VramFiles  # noqa: PLC0415
 
-    return CardSource(AmdSmiToolReader(command=(program("amd-smi") or "amd-smi",)), prefix)
+    return CardSource(AmdSmiToolReader(command=(program("amd-smi") or "amd-smi",)), prefix, eyes=VramFiles())
 
 
 def _rocm_smi(prefix: str) -> Source:
     from oomwatch_agent.cards.amd_tools import RocmSmiReader  # noqa: PLC0415
     from oomwatch_agent.cards.card import CardSource  # noqa: PLC0415
+    from oomwatch_agent.cards.vram_files import VramFiles  # noqa: PLC0415
 
-    return CardSource(RocmSmiReader(command=(program("rocm-smi") or "rocm-smi",)), prefix)
+    return CardSource(RocmSmiReader(command=(program("rocm-smi") or "rocm-smi",)), prefix, eyes=VramFiles())
 
 
 def _npu_smi(prefix: str) -> Source:

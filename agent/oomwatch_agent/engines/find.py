@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import psutil
 
+from oomwatch_agent.cgroup import names_in, read_line
 from oomwatch_agent.engines.fetch import Endpoint
 from oomwatch_agent.hang_guard import HangGuard
 
@@ -29,7 +30,7 @@ _VERL_JOB = "rollout"  # job_name in that file
 _MOST_TARGETS, _MOST_BYTES = 64, 256 * 1024
 _DEFAULT_PORTS = {"vllm": 8000, "sglang": 30000}
 # /proc/PID/comm needs no lock, unlike the command line: it says which command lines are worth reading.
-_SHORT_NAMES = ("python", "pt_main_thread", "vllm", "sglang")
+_SHORT_NAMES = (b"python", b"pt_main_thread", b"vllm", b"sglang")
 _MODULES = (
     "vllm.entrypoints.openai.api_server",
     "vllm.entrypoints.api_server",
@@ -80,9 +81,10 @@ class Finder:
                 yield Server(place, pid)
 
     def _candidates(self) -> Iterator[int]:
-        for folder in (self._root / "proc").iterdir():
-            if folder.name.isdigit() and _read(folder / "comm").lower().startswith(_SHORT_NAMES):
-                yield int(folder.name)
+        proc = str(self._root / "proc")
+        for pid in filter(str.isdigit, names_in(proc)):
+            if read_line(f"{proc}/{pid}/comm").lower().startswith(_SHORT_NAMES):
+                yield int(pid)
 
     def _arguments(self, pid: int) -> list[str]:
         return _read(self._root / "proc" / str(pid) / "cmdline").rstrip("\0").split("\0")

@@ -43,5 +43,6 @@ def environment_in(process: Path) -> dict[str, str] | None:
         content = (process / "environ").read_bytes()
     except OSError:  # gone, or another user's
         return None
-    pairs = (entry.partition("=") for entry in content.decode(errors="replace").split("\0"))
-    return {name: value for name, sign, value in pairs if name and sign}
+    # A browser's process writes thousands of zeros there.
+    pairs = (entry.partition("=") for entry in content.decode(errors="replace").split("\0") if "=" in entry)
+    return {name: value for name, _, value in pairs if name}

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from oomwatch import wire
+from oomwatch_agent.cgroup import read_bytes
 from oomwatch_agent.hang_guard import HangGuard
 from oomwatch_agent.source import Identity, KnownBy
 from oomwatch_agent.who.environ import environment_in
@@ -55,7 +56,7 @@ class Processes:
     identities: tuple[Identity, ...] = ()  # of those that were named last
 
     def __init__(self, root: Path = Path("/"), *, limit_seconds: float = _LIMIT_SECONDS) -> None:
-        self._proc = root / "proc"
+        self._proc = str(root / "proc")
         self._guard: HangGuard[int, Described] = HangGuard(limit_seconds)
         self._given: dict[int, _Given] = {}
 
@@ -82,7 +83,7 @@ class Processes:
         started = self._started(pid)
         if started is None:
             return Described()
-        arguments = _read(self._proc / str(pid) / "cmdline")
+        arguments = read_bytes(f"{self._proc}/{pid}/cmdline")
         name = display_name(arguments) if arguments else self._short_name(pid)
         given = self._given_to(pid, started)
         return Described(name, given.run, given.run_by, given.rank, role_of(name), given.inner_pid)
@@ -90,18 +91,18 @@ class Processes:
     def _given_to(self, pid: int, started: str) -> _Given:
         given = self._given.get(pid)
         if given is None or given.started != started:
-            folder = self._proc / str(pid)
+            folder = Path(self._proc, str(pid))
             variables = environment_in(folder) or {}
             run, run_by = run_of(variables)
             given = self._given[pid] = _Given(started, run, run_by, _rank(variables), inner_pid(folder))
         return given
 
     def _started(self, pid: int) -> str | None:
-        fields = _read(self._proc / str(pid) / "stat").rpartition(b")")[2].split()
+        fields = read_bytes(f"{self._proc}/{pid}/stat").rpartition(b")")[2].split()
         return fields[_STARTED_AFTER_NAME].decode() if len(fields) > _STARTED_AFTER_NAME else None
 
     def _short_name(self, pid: int) -> str | None:
-        return _text(_read(self._proc / str(pid) / "comm")).strip() or None
+        return _text(read_bytes(f"{self._proc}/{pid}/comm")).strip() or None
 
 
 def _named(sample: wire.GpuSample, known: dict[int, Described]) -> wire.GpuSample:
@@ -130,7 +131,7 @@ def inner_pid(process: Path) -> int | None:
     "NSpid: 12345 77" of /proc/PID/status: from the one who reads to the innermost. Logs of a container say 77, the
     driver and an agent on the host say 12345.
     """
-    for line in _read(process / "status").splitlines():
+    for line in read_bytes(f"{process}/status").splitlines():
         if line.startswith(b"NSpid:"):
             numbers = line.split()[1:]
             return int(numbers[-1]) if len(numbers) > 1 and numbers[-1].isdigit() else None
@@ -190,13 +191,6 @@ def _what_python_runs(arguments: list[str]) -> list[str]:
         if not argument.startswith("-"):
             return [argument.rpartition("/")[2]]
     return []
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:  # gone, or another user's
-        return b""
 
 
 def _text(raw: bytes) -> str:
