@@ -104,7 +104,12 @@ PURE_ROOMS = {
     "oomwatch.doctor.read.printed",
 }
 # The driver's library, the heap, and the end of a child with its parent.
-CALLERS_OF_NATIVE_CODE = {"oomwatch_agent.cards.nvml_library", "oomwatch_agent.heap", "oomwatch.up"}
+CALLERS_OF_NATIVE_CODE = {
+    "oomwatch_agent.cards.nvml",
+    "oomwatch_agent.cards.nvml_gpu",
+    "oomwatch_agent.heap",
+    "oomwatch.up",
+}
 _YAML_TEXT = {"yaml"}  # text in, values out
 PURE_IN = {
     "oomwatch.core.mute.times": {"datetime"},  # calendars; that it asks no clock the test below sees to
@@ -198,7 +203,7 @@ def test_the_agent_needs_only_what_a_trainers_image_is_given(module: Module) -> 
 
     tensorboard is an extra, and event_files.py says so to whoever lacks it.
     """
-    promised = {"msgspec", "psutil", "websockets", "yaml"}
+    promised = {"msgspec", "psutil", "pynvml", "websockets", "yaml"}
     if module.name == "oomwatch_agent.event_files":
         promised = promised | {"tensorboard"}
     others = {name.split(".")[0] for name in module.imports if not _is_ours(name)}
@@ -209,6 +214,12 @@ def test_the_agent_needs_only_what_a_trainers_image_is_given(module: Module) -> 
 def test_the_probe_needs_the_standard_library_alone(module: Module) -> None:
     others = {name.split(".")[0] for name in module.imports if not _is_ours(name)}
     assert others - set(sys.stdlib_module_names) - {"__future__"} == set()
+
+
+@EACH
+def test_only_nvml_py_imports_the_driver_binding(module: Module) -> None:
+    imports_it = any(name.split(".")[0] == "pynvml" for name in module.imports)
+    assert not imports_it or module.name == "oomwatch_agent.cards.nvml"
 
 
 @EACH

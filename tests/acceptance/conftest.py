@@ -32,7 +32,7 @@ def nvml_library(tmp_path_factory: pytest.TempPathFactory, need: Callable[[str, 
 
 @pytest.fixture
 def gpus(nvml_library: Path, tmp_path: Path) -> Iterator[standin.ScriptedGpus]:
-    """Four H100 that programs started with `gpus.environment` see."""
+    """Four H100 that programs started with `gpus.environment` see through the real nvidia-ml-py."""
     scripted = standin.ScriptedGpus(tmp_path / "gpus", nvml_library, count=4)
     yield scripted
     scripted.release()

@@ -1,4 +1,4 @@
-"""From the GPU and the log to the person: real server, real agent, recorded logs."""
+"""From the GPU and the log to the person: real server, real agent, real nvidia-ml-py, recorded logs."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -15,7 +15,7 @@ def nvml_library(tmp_path_factory: pytest.TempPathFactory, need: Callable[[str, 
 
 @pytest.fixture
 def gpus(nvml_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[standin.ScriptedGpus]:
-    """Two GPUs that this very process sees; whatever a test left hanging goes on afterwards."""
+    """Two GPUs that this very process sees through nvidia-ml-py; whatever a test left hanging goes on afterwards."""
     scripted = standin.ScriptedGpus(tmp_path / "gpus", nvml_library, count=2)
     standin.load(nvml_library)
     monkeypatch.setenv("OOMWATCH_NVML_SCRIPT", str(scripted.path))

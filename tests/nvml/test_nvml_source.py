@@ -1,4 +1,4 @@
-"""NvmlSource over a scripted library."""
+"""NvmlSource over the real nvidia-ml-py and a scripted library."""
 
 import ctypes.util
 import os
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pynvml
 import pytest
 from tests.nvml import standin
 from tests.nvml.standin import GIB, ScriptedGpus
@@ -245,6 +246,10 @@ def test_no_processes_and_unknown_processes_are_told_apart(gpus: ScriptedGpus, s
     assert [sample.processes for sample in source.read(slow=True).gpus] == [(), None]
 
 
+@pytest.mark.skipif(
+    not hasattr(pynvml, "nvmlDeviceGetComputeRunningProcesses_v2"),
+    reason="this nvidia-ml-py knows no older function: pip install 'nvidia-ml-py>=12.550'",
+)
 def test_an_older_driver_gives_its_processes_too(gpus: ScriptedGpus, source: NvmlSource) -> None:
     gpus.set(
         0,

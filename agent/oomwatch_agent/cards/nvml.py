@@ -1,29 +1,30 @@
-"""GPUs as NVIDIA's management library (NVML) tells them.
+"""GPUs as NVIDIA's management library (NVML) tells them. The only importer of pynvml.
 
 Any call may hang for ever once something died in the driver, so every device is asked under a guard, and one that hangs
 reports `no_data` while the others go on. A lost GPU is asked again every time, so that it recovers as soon as the
 driver answers for it.
 """
 
+import _ctypes
 import functools
 import logging
 import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+
+import pynvml
 
 from oomwatch import wire
 from oomwatch_agent.cards.losses import Losses
-from oomwatch_agent.cards.nvml_gpu import Call, Gpu, LostError, NoAnswerError, Xids
-from oomwatch_agent.cards.nvml_library import Library, NvmlError, Untyped
+from oomwatch_agent.cards.nvml_gpu import Gpu, LostError, NoAnswerError, Untyped, Xids
 from oomwatch_agent.hang_guard import HangGuard
 from oomwatch_agent.source import Reading, Sight, SourceMissingError
 from oomwatch_agent.who.processes import Processes
 
 logger = logging.getLogger(__name__)
 
-# Codes of nvml.h.
+# Codes of nvml.h, by number: older bindings lack some of the names.
 _DEVICE_IS_LOST = frozenset({15, 16, 28})  # GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND
 _LIBRARY_IS_DEAD = frozenset(
     {1, 9, 12, 18}
@@ -41,20 +42,36 @@ _INIT_LIMIT_SECONDS = 20.0  # without persistence mode the driver wakes each car
 _EVENTS = -1  # the key of the guard for what concerns no single device
 
 
-def _call(library: Library, function: str, *arguments: object) -> Untyped:
-    """Call the library. Raises NoAnswerError, LostError or, where the whole library is gone, SourceMissingError."""
+def _call(function: str, *arguments: object) -> Untyped:
+    """Call the binding. Raises NoAnswerError, LostError or, where the whole library is gone, SourceMissingError."""
+    call = getattr(pynvml, function, None)
+    if call is None:
+        raise NoAnswerError(f"{function} is not in this nvidia-ml-py", for_ever=True)
     try:
-        return library.call(function, *arguments)
-    except NvmlError as error:
-        if error.code in _DEVICE_IS_LOST:
+        return call(*arguments)
+    except pynvml.NVMLError as error:
+        if error.value in _DEVICE_IS_LOST:
             raise LostError(str(error)) from error
-        if error.code in _LIBRARY_IS_DEAD:
+        if error.value in _LIBRARY_IS_DEAD:
             raise SourceMissingError(_remedy(error)) from error
-        raise NoAnswerError(str(error), for_ever=error.code in _WILL_NOT_CHANGE) from error
+        raise NoAnswerError(str(error), for_ever=error.value in _WILL_NOT_CHANGE) from error
 
 
-def _remedy(error: NvmlError) -> str:
-    return _REMEDIES.get(error.code, f"NVML failed: {error} (code {error.code}); see `nvidia-smi` and `dmesg`")
+def _unload() -> None:
+    """Let the library go, so that the next start loads the one that is installed then. No call may be going on.
+
+    nvidia-ml-py keeps it for the life of the process: after an upgrade of the driver every call would fail until the
+    agent was started again.
+    """
+    with pynvml.libLoadLock:
+        library, pynvml.nvmlLib = pynvml.nvmlLib, None
+        pynvml._nvmlGetFunctionPointer_cache.clear()  # noqa: SLF001 - nvidia-ml-py has no other way
+    if library is not None:
+        _ctypes.dlclose(library._handle)  # noqa: SLF001 - nor has ctypes
+
+
+def _remedy(error: Untyped) -> str:
+    return _REMEDIES.get(error.value, f"NVML failed: {error} (code {error.value}); see `nvidia-smi` and `dmesg`")
 
 
 class NvmlSource:
@@ -71,12 +88,13 @@ class NvmlSource:
         root: Path = Path("/"),
     ) -> None:
         self._guard: HangGuard[int, Untyped] = HangGuard(limit_seconds)
-        self._init_guard: HangGuard[str, _Driver] = HangGuard(init_limit_seconds)
+        self._init_guard: HangGuard[str, str | None] = HangGuard(init_limit_seconds)
         self._processes = Processes(root)
         self._losses = Losses(self.name)
         self._gpus: list[Gpu] = []
-        self._drivers: list[_Driver] = []  # initialised and not yet shut down: one, but for one that hung meanwhile
-        self._driver: _Driver | None = None  # the last one
+        self._xids = Xids(_call)
+        self._driver_version: str | None = None
+        self._starts = 0  # of the library that are to be undone: more than one where one hung and was answered later
         self._facts: wire.NodeFacts | None = None
         self._opened = False
         self._gate = threading.Lock()  # of the next one, and of closing beside a look
@@ -85,26 +103,30 @@ class NvmlSource:
 
     def open(self) -> wire.NodeFacts:
         """Raises SourceMissingError with the remedy where there is no usable driver."""
-        opened = self._init_guard.ask(["init"], lambda _: self._initialise())
+        try:
+            opened = self._init_guard.ask(["init"], lambda _: self._initialise())
+        except SourceMissingError:
+            self._let_go()  # the next try may find a library that fits the kernel's module
+            raise
         if "init" not in opened:
             raise SourceMissingError(
                 "the NVIDIA driver does not answer (nvmlInit hangs): look for Xid or NVRM lines in `dmesg`; "
                 "a reboot is often the only way out"
             )
-        driver = self._driver = opened["init"]
-        self._gpus = []
         self._opened = True
-        self._recount(driver)
+        self._driver_version = opened["init"]
+        self._gpus = []
+        self._recount()
         self._guard.ask([gpu.index for gpu in self._gpus], lambda index: self._gpus[index].look())
-        self._guard.ask([_EVENTS], lambda _: driver.xids.open(self._gpus))
+        self._guard.ask([_EVENTS], lambda _: self._xids.open(self._gpus))
         self._losses.know(unit.label for gpu in self._gpus for unit in gpu.units)
         self._facts = self._current_facts()
         return self._facts
 
     def read(self, *, slow: bool) -> Reading:
         """Raises SourceMissingError where the driver as a whole went away: it must then be opened again."""
-        if slow and self._driver is not None:
-            self._recount(self._driver)
+        if slow:
+            self._recount()
         answers = self._guard.ask([*range(len(self._gpus)), _EVENTS], functools.partial(self._ask, slow=slow))
         self._silent = frozenset(gpu.index for gpu in self._gpus if gpu.index not in answers)
         samples = tuple(sample for gpu in self._gpus for sample in answers.get(gpu.index, _unanswered(gpu)))
@@ -134,37 +156,47 @@ class NvmlSource:
     def close(self) -> None:
         """The library is left alone while a thread is stuck in it: shutting it down under one is a crash."""
         with self._gate:
-            if not self._opened or self._looks or self._guard.hung() or self._init_guard.hung():
+            if not self._opened or self._is_in_use():
                 return
             self._opened, self._gpus = False, []  # whose handles are the library's
-        self._guard.ask([_EVENTS], lambda _: self._shut_down())
+        try:
+            self._guard.ask([_EVENTS], lambda _: self._shut_down())
+        except (SourceMissingError, NoAnswerError, LostError) as error:
+            logger.info("closing NVML: %s", error)
+        self._let_go()
 
-    def _initialise(self) -> "_Driver":
-        """Raises SourceMissingError. It may end long after nobody waits for it any more."""
-        driver = _initialised()
-        self._drivers.append(driver)
-        return driver
+    def _is_in_use(self) -> bool:
+        return bool(self._looks or self._guard.hung() or self._init_guard.hung())
+
+    def _initialise(self) -> str | None:
+        """The driver's version, None where it is not told. Raises SourceMissingError."""
+        version = _initialise()
+        self._starts += 1
+        return version
 
     def _shut_down(self) -> None:
-        while self._drivers:
-            driver = self._drivers.pop()
-            driver.xids.close()
-            driver.library.shut_down()
+        self._xids.close()
+        starts, self._starts = self._starts, 0
+        for _ in range(starts):
+            _call("nvmlShutdown")
+
+    def _let_go(self) -> None:
+        with self._gate:
+            if not self._is_in_use():
+                _unload()
 
     def _ask(self, key: int, *, slow: bool) -> Untyped:
-        if key == _EVENTS:
-            return self._driver.xids.read() if self._driver is not None else []
-        return self._gpus[key].read(slow=slow)
+        return self._xids.read() if key == _EVENTS else self._gpus[key].read(slow=slow)
 
-    def _recount(self, driver: "_Driver") -> None:
+    def _recount(self) -> None:
         """Follow the driver's count of GPUs: the next read looks at new ones; one that vanished stays, as lost."""
         try:
-            count = self._guard.ask([_EVENTS], lambda _: driver.call("nvmlDeviceGetCount_v2")).get(_EVENTS)
+            count = self._guard.ask([_EVENTS], lambda _: _call("nvmlDeviceGetCount")).get(_EVENTS)
         except (NoAnswerError, LostError) as error:
             logger.warning("NVML does not tell how many GPUs there are: %s", error)
             return
         known = len(self._gpus)
-        self._gpus += [Gpu(driver.call, index, driver.version) for index in range(known, count or known)]
+        self._gpus += [Gpu(_call, index, self._driver_version) for index in range(known, count or known)]
 
     def _current_facts(self) -> wire.NodeFacts:
         troubles = [f"GPU {gpu.index}: {gpu.trouble}" for gpu in self._gpus if gpu.trouble and not gpu.units]
@@ -179,31 +211,17 @@ class NvmlSource:
         return [(label, xid) for address, xid in xids for label in labels.get(address, ())]
 
 
-class _Driver(NamedTuple):
-    """A library that was initialised. `call` raises as `_call` does."""
-
-    library: Library
-    call: Call
-    version: str | None
-    xids: Xids
-
-
-def _initialised() -> _Driver:
-    """Raises SourceMissingError."""
-    library: Library | None = None
+def _initialise() -> str | None:
+    """The driver's version. Raises SourceMissingError."""
     try:
-        library = Library()
-        library.call("nvmlInitWithFlags", 0)
-    except NvmlError as error:
-        if library is not None:  # the next try may find one that fits the kernel's module
-            library.let_go()
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
         raise SourceMissingError(_remedy(error)) from error
-    call = functools.partial(_call, library)
     try:
-        version: str | None = call("nvmlSystemGetDriverVersion")
+        version: str = _call("nvmlSystemGetDriverVersion")
     except (NoAnswerError, LostError):
-        version = None
-    return _Driver(library, call, version, Xids(call))
+        return None
+    return version
 
 
 def _unanswered(gpu: Gpu) -> list[wire.GpuSample]:

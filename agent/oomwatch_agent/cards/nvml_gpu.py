@@ -4,27 +4,25 @@ Any function may answer "not supported" or "no permission" for any device: that 
 """
 
 import contextlib
+import ctypes
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from oomwatch import wire
-from oomwatch_agent.cards.nvml_library import Untyped
 from oomwatch_agent.source import Sight, SourceMissingError
 
 logger = logging.getLogger(__name__)
 
-# Calls a function of nvml.h by name. Raises NoAnswerError, LostError, or what ends the source.
+# What the binding gives, which has no types: structs with the fields of nvml.h, numbers, texts, handles.
+Untyped: TypeAlias = Any
+
+# Calls a function of the binding by name. Raises NoAnswerError, LostError, or what ends the source.
 Call: TypeAlias = Callable[..., Untyped]
 
 # Values of nvml.h.
-_MEMORY = ("nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetMemoryInfo")
-_TEMPERATURE = ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature")
-_POWER_LIMIT = ("nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit")
-_PROCESSES = tuple(
-    tuple(f"nvmlDeviceGet{kind}RunningProcesses_{version}" for version in ("v3", "v2"))
-    for kind in ("Compute", "Graphics")
-)
+_MEMORY_V2 = 0x02000028
+_MEMORY_QUESTIONS = (("nvmlDeviceGetMemoryInfo", _MEMORY_V2), ("nvmlDeviceGetMemoryInfo",))
 _GPU_SENSOR = 0
 _UNCORRECTED, _SINCE_MANUFACTURE = 1, 1
 _MIG_ENABLED = 1
@@ -54,22 +52,23 @@ class _Device:
         self.handle = handle
         self.silent_on: set[tuple[object, ...]] = set()
 
-    def ask(self, function: str, *arguments: object) -> Untyped:
-        """The driver's answer to a function with its further arguments, or None. Raises LostError."""
-        if self.silent_on and (function, *arguments) in self.silent_on:
+    def ask(self, *question: object) -> Untyped:
+        """The driver's answer to (function, further arguments), or None. Raises LostError."""
+        if question in self.silent_on:
             return None
+        function, *arguments = question
         try:
             return self._call(function, self.handle, *arguments)
         except NoAnswerError as reason:
             if reason.for_ever:
-                self.silent_on.add((function, *arguments))
+                self.silent_on.add(question)
             return None
 
-    def ask_first_of(self, functions: Iterable[str], *arguments: object) -> Untyped:
-        """The answer of the first function that this driver knows: newer ones first."""
-        for function in functions:
-            answer = self.ask(function, *arguments)
-            if answer is not None or (function, *arguments) not in self.silent_on:
+    def ask_first_of(self, *questions: tuple[object, ...]) -> Untyped:
+        """The answer to the first question that this driver knows: newer functions first."""
+        for question in questions:
+            answer = self.ask(*question)
+            if answer is not None or question not in self.silent_on:
                 return answer
         return None
 
@@ -93,7 +92,7 @@ class _Unit(_Device):
         memory = self._memory()
         if not uuid or memory is None:
             return
-        limit = self.ask_first_of(_POWER_LIMIT)
+        limit = self.ask_first_of(("nvmlDeviceGetEnforcedPowerLimit",), ("nvmlDeviceGetPowerManagementLimit",))
         self.facts = wire.GpuFacts(
             gpu=self.label,
             uuid=uuid[: wire.NAME_CHARS_MAX],
@@ -117,7 +116,9 @@ class _Unit(_Device):
         if memory is None:
             return wire.GpuSample(gpu=self.label, status="no_data")
         rates = self.ask("nvmlDeviceGetUtilizationRates")
-        celsius = self.ask_first_of(_TEMPERATURE, _GPU_SENSOR)
+        celsius = self.ask_first_of(
+            ("nvmlDeviceGetTemperatureV", _GPU_SENSOR), ("nvmlDeviceGetTemperature", _GPU_SENSOR)
+        )
         ecc = self.ask("nvmlDeviceGetTotalEccErrors", _UNCORRECTED, _SINCE_MANUFACTURE)
         return wire.GpuSample(
             gpu=self.label,
@@ -137,14 +138,19 @@ class _Unit(_Device):
         return Sight(self.label, memory.used, facts.total_bytes - facts.reserved_bytes)
 
     def _memory(self) -> Untyped:
-        return self.ask_first_of(_MEMORY)
+        return self.ask_first_of(*_MEMORY_QUESTIONS)
 
     def _processes(self) -> tuple[wire.GpuProcess, ...] | None:
         """Process ids and bytes. One that computes and draws is in both lists with the same figure."""
-        lists = [self.ask_first_of(functions) for functions in _PROCESSES]
+        lists = [
+            self.ask_first_of(
+                (f"nvmlDeviceGet{kind}RunningProcesses_v3",), (f"nvmlDeviceGet{kind}RunningProcesses_v2",)
+            )
+            for kind in ("Compute", "Graphics")
+        ]
         if all(listed is None for listed in lists):
             return None
-        used = dict(process for listed in lists for process in listed or ())
+        used = {process.pid: process.usedGpuMemory for listed in lists for process in listed or ()}
         return tuple(
             wire.GpuProcess(pid=pid, used_bytes=bytes_) for pid, bytes_ in sorted(used.items())[: wire.PROCESSES_MAX]
         )
@@ -181,7 +187,7 @@ class Gpu:
 
     def look(self) -> None:
         try:
-            self._whole.handle = self._call("nvmlDeviceGetHandleByIndex_v2", self.index)
+            self._whole.handle = self._call("nvmlDeviceGetHandleByIndex", self.index)
             self._look()
         except (LostError, NoAnswerError) as error:
             self.trouble = str(error)
@@ -193,7 +199,7 @@ class Gpu:
         units = []
         for label, handle, mig in self._targets():
             unit = known.get(label) or _Unit(self._call, label, mig=mig)
-            unit.look(handle, self._driver_version, pci.busId.decode("ascii", "replace") if pci else None)
+            unit.look(handle, self._driver_version, pci.busId if pci else None)
             if unit.facts is not None:
                 units.append(unit)
             else:
@@ -208,7 +214,7 @@ class Gpu:
         """Numbers and handles of the instances. The parent may be forbidden while its instances are not, so that only a
         plain "MIG is off" ends the search."""
         mode = self._whole.ask("nvmlDeviceGetMigMode")
-        if mode is not None and mode != _MIG_ENABLED:
+        if mode is not None and mode[0] != _MIG_ENABLED:
             return
         count = self._whole.ask("nvmlDeviceGetMaxMigDeviceCount")
         for number in range(_MAX_MIG_INSTANCES if count is None else count):
@@ -235,7 +241,7 @@ class Xids:
 
     def _register(self, gpu: Gpu) -> None:
         try:
-            handle = self._call("nvmlDeviceGetHandleByIndex_v2", gpu.index)
+            handle = self._call("nvmlDeviceGetHandleByIndex", gpu.index)
             self._call("nvmlDeviceRegisterEvents", handle, _XID_EVENT, self._set)
         except (NoAnswerError, LostError) as reason:
             logger.info("no Xid events of GPU %d: %s", gpu.index, reason)
@@ -261,8 +267,7 @@ class Xids:
 
 
 def _address(handle: Untyped) -> int | None:
-    """Of a handle, or as an event tells it."""
-    return getattr(handle, "value", handle)
+    return ctypes.cast(handle, ctypes.c_void_p).value if handle is not None else None
 
 
 def _plausible(value: int | None, limit: float) -> int | None:
