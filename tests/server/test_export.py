@@ -28,7 +28,7 @@ def hello(node: str) -> wire.Hello:
 
 
 def sample(seq: int, at: float, used: int | None) -> wire.Sample:
-    gpu = wire.GpuSample(gpu="0", used_bytes=used, power_watts=312.5)
+    gpu = wire.GpuSample(gpu="0", used_bytes=used, power_watts=312.0)
     return wire.Sample(seq=seq, at=at, gpus=(gpu,), host=wire.HostSample(memory_used_bytes=seq))
 
 
@@ -71,7 +71,7 @@ def test_readings_go_to_standard_output_with_units_and_what_was_not_read_is_empt
     assert found[7]["used_bytes"] == ""
     assert {name: found[8][name] for name in ("at_utc", "node", "gpu", "status", "used_bytes", "power_watts")} == {
         "at_utc": "2023-11-14T12:00:08.000Z", "node": "n1", "gpu": "0", "status": "ok", "used_bytes": "8",
-        "power_watts": "312.5",
+        "power_watts": "312.0",
     }  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_ten_seconds_together_are_the_same_before_and_after_they_are_folded(
     found = rows(capsys.readouterr().out)
     told = ("readings", "used_bytes_min", "used_bytes_max", "power_watts_mean")
     assert [[row[name] for name in told] for row in found] == [
-        ["10", str(at), str(at + 9), "312.5"] for at in range(0, 60, 10)
+        ["10", str(at), str(at + 9), "312.0"] for at in range(0, 60, 10)
     ]
     assert float(found[0]["used_bytes_mean"]) == pytest.approx((45 - 7) / 9, abs=9 / 255)
     assert "status_min" not in found[0]

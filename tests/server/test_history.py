@@ -115,7 +115,7 @@ def test_a_range_in_the_middle_of_a_merged_hour_is_cut_at_both_ends(store: Store
 
 def test_every_field_of_a_sample_is_the_series_of_its_name(store: Store) -> None:
     gpu = wire.GpuSample(
-        gpu="0", used_bytes=8 * 2**20, utilization_ratio=0.97, power_watts=312.5, temperature_celsius=61.0,
+        gpu="0", used_bytes=8 * 2**20, utilization_ratio=0.97, power_watts=312.0, temperature_celsius=61.0,
         ecc_uncorrected_total=2,
     )  # fmt: skip
     host = wire.HostSample(
@@ -124,7 +124,7 @@ def test_every_field_of_a_sample_is_the_series_of_its_name(store: Store) -> None
     )  # fmt: skip
     record(store, wire.Sample(seq=1, at=NOON, gpus=(gpu,), host=host))
     expected = {
-        "gpu_used_bytes": 8 * 2**20, "gpu_used_ratio": 0.1, "gpu_utilization_ratio": 0.97, "gpu_power_watts": 312.5,
+        "gpu_used_bytes": 8 * 2**20, "gpu_used_ratio": 0.1, "gpu_utilization_ratio": 0.97, "gpu_power_watts": 312.0,
         "gpu_temperature_celsius": 61.0, "gpu_ecc_uncorrected_total": 2,
     }  # fmt: skip
     for name, value in expected.items():

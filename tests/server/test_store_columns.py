@@ -14,6 +14,7 @@ from oomwatch.store.columns import GPU_FIELDS, HOST_FIELDS, Columns, ColumnsErro
 
 NOON_MS = 1_700_000_000_000
 PAGE = 65536
+OLD_BLOB = "010602000000480d6378c1c0cc80061e08787882840e1ca8af07d1bc075cc0348c0fa201e7ca0b77"
 
 _gpu = partial(wire.GpuSample, gpu="0")
 gpu_readings = st.builds(
@@ -21,7 +22,7 @@ gpu_readings = st.builds(
     status=st.sampled_from(("ok", "no_data", "lost")),
     used_bytes=st.none() | st.integers(0, 192 * 2**30 // PAGE).map(lambda pages: pages * PAGE),
     utilization_ratio=st.none() | st.integers(0, 100).map(lambda percent: percent / 100),
-    power_watts=st.none() | st.integers(0, 12_000).map(lambda eighths: eighths / 8),
+    power_watts=st.none() | st.integers(0, 1500).map(float),
     temperature_celsius=st.none() | st.integers(-10, 120).map(float),
     ecc_uncorrected_total=st.none() | st.integers(0, 2**24),
 )
@@ -59,6 +60,20 @@ def test_memory_beyond_what_float32_counts_is_right_to_one_part_in_16_million() 
     [(_, back)] = through([(NOON_MS, _gpu(used_bytes=odd))])
     assert back.used_bytes is not None
     assert back.used_bytes == pytest.approx(odd, rel=2**-24)
+
+
+def test_power_is_kept_in_whole_watts() -> None:
+    [(_, much), (_, little)] = through([(NOON_MS, _gpu(power_watts=699.62)), (NOON_MS + 1, _gpu(power_watts=70.4))])
+    assert (much.power_watts, little.power_watts) == (700.0, 70.0)
+
+
+def test_blobs_of_the_version_before_are_read() -> None:
+    """The same two readings, as they were written when each column had planes of its own."""
+    told = [(NOON_MS, _gpu(used_bytes=7 * PAGE, power_watts=70.5)), (NOON_MS + 1000, _gpu(used_bytes=9 * PAGE))]
+    blob = bytes.fromhex(OLD_BLOB)
+    assert list(columns.to_readings(GPU_FIELDS, columns.unpack(NOON_MS, blob), _gpu)) == told
+    alone = columns.unpack(NOON_MS, blob, only=[1])
+    assert [list(column) for column in alone.values] == [[7.0 * PAGE, 9.0 * PAGE]]
 
 
 def test_one_column_can_be_read_alone() -> None:

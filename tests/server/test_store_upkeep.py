@@ -8,7 +8,7 @@ from tests.postgres.fixtures import on_sqlite
 
 from oomwatch import wire
 from oomwatch.letters import Letter
-from oomwatch.store import store as store_module
+from oomwatch.store.compaction import SUBJECTS_MAX
 from oomwatch.store.store import Batch, Entry, Store
 
 NOON = 1_699_963_200.0  # a full hour
@@ -83,16 +83,22 @@ def test_ten_minutes_of_the_running_hour_become_one_chunk_and_change_no_reading(
     assert list(store.recent_samples(0.0)) == before
 
 
-def test_one_call_merges_a_few_subjects_and_the_next_goes_on(store: Store) -> None:
-    gpus = 2 * store_module.COMPACT_SUBJECTS
+def test_a_call_ends_when_its_time_is_over_and_the_next_goes_on(store: Store) -> None:
     for n in range(2):
-        record(store, 2 * n + 1, NOON + n, gpus=gpus)
+        record(store, 2 * n + 1, NOON + n, gpus=3)
     counts = []
-    while store.compact(NOON + DAY):
+    while store.compact(NOON + DAY, for_seconds=0.0):
         counts.append(chunk_count(store))
-    total = 2 * (gpus + 1)
-    each = store_module.COMPACT_SUBJECTS
-    assert counts[:3] == [total - each, total - 2 * each, gpus + 1]
+    assert counts == [7, 6, 5, *[4] * 5]  # pieces, then the hour, one subject at a time
+
+
+def test_a_call_that_has_time_goes_through_some_subjects_and_the_next_goes_on(store: Store) -> None:
+    for n in range(2):
+        record(store, 2 * n + 1, NOON + n, gpus=SUBJECTS_MAX)
+    counts = []
+    while store.compact(NOON + DAY, for_seconds=3600.0):
+        counts.append(chunk_count(store))
+    assert counts == [SUBJECTS_MAX + 2, *[SUBJECTS_MAX + 1] * 3]
 
 
 def test_a_late_sample_opens_a_merged_hour_again(store: Store) -> None:

@@ -3,8 +3,8 @@
 A blob is a head (version, number of columns, number of rows) and the columns one after another: first the milliseconds
 since the row before, then each field of the readings. There are two ways to write them:
 
-    LOOSE   quick, for the few rows that were just told: float32 in four planes (all first bytes, all second bytes,
-            ...), because neighbours share their high bytes, compressed together
+    LOOSE   quick, for the few rows that were just told: all numbers as float32, in four planes (all first bytes, all
+            second bytes, ...), because they share their high bytes, compressed together
     TIGHT   small, for the many rows that are kept (packing.py); one column can be read without the others
 
 A reading is kept as a whole number of a unit fine enough for its sensor, so that its low bits are zero rather than
@@ -24,14 +24,15 @@ import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, pairwise
-from operator import attrgetter
+from itertools import accumulate, islice, pairwise
+from operator import attrgetter, le
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from oomwatch import wire
 from oomwatch.store.packing import pack_columns, unpack_columns
 
-LOOSE, TIGHT = 1, 2  # versions of a blob
+LOOSE, TIGHT = 3, 2  # versions of a blob
+LOOSE_BY_COLUMN = 1  # as LOOSE was before: each column in planes of its own. Read, and written no more
 _HEAD = struct.Struct("<BBI")
 _NAN = float("nan")
 # A window of 4 KiB: what repeats in a column does so nearby, and zlib's default of 32 KiB costs ten times the CPU of a
@@ -47,7 +48,8 @@ class Field(NamedTuple):
     """How one field of a reading becomes a column."""
 
     name: str
-    per_unit: int = 1  # the column holds value * per_unit, rounded to a whole number
+    per_unit: int = 1  # the column holds value * per_unit, rounded to a multiple of `steps`
+    steps: int = 1  # divides per_unit
     whole: bool = False  # int in wire, else float
     words: tuple[str, ...] = ()  # for a field of words: the column holds the position of the word
 
@@ -56,7 +58,7 @@ GPU_FIELDS = (
     Field("status", words=("ok", "no_data", "lost")),
     Field("used_bytes", whole=True),
     Field("utilization_ratio", 1000),  # NVML gives whole percents
-    Field("power_watts", 8),  # NVML's milliwatts are of a sensor good to some watts
+    Field("power_watts", 8, steps=8),  # NVML's milliwatts are of a sensor good to 5 %: whole watts are kept of it
     Field("temperature_celsius", 8),
     Field("ecc_uncorrected_total", whole=True),
 )
@@ -159,7 +161,7 @@ def field_index(fields: Sequence[Field], name: str) -> int:
 def pack(columns: Columns) -> bytes:
     """The loose blob of columns of at least one row. The time of the first row is not in it."""
     numbers: list[array[Any]] = [array("I", _steps(columns.at_ms)), *columns.values]
-    raw = b"".join(_planes(_little_endian(column)) for column in numbers)
+    raw = _planes(b"".join(map(_little_endian, numbers)))
     compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
     return _head(LOOSE, columns) + compressor.compress(raw) + compressor.flush()
 
@@ -200,10 +202,22 @@ _Read = tuple[Sequence[int], "tuple[array[float], ...]"]  # milliseconds since t
 
 
 def _read_loose(packed: bytes, width: int, rows: int, places: Sequence[int], _typecode: Typecode) -> _Read:
+    woven, size = _woven(_decompressed(packed, rows, width)), 4 * rows
+    begins = [size * (1 + place) for place in places]
+    return _array("I", woven[:size]), tuple(_array("f", woven[begin : begin + size]) for begin in begins)
+
+
+def _read_loose_by_column(packed: bytes, width: int, rows: int, places: Sequence[int], _typecode: Typecode) -> _Read:
+    raw, size = _decompressed(packed, rows, width), 4 * rows
+    steps, *values = (_woven(raw[size * place : size * (place + 1)]) for place in (0, *(1 + place for place in places)))
+    return _array("I", steps), tuple(_array("f", column) for column in values)
+
+
+def _decompressed(packed: bytes, rows: int, width: int) -> bytes:
     raw = zlib.decompress(packed)
     if len(raw) != 4 * rows * (width + 1):
         raise ValueError(f"{len(raw)} bytes for {rows} rows")
-    return _numbers("I", raw, rows, 0), tuple(_numbers("f", raw, rows, 1 + place) for place in places)
+    return raw
 
 
 def _read_tight(packed: bytes, _width: int, rows: int, places: Sequence[int], typecode: Typecode) -> _Read:
@@ -211,7 +225,7 @@ def _read_tight(packed: bytes, _width: int, rows: int, places: Sequence[int], ty
     return steps, tuple(array(typecode, column) for column in values)
 
 
-_READERS = {LOOSE: _read_loose, TIGHT: _read_tight}
+_READERS = {LOOSE: _read_loose, TIGHT: _read_tight, LOOSE_BY_COLUMN: _read_loose_by_column}
 
 
 def merged(parts: Sequence[Columns], typecode: Typecode = "f") -> Columns:
@@ -223,7 +237,7 @@ def merged(parts: Sequence[Columns], typecode: Typecode = "f") -> Columns:
         at_ms.extend(part.at_ms)
         for whole, column in zip(values, _padded(part.values, width), strict=True):
             whole.extend(_absent(len(part.at_ms), typecode) if column is None else column)
-    if all(before <= after for before, after in pairwise(at_ms)):
+    if all(map(le, at_ms, islice(at_ms, 1, None))):
         return Columns(at_ms, values)
     order = sorted(range(len(at_ms)), key=at_ms.__getitem__)
     return Columns(
@@ -245,8 +259,8 @@ def _stored(field: Field, column: Sequence[Any]) -> "array[float]":
         return _absent(missing)
     if field.whole and not missing:
         return array("f", column)
-    scale = field.per_unit
-    return array("f", [_NAN if value is None else round(value * scale) for value in column])
+    steps, scale = field.steps, field.per_unit // field.steps
+    return array("f", [_NAN if value is None else steps * round(value * scale) for value in column])
 
 
 def read_back(field: Field, column: Sequence[float]) -> list[Any]:
@@ -271,13 +285,17 @@ def _planes(raw: bytes) -> bytes:
     return raw[0::4] + raw[1::4] + raw[2::4] + raw[3::4]
 
 
-def _numbers(typecode: str, raw: bytes, rows: int, index: int) -> "array[Any]":
-    """The column at `index`, its four planes woven together again."""
-    begin = 4 * rows * index
-    woven = bytearray(4 * rows)
+def _woven(planes: bytes) -> bytes:
+    """The four planes of some numbers together again."""
+    count = len(planes) // 4
+    woven = bytearray(len(planes))
     for plane in range(4):
-        woven[plane::4] = raw[begin + plane * rows : begin + (plane + 1) * rows]
-    numbers: array[Any] = array(typecode, bytes(woven))
+        woven[plane::4] = planes[plane * count : (plane + 1) * count]
+    return bytes(woven)
+
+
+def _array(typecode: str, raw: bytes) -> "array[Any]":
+    numbers: array[Any] = array(typecode, raw)
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers

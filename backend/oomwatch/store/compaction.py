@@ -7,6 +7,7 @@ kept: what is folded into a tier is added to what it holds.
 """
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,6 +24,7 @@ from oomwatch.store.tiers import COARSE, FINE, HOUR_MS
 # comes all the same opens the hour again.
 GRACE_MS = 900_000
 PIECE_GRACE_MS = 60_000  # the flush, and the way here
+SUBJECTS_MAX = 100  # of one helping; of most that are gone, there is nothing to merge
 
 _Merge: TypeAlias = Callable[[Connection, int, int], None]
 logger = logging.getLogger(__name__)
@@ -51,15 +53,18 @@ _PIECES = _Loose(loose_pieces, "piece_ms", PIECE_MS, PIECE_GRACE_MS)
 _HOURS = _Loose(loose_hours, "hour_ms", HOUR_MS, GRACE_MS)
 
 
-def compact(connection: Connection, now: float, at_most_subjects: int) -> bool:
-    """Merge the chunks of some subjects, of the oldest time that is over. True: there is more to do."""
-    now_ms = round(now * 1000)
-    return _some(connection, _PIECES, now_ms, at_most_subjects, _merge_piece) or _some(
-        connection, _HOURS, now_ms, at_most_subjects, _fold_hour
+def compact(connection: Connection, now: float, for_seconds: float) -> bool:
+    """Merge the chunks of some subjects, of the oldest time that is over. True: there is more to do.
+
+    It ends with the subject during which so many seconds have passed, so that it takes as long on any machine.
+    """
+    now_ms, until = round(now * 1000), time.monotonic() + for_seconds
+    return _some(connection, _PIECES, now_ms, until, _merge_piece) or _some(
+        connection, _HOURS, now_ms, until, _fold_hour
     )
 
 
-def _some(connection: Connection, what: _Loose, now_ms: int, at_most_subjects: int, merge: _Merge) -> bool:
+def _some(connection: Connection, what: _Loose, now_ms: int, until: float, merge: _Merge) -> bool:
     key = what.table.c[what.key]
     latest = now_ms - what.length_ms - what.grace_ms
     oldest = connection.execute(select(what.table).where(key <= latest).order_by(key).limit(1)).first()
@@ -67,14 +72,22 @@ def _some(connection: Connection, what: _Loose, now_ms: int, at_most_subjects: i
         return False
     start_ms, next_subject = oldest
     todo = select(subjects.c.id).where(subjects.c.id >= next_subject).order_by(subjects.c.id)
-    ids = connection.scalars(todo.limit(at_most_subjects)).all()
-    for subject in ids:
-        merge(connection, subject, start_ms)
-    if len(ids) < at_most_subjects:
+    ids = connection.scalars(todo.limit(SUBJECTS_MAX)).all()
+    done = _done(connection, ids, start_ms, until, merge)
+    if len(ids) < SUBJECTS_MAX and done == len(ids):
         connection.execute(delete(what.table).where(key == start_ms))
     else:
-        connection.execute(update(what.table).where(key == start_ms).values(next_subject=ids[-1] + 1))
+        connection.execute(update(what.table).where(key == start_ms).values(next_subject=ids[done - 1] + 1))
     return True
+
+
+def _done(connection: Connection, ids: Sequence[int], start_ms: int, until: float, merge: _Merge) -> int:
+    """How many of them were merged when the time was over."""
+    for number, subject in enumerate(ids, start=1):
+        merge(connection, subject, start_ms)
+        if time.monotonic() >= until:
+            return number
+    return len(ids)
 
 
 def _merge_piece(connection: Connection, subject: int, piece_ms: int) -> None:

@@ -15,8 +15,9 @@ logger = logging.getLogger(__name__)
 
 def add(connection: Connection, subject: int, readings: Columns) -> None:
     """Readings that are in no tier yet, in the order of their time."""
-    for tier in TIERS:
-        for start_ms, part in _by_span(tiers.rolled(readings, tier.width_ms), tier):
+    parts = tiers.rolled_in_turn(readings, [tier.width_ms for tier in TIERS])
+    for tier, whole in zip(TIERS, parts, strict=True):
+        for start_ms, part in _by_span(whole, tier):
             _join(connection, subject, tier, start_ms, part)
 
 

@@ -19,7 +19,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress, repeat
 from math import gcd
-from operator import sub
+from operator import eq, sub
 from typing import Any
 
 ABSENT, CONSTANT, PLAIN, STEPS = range(4)
@@ -60,7 +60,7 @@ def unpack_columns(raw: bytes, rows: int, wanted: Sequence[int]) -> Iterator[lis
 def _packed(column: Sequence[float]) -> bytes:
     total = sum(column)
     whole = total == total  # noqa: PLR0124 - NaN is not itself, and what it is added to is NaN
-    present = b"" if whole else bytes(value == value for value in column)  # noqa: PLR0124
+    present = b"" if whole else bytes(map(eq, column, column))
     if not whole and not any(present):
         return bytes([ABSENT])
     numbers = list(map(int, column if whole else compress(column, present)))
@@ -71,16 +71,19 @@ def _packed(column: Sequence[float]) -> bytes:
     divisor = gcd(*map(sub, numbers, repeat(least))) or 1
     kind, planes = _left(numbers, least, divisor)
     head = bytes([kind if whole else kind | GAPS]) + _signed(least) + _varint(divisor)
-    return head + gaps + bytes([len(planes)]) + b"".join(_with_length(_deflated(plane)) for plane in planes)
+    return head + gaps + bytes([len(planes)]) + b"".join(map(_with_length, planes))
 
 
 def _left(numbers: list[int], least: int, divisor: int) -> tuple[int, list[bytes]]:
-    """What is left of each number, in planes, and whether these are the numbers or their steps."""
+    """What is left of each number, in planes, deflated, and whether these are the numbers or their steps."""
     plain = [(number - least) // divisor for number in numbers]
     steps = [plain[0], *_zigzag(map(sub, plain[1:], plain))]
-    as_plain, as_steps = _planes(plain), _planes(steps)
-    cost_plain, cost_steps = (sum(len(_counted(plane)) for plane in planes) for planes in (as_plain, as_steps))
-    return (PLAIN, as_plain) if cost_plain <= cost_steps else (STEPS, as_steps)
+    kinds = [
+        (kind, planes, list(map(_counted, planes)))
+        for kind, planes in ((PLAIN, _planes(plain)), (STEPS, _planes(steps)))
+    ]
+    kind, planes, counted = min(kinds, key=lambda each: sum(map(len, each[2])))
+    return kind, [min(pair, key=len) for pair in zip(counted, map(_found, planes), strict=True)]
 
 
 def _zigzag(numbers: Iterable[int]) -> list[int]:
@@ -144,9 +147,11 @@ def _read_planes(body: bytes, place: int) -> list[int]:
 
 
 def _deflated(raw: bytes) -> bytes:
-    found = _compressed(raw, zlib.Z_DEFAULT_STRATEGY)
-    counted = _counted(raw)
-    return counted if len(counted) < len(found) else found
+    return min(_found(raw), _counted(raw), key=len)
+
+
+def _found(raw: bytes) -> bytes:
+    return _compressed(raw, zlib.Z_DEFAULT_STRATEGY)
 
 
 def _counted(raw: bytes) -> bytes:

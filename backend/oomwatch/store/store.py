@@ -50,8 +50,9 @@ from oomwatch.store.members import Member
 
 __all__ = ["Batch", "Entry", "Keep", "KnownNode", "KnownRun", "Member", "Series", "Store", "StoreError"]
 
-# A merge or a deletion shares the worker with the alerts and so is done in small helpings, of about 50 ms each.
-COMPACT_SUBJECTS = 8
+# A merge or a deletion shares the worker with the alerts and so is done in small helpings. One of merging ends with the
+# subject during which this time is over: an hour of a subject is some 20 ms of work.
+COMPACT_SECONDS = 0.02
 PRUNE_ROWS = 5000
 # Progress outlives the readings where those are kept for less: an agent keeps unsent messages for 10 minutes.
 LEAST_KEEP_SECONDS = 3600.0
@@ -371,9 +372,12 @@ class Store:
 
     # ------------------------------------------------------------ upkeep
 
-    def compact(self, now: float) -> bool:
-        """Merge some chunks of hours that are over. True: there may be more to do. To be called after each record()."""
-        return self._database.write(compaction.compact, now, COMPACT_SUBJECTS)
+    def compact(self, now: float, *, for_seconds: float = COMPACT_SECONDS) -> bool:
+        """Merge some chunks of hours that are over. True: there may be more to do. To be called after each record().
+
+        It ends with the subject during which so much time is over: one at least is done.
+        """
+        return self._database.write(compaction.compact, now, for_seconds)
 
     def sizes(self) -> sizes.Sizes:
         """How large the database is, and its history of each fineness."""

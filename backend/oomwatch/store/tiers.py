@@ -16,13 +16,13 @@ to 0.2 % of what lies between them. A bucket in which nothing was known of a fie
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from operator import mul, sub
+from typing import NamedTuple, TypeAlias
 
 from oomwatch.store.columns import Columns, Typecode
 
-NAN = float("nan")
+NAN, INFINITE = float("nan"), float("inf")
 HOUR_MS = 3_600_000
 MEAN_PARTS = 255  # one byte
 _OF_FIELD = 4
@@ -41,7 +41,7 @@ TIERS = (FINE, COARSE)
 RAW_MS = 0  # the width of what is no tier
 
 Point = tuple[float, float, float, int]  # least, greatest, mean, and of how many
-_NOTHING = (NAN, NAN, NAN, NAN)
+_NOTHING: Point = (INFINITE, -INFINITE, 0.0, 0)
 
 
 class Rolled(NamedTuple):
@@ -56,10 +56,21 @@ class Rolled(NamedTuple):
 
 def rolled(readings: Columns, width_ms: int) -> Columns:
     """Readings, in the order of their time, as a tier."""
-    starts, bounds = _buckets(readings.at_ms, width_ms)
-    rows = [after - before for before, after in pairwise(bounds)]
-    fields = [_of_field(column, bounds) for column in readings.values]
-    return Columns(starts, (array(TYPECODE, rows), *(part for field in fields for part in field)))
+    (tier,) = rolled_in_turn(readings, [width_ms])
+    return tier
+
+
+def rolled_in_turn(readings: Columns, widths_ms: Sequence[int]) -> Iterator[Columns]:
+    """The same as several tiers, the narrowest first, each of whose buckets are some of the one before."""
+    starts, cuts = _buckets(readings.at_ms, widths_ms[0])
+    rows = [cut.stop - cut.start for cut in cuts]
+    fields = [_of_readings(column, cuts) for column in readings.values]
+    yield _tier(starts, rows, fields)
+    for width_ms in widths_ms[1:]:
+        starts, cuts = _buckets(starts, width_ms)
+        rows = [sum(rows[cut]) for cut in cuts]
+        fields = [_together(field, cuts) for field in fields]
+        yield _tier(starts, rows, fields)
 
 
 def joined(old: Columns, new: Columns) -> Columns:
@@ -116,45 +127,81 @@ def between(columns: Columns, start_ms: int, end_ms: int) -> Columns:
     return Columns(columns.at_ms[rows], tuple(column[rows] for column in columns.values))
 
 
-def _buckets(at_ms: Sequence[int], width_ms: int) -> tuple["array[int]", list[int]]:
-    """When each bucket that has rows begins; the place of its first row, and behind the last the number of all."""
-    starts, bounds, place = array("q"), [0], 0
+def _buckets(at_ms: Sequence[int], width_ms: int) -> tuple["array[int]", list[slice]]:
+    """When each bucket that has rows begins, and which rows these are."""
+    starts, cuts, place = array("q"), list[slice](), 0
     while place < len(at_ms):
         start = at_ms[place] // width_ms * width_ms
-        place = bisect_left(at_ms, start + width_ms, place)
+        after = bisect_left(at_ms, start + width_ms, place)
         starts.append(start)
-        bounds.append(place)
-    return starts, bounds
+        cuts.append(slice(place, after))
+        place = after
+    return starts, cuts
 
 
-def _of_field(column: Sequence[float], bounds: Sequence[int]) -> "list[array[float]]":
-    total = sum(column)
-    whole = total == total  # noqa: PLR0124 - NaN is not itself
-    if whole and min(column) == max(column):
-        return _still(column[0], len(bounds) - 1)
-    cut = (column[before:after] for before, after in pairwise(bounds))
-    points = [_columns_of(part, len(part)) if whole else _with_gaps(part) for part in cut]
-    return [array(TYPECODE, numbers) for numbers in zip(*points, strict=True)]
+class _Points(NamedTuple):
+    """A field of some buckets. Of one in which nothing is known, no number is less or greater than the first two."""
+
+    lows: list[float]
+    highs: list[float]
+    totals: list[float]
+    counts: list[int]
 
 
-def _still(value: float, count: int) -> "list[array[float]]":
-    return [array(TYPECODE, [number]) * count for number in (value, 0, 0, 0)]
+_Field: TypeAlias = _Points | float  # a number: that of every bucket, in which none is missing
 
 
-def _with_gaps(part: Sequence[float]) -> tuple[float, float, float, float]:
-    known = [value for value in part if value == value]  # noqa: PLR0124
-    return _columns_of(known, len(part)) if known else _NOTHING
+def _of_readings(column: "array[float]", cuts: Sequence[slice]) -> _Field:
+    if column.count(column[0]) == len(column):
+        return column[0]
+    values, total = column.tolist(), sum(column)
+    if total == total:  # noqa: PLR0124 - NaN is not itself, and what it is added to is NaN
+        parts = [values[cut] for cut in cuts]
+        return _Points(*(list(map(of, parts)) for of in (min, max, sum, len)))  # type: ignore[arg-type]
+    parts = [[value for value in values[cut] if value == value] for cut in cuts]  # noqa: PLR0124
+    return _Points(
+        [min(part, default=INFINITE) for part in parts],
+        [max(part, default=-INFINITE) for part in parts],
+        list(map(sum, parts)),
+        list(map(len, parts)),
+    )
 
 
-def _columns_of(known: Sequence[float], of: int) -> tuple[float, float, float, float]:
-    low, high = min(known), max(known)
-    return _as_columns((low, high, sum(known) / len(known), len(known)), of)
+def _together(points: _Field, cuts: Sequence[slice]) -> _Field:
+    """The buckets within each cut as one."""
+    if isinstance(points, float):
+        return points
+    lows, highs, totals, counts = points
+    return _Points(
+        [min(lows[cut]) for cut in cuts],
+        [max(highs[cut]) for cut in cuts],
+        [sum(totals[cut]) for cut in cuts],
+        [sum(counts[cut]) for cut in cuts],
+    )
 
 
-def _as_columns(point: Point, of: int) -> tuple[float, float, float, float]:
-    low, high, mean, count = point
-    share = round((mean - low) / (high - low) * MEAN_PARTS) if high > low else 0
-    return low, high - low, share, of - count
+def _tier(starts: "array[int]", rows: Sequence[int], fields: Iterable[_Field]) -> Columns:
+    columns = [part for field in fields for part in _as_columns(field, rows)]
+    return Columns(starts, (array(TYPECODE, rows), *columns))
+
+
+def _as_columns(points: _Field, rows: Sequence[int]) -> "list[array[float]]":
+    if isinstance(points, float):
+        return [array(TYPECODE, [number]) * len(rows) for number in (points, 0, 0, 0)]
+    spreads = list(map(sub, points.highs, points.lows))
+    shares = map(_share, points.lows, spreads, points.totals, points.counts)
+    columns = [points.lows, spreads, list(shares), list(map(sub, rows, points.counts))]
+    if 0 in points.counts:
+        columns = [
+            [number if count else NAN for number, count in zip(column, points.counts, strict=True)]
+            for column in columns
+        ]
+    return [array(TYPECODE, column) for column in columns]
+
+
+def _share(low: float, spread: float, total: float, count: int) -> int:
+    """Where the mean lies between the least and the greatest."""
+    return round((total / count - low) / spread * MEAN_PARTS) if spread > 0 else 0
 
 
 # ---------------------------------------------------------------- joining
@@ -196,10 +243,10 @@ def _both(one: Point | None, other: Point | None) -> Point | None:
 
 
 def _from_rows(rows: Sequence[tuple[int, tuple[int, list[Point | None]]]], width: int) -> Columns:
-    counts: array[float] = array(TYPECODE, (count for _, (count, _) in rows))
-    fields = [
-        [_NOTHING if points[field] is None else _as_columns(points[field], count) for _, (count, points) in rows]  # type: ignore[arg-type]
-        for field in range(width)
-    ]
-    parts = [array(TYPECODE, column) for field in fields for column in zip(*field, strict=True)]
-    return Columns(array("q", (at_ms for at_ms, _ in rows)), (counts, *parts))
+    fields = [_summed([points[field] or _NOTHING for _, (_, points) in rows]) for field in range(width)]
+    return _tier(array("q", (at_ms for at_ms, _ in rows)), [count for _, (count, _) in rows], fields)
+
+
+def _summed(points: Sequence[Point]) -> _Points:
+    lows, highs, means, counts = map(list, zip(*points, strict=True))
+    return _Points(lows, highs, list(map(mul, means, counts)), counts)
