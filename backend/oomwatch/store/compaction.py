@@ -11,10 +11,24 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, delete, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Delete,
+    Row,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from oomwatch.store import columns, folding
-from oomwatch.store.chunks import PIECE_MS, loose, open_hours, tight
+from oomwatch.store.chunks import PIECE_MS, Chunk, loose, open_hours, tight
 from oomwatch.store.columns import Columns, ColumnsError
 from oomwatch.store.rows import pieces
 from oomwatch.store.schema import chunks, loose_hours, loose_pieces, subjects, tiers
@@ -91,40 +105,61 @@ def _done(connection: Connection, ids: Sequence[int], start_ms: int, until: floa
 
 
 def _merge_piece(connection: Connection, subject: int, piece_ms: int) -> None:
-    parts = _readable(connection, subject, piece_ms, PIECE_MS, chunks.c.folded.is_(False))
-    if len(parts) > 1:
-        _delete(connection, subject, [part.start_ms for part in parts])
-        whole = columns.merged([part.content for part in parts])
-        connection.execute(insert(chunks), loose(subject, whole)._asdict())
+    found = _found(connection, _LOOSE_ONES, subject, piece_ms, PIECE_MS)
+    if len(found.parts) > 1:
+        whole = columns.merged([part.content for part in found.parts])
+        _replace(connection, _LOOSE_ONES, found, loose(subject, whole))
 
 
 def _fold_hour(connection: Connection, subject: int, hour_ms: int) -> None:
-    parts = _readable(connection, subject, hour_ms, HOUR_MS)
-    fresh = [part.content for part in parts if not part.folded]
+    found = _found(connection, _ALL, subject, hour_ms, HOUR_MS)
+    fresh, folded = ([part.content for part in found.parts if part.folded == so] for so in (False, True))
     if fresh:
-        folding.add(connection, subject, columns.merged(fresh))
-        _delete(connection, subject, [part.start_ms for part in parts])
-        whole = columns.merged([part.content for part in parts])
-        connection.execute(insert(chunks), tight(subject, whole)._asdict())
+        told = columns.merged(fresh)
+        folding.add(connection, subject, told)
+        _replace(connection, _ALL, found, tight(subject, columns.merged([told, *folded])))
+
+
+class _Chunks(NamedTuple):
+    """How chunks that begin within some time are read and deleted. Made once: to make a statement costs as much."""
+
+    read: "Select[Any]"
+    delete: Delete
+
+
+def _chunks(*which: ColumnElement[bool]) -> _Chunks:
+    begun = chunks.c.start_ms.between(bindparam("first_ms"), bindparam("last_ms"))
+    mine = and_(chunks.c.subject == bindparam("of_subject"), begun, *which)
+    read = select(chunks.c.start_ms, chunks.c.folded, chunks.c.blob).where(mine).order_by(chunks.c.start_ms)
+    return _Chunks(read.with_for_update(), delete(chunks).where(mine))
+
+
+_ALL, _LOOSE_ONES = _chunks(), _chunks(chunks.c.folded.is_(False))
+_INSERT = insert(chunks)
 
 
 class _Part(NamedTuple):
-    start_ms: int
     folded: bool
     content: Columns
 
 
-def _readable(
-    connection: Connection, subject: int, start_ms: int, length_ms: int, *which: ColumnElement[bool]
-) -> list[_Part]:
-    """The chunks that begin within that time. One that is damaged is left where it is, until it is old enough to go."""
-    begun = chunks.c.start_ms.between(start_ms, start_ms + length_ms - 1)
-    query = select(chunks.c.start_ms, chunks.c.folded, chunks.c.blob).where(chunks.c.subject == subject, begun, *which)
-    found = []
-    for row in connection.execute(query.with_for_update()):
-        content = _content(subject, row.start_ms, row.blob)
-        if content is not None:
-            found.append(_Part(row.start_ms, row.folded, content))
+class _Found(NamedTuple):
+    """What can be read within some time, and when that begins which cannot."""
+
+    within: dict[str, int]
+    parts: list[_Part]
+    damaged_ms: list[int]
+
+
+def _found(connection: Connection, which: _Chunks, subject: int, start_ms: int, length_ms: int) -> _Found:
+    within = {"of_subject": subject, "first_ms": start_ms, "last_ms": start_ms + length_ms - 1}
+    found = _Found(within, [], [])
+    for begin_ms, folded, blob in connection.execute(which.read, within):
+        content = _content(subject, begin_ms, blob)
+        if content is None:
+            found.damaged_ms.append(begin_ms)
+        else:
+            found.parts.append(_Part(folded, content))
     return found
 
 
@@ -136,10 +171,16 @@ def _content(subject: int, start_ms: int, blob: bytes) -> Columns | None:
         return None
 
 
-def _delete(connection: Connection, subject: int, starts_ms: Sequence[int]) -> None:
-    """These, and not what another server has told since."""
-    for some in pieces(starts_ms):
-        connection.execute(delete(chunks).where(chunks.c.subject == subject, chunks.c.start_ms.in_(some)))
+def _replace(connection: Connection, which: _Chunks, found: _Found, whole: Chunk) -> None:
+    """One chunk in place of those that were found. One that is damaged is left there, until it is old enough to go.
+
+    What another server has told since is not seen by this transaction, and so not deleted.
+    """
+    those = which.delete
+    if found.damaged_ms:
+        those = those.where(chunks.c.start_ms.not_in(found.damaged_ms))
+    connection.execute(those, found.within)
+    connection.execute(_INSERT, whole._asdict())
 
 
 # ---------------------------------------------------------------- forgetting

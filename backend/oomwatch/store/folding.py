@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, and_, delete, insert, select
+from sqlalchemy import Connection, and_, bindparam, insert, select, update
 
 from oomwatch.store import columns, tiers
 from oomwatch.store.columns import Columns, ColumnsError
@@ -45,19 +45,27 @@ def _by_span(part: Columns, tier: Tier) -> Iterator[tuple[int, Columns]]:
             yield start_ms, within
 
 
+# Made once: to make a statement costs more than it does.
+_MINE = and_(
+    table.c.subject == bindparam("of_subject"),
+    table.c.width_ms == bindparam("of_width_ms"),
+    table.c.start_ms == bindparam("from_ms"),
+)
+_READ = select(table.c.first_ms, table.c.blob).where(_MINE).with_for_update()
+_INSERT, _CHANGE = insert(table), update(table).where(_MINE)
+
+
 def _join(connection: Connection, subject: int, tier: Tier, start_ms: int, new: Columns) -> None:
-    same = and_(table.c.subject == subject, table.c.width_ms == tier.width_ms, table.c.start_ms == start_ms)
-    old = connection.execute(select(table.c.first_ms, table.c.blob).where(same).with_for_update()).first()
-    if old is not None:
-        before = _readable(subject, start_ms, old.first_ms, old.blob)
-        new = new if before is None else tiers.joined(before, new)
-        connection.execute(delete(table).where(same))
-    row = {
-        "subject": subject,
-        "width_ms": tier.width_ms,
-        "start_ms": start_ms,
-        "first_ms": new.at_ms[0],
-        "end_ms": new.at_ms[-1],
-        "blob": columns.pack_tight(new),
-    }
-    connection.execute(insert(table), row)
+    mine = {"of_subject": subject, "of_width_ms": tier.width_ms, "from_ms": start_ms}
+    old = connection.execute(_READ, mine).first()
+    if old is None:
+        row = {"subject": subject, "width_ms": tier.width_ms, "start_ms": start_ms}
+        connection.execute(_INSERT, row | _content(new))
+        return
+    before = _readable(subject, start_ms, old.first_ms, old.blob)
+    whole = new if before is None else tiers.joined(before, new)
+    connection.execute(_CHANGE, mine | _content(whole))
+
+
+def _content(whole: Columns) -> dict[str, int | bytes]:
+    return {"first_ms": whole.at_ms[0], "end_ms": whole.at_ms[-1], "blob": columns.pack_tight(whole)}

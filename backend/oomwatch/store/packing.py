@@ -60,30 +60,27 @@ def unpack_columns(raw: bytes, rows: int, wanted: Sequence[int]) -> Iterator[lis
 def _packed(column: Sequence[float]) -> bytes:
     total = sum(column)
     whole = total == total  # noqa: PLR0124 - NaN is not itself, and what it is added to is NaN
+    if whole and column.count(column[0]) == len(column):
+        return bytes([CONSTANT]) + _signed(int(column[0]))
     present = b"" if whole else bytes(map(eq, column, column))
     if not whole and not any(present):
         return bytes([ABSENT])
     numbers = list(map(int, column if whole else compress(column, present)))
-    least, greatest = min(numbers), max(numbers)
-    if least == greatest and whole:
-        return bytes([CONSTANT]) + _signed(least)
+    least = min(numbers)
+    distances = list(map(sub, numbers, repeat(least)))
+    divisor = gcd(*distances) or 1
     gaps = b"" if whole else _with_length(_deflated(present))
-    divisor = gcd(*map(sub, numbers, repeat(least))) or 1
-    kind, planes = _left(numbers, least, divisor)
+    kind, planes = _left(distances if divisor == 1 else [distance // divisor for distance in distances])
     head = bytes([kind if whole else kind | GAPS]) + _signed(least) + _varint(divisor)
     return head + gaps + bytes([len(planes)]) + b"".join(map(_with_length, planes))
 
 
-def _left(numbers: list[int], least: int, divisor: int) -> tuple[int, list[bytes]]:
-    """What is left of each number, in planes, deflated, and whether these are the numbers or their steps."""
-    plain = [(number - least) // divisor for number in numbers]
-    steps = [plain[0], *_zigzag(map(sub, plain[1:], plain))]
-    kinds = [
-        (kind, planes, list(map(_counted, planes)))
-        for kind, planes in ((PLAIN, _planes(plain)), (STEPS, _planes(steps)))
-    ]
-    kind, planes, counted = min(kinds, key=lambda each: sum(map(len, each[2])))
-    return kind, [min(pair, key=len) for pair in zip(counted, map(_found, planes), strict=True)]
+def _left(plain: list[int]) -> tuple[int, list[bytes]]:
+    """Numbers in planes, deflated, and whether they are written as they are or as their steps."""
+    ways = {PLAIN: _planes(plain), STEPS: _planes([plain[0], *_zigzag(map(sub, plain[1:], plain))])}
+    counted = {kind: list(map(_counted, planes)) for kind, planes in ways.items()}
+    kind = min(ways, key=lambda way: sum(map(len, counted[way])))
+    return kind, [min(pair, key=len) for pair in zip(counted[kind], map(_found, ways[kind]), strict=True)]
 
 
 def _zigzag(numbers: Iterable[int]) -> list[int]:
