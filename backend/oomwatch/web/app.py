@@ -42,6 +42,7 @@ from oomwatch.settings import (
 )
 from oomwatch.store.archive import Archive
 from oomwatch.store.claim import claimed
+from oomwatch.store.soundness import be_sure_of
 from oomwatch.store.store import Store, StoreError
 from oomwatch.tasks import Crew
 from oomwatch.trace import TraceWriter
@@ -294,8 +295,10 @@ async def _open_store(settings: Settings, stack: contextlib.AsyncExitStack) -> t
     threads = Threads(
         stack.enter_context(WatchedPool(1, "store")), stack.enter_context(WatchedPool(READ_THREADS, "read"))
     )
-    stack.enter_context(claimed(database_url(settings), with_others=settings.cluster_nats is not None))
-    store = await threads.write(Store.open, database_url(settings))
+    url = database_url(settings)
+    stack.enter_context(claimed(url, with_others=settings.cluster_nats is not None))
+    await threads.write(functools.partial(be_sure_of, url, time.time(), begin_anew=settings.db_begin_anew))
+    store = await threads.write(Store.open, url)
     stack.push_async_callback(threads.write, store.close)
     return store, threads
 

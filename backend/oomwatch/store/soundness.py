@@ -1,0 +1,81 @@
+"""Whether SQLite's file is sound, looked at before a server writes to it, and what becomes of one that is not."""
+
+import logging
+import sqlite3
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+from oomwatch.store.address import file_of
+from oomwatch.store.errors import StoreError, explained
+
+# Of a file that is larger than what can be read in that time the rest is believed: a server that does not start is
+# worse. Where it lies in the kernel's cache, this is some GiB.
+LOOK_SECONDS = 10.0
+_STEPS = 10_000  # of SQLite's machine, between two looks at the clock: some milliseconds
+_BESIDE = ("", "-wal", "-shm")  # what belongs to a file by its name
+
+logger = logging.getLogger(__name__)
+
+
+def be_sure_of(url: str, now: float, *, begin_anew: bool) -> None:
+    """Look at the file of a SQLAlchemy URL before a server uses it. Raises StoreError where it is damaged.
+
+    Raises StoreError also where it can be read and not written: a server would start, and store nothing.
+
+    With `begin_anew` a damaged one is put aside, under a name that tells the time `now` (Unix seconds), and there is
+    none. Of another database than SQLite there is nothing to look at.
+    """
+    file = file_of(url)
+    if file is None or not file.exists():
+        return
+    wrong = damage(file)
+    if wrong is None:
+        _try_to_write(file)
+        return
+    if not begin_anew:
+        raise StoreError(
+            f"database {file}: the file is damaged ({wrong}); restore a backup (docs/howto/backup.md), or start with "
+            "--db-begin-anew, which puts it aside and begins with an empty one"
+        )
+    aside = put_aside(file, now)
+    logger.error(
+        "database %s is damaged (%s): it is now %s, and an empty one takes its place; history, silences and tokens are "
+        "as new, and alerts that still stand are told again",
+        file, wrong, aside,
+    )  # fmt: skip
+
+
+def damage(file: Path) -> str | None:
+    """What SQLite finds wrong with a file, in its words; None: nothing, as far as it came in LOOK_SECONDS."""
+    try:
+        with closing(sqlite3.connect(file)) as connection:
+            until = time.monotonic() + LOOK_SECONDS
+            connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+            found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.OperationalError as error:
+        # Not allowed, locked, or not done in that time. Whoever opens it next says what can be done.
+        logger.info("database %s was not looked at to its end: %s", file, error)
+        return None
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    return None if found == "ok" else found.replace("\n", " ")
+
+
+def _try_to_write(file: Path) -> None:
+    try:
+        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("CREATE TABLE written_to (one)")
+            connection.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        raise explained(error, str(file)) from error
+
+
+def put_aside(file: Path, now: float) -> Path:
+    """Give the file another name, with all that belongs to it, so that it can still be opened. Raises OSError."""
+    aside = file.with_name(f"{file.name}.damaged-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}")
+    for end in reversed(_BESIDE):
+        with suppress(FileNotFoundError):
+            file.with_name(file.name + end).rename(aside.with_name(aside.name + end))
+    return aside

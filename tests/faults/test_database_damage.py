@@ -1,0 +1,104 @@
+"""A damaged database is noticed at the start, and is never thrown away."""
+
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.server.house import hello, sample
+from tests.server.running_server import ENVIRON, AgentClient, serving, settings_in
+
+from oomwatch.store.errors import StoreError
+from oomwatch.store.soundness import damage, put_aside
+from oomwatch.store.store import Batch, Entry, Store
+
+READINGS = 3000
+
+
+def kept(folder: Path) -> Path:
+    """A database of some hundred KiB."""
+    file = folder / "oomwatch.db"
+    store = Store.open(f"sqlite:///{file}")
+    for first in range(1, READINGS, 100):
+        entries = [
+            Entry(node="n", session="s", received_at=1000.0 + seq, message=sample(seq, 10, 1000.0 + seq, gpus=8))
+            for seq in range(first, first + 100)
+        ]
+        store.record(Batch(entries=tuple(entries)))
+    store.close()
+    return file
+
+
+def overwrite_the_middle(content: bytes) -> bytes:
+    third = len(content) // 3
+    return content[:third] + random.Random(1).randbytes(third) + content[2 * third :]
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2 + 100]
+
+
+def overwrite_the_beginning(content: bytes) -> bytes:
+    return b"\0" * 4096 + content[4096:]
+
+
+DAMAGES = [overwrite_the_middle, cut, overwrite_the_beginning]
+
+
+@pytest.mark.parametrize("damaging", DAMAGES)
+def test_a_server_does_not_start_on_a_damaged_file_and_leaves_it_as_it_is(
+    tmp_path: Path, damaging: Callable[[bytes], bytes]
+) -> None:
+    file = kept(tmp_path)
+    file.write_bytes(damaging(file.read_bytes()))
+    before = file.read_bytes()
+    command = [sys.executable, "-m", "oomwatch", "serve", "--listen", "127.0.0.1:0", "--db", str(file)]
+    done = subprocess.run(command, env=ENVIRON, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert f"database {file}: the file is damaged (" in done.stderr
+    assert "restore a backup (docs/howto/backup.md), or start with --db-begin-anew" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("damaging", DAMAGES)
+def test_told_so_it_puts_the_file_aside_and_begins_with_an_empty_one(
+    tmp_path: Path, damaging: Callable[[bytes], bytes]
+) -> None:
+    file = kept(tmp_path)
+    file.write_bytes(damaging(file.read_bytes()))
+    before = file.read_bytes()
+    for life in range(2):  # the second finds a sound one, and lets it be
+        with serving(settings_in(tmp_path, db_begin_anew=True)) as server, AgentClient(server) as agent:
+            agent.greet(hello(session=f"s{life}", sent_at=time.time()))
+            agent.say(sample(1, 10, time.time()))
+            agent.hear_ack_of(1)
+            assert len(list(server.parts.store.recent_samples(0.0))) == life + 1
+    (aside,) = tmp_path.glob("oomwatch.db.damaged-*")
+    assert aside.read_bytes() == before
+
+
+def test_a_file_that_the_kernel_will_not_give_is_told_by_whoever_opens_it(tmp_path: Path) -> None:
+    (tmp_path / "oomwatch.db").mkdir()
+    assert damage(tmp_path / "oomwatch.db") is None
+    with pytest.raises(StoreError, match="unable to open"), serving(settings_in(tmp_path)):
+        pass
+
+
+def test_what_is_put_aside_can_still_be_opened_with_what_was_not_yet_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "oomwatch.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE kept AS SELECT 1 AS one")
+        connection.commit()
+        assert (tmp_path / "oomwatch.db-wal").stat().st_size > 0
+        aside = put_aside(file, 0.0)
+        assert aside.name == "oomwatch.db.damaged-19700101T000000Z"
+        with closing(sqlite3.connect(aside)) as again:
+            assert again.execute("SELECT one FROM kept").fetchone() == (1,)
+    assert not file.exists()
