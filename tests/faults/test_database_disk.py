@@ -30,7 +30,7 @@ def fill(ballast: Path) -> None:
 def test_a_full_disk_is_said_people_are_told_and_nothing_is_lost_when_there_is_room_again(tmp_path: Path) -> None:
     with ConfinedServer(tmp_path, DISK_KIB) as server, AgentClient(server) as agent:
         start = time.time() - 2  # what came from the future would count as of its arrival
-        agent.greet(hello(sent_at=start))
+        agent.greet(hello(sent_at=time.time()))
         agent.say(sample(1, 10, start))
         agent.hear_ack_of(1)
         fill(server.disk / "ballast")

@@ -238,8 +238,8 @@ audit = Table(
     Column("who", _NAME, nullable=False),
     Column("role", String(20), nullable=False),
     Column("address", _NAME, nullable=False),
-    Column("method", String(20), nullable=False),
-    Column("path", Text, nullable=False),
+    Column("method", Spelled(20), nullable=False),
+    Column("path", _WORDS, nullable=False),
     Column("status", Integer, nullable=False),
     Index("ix_audit_at", "at"),
 )
