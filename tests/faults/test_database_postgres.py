@@ -148,8 +148,8 @@ def test_names_with_nul_in_them_come_back_as_they_were(database_url: str) -> Non
     assert [(one.id, one.name, one.nodes) for one in store.tokens()] == [("t\0", "name\0", (node,))]
     store.note_deeds([deed(1.0, "who\0", "operator", "a\0", ("GET\0", "/\0"), 200)])
     assert [(one.who, one.method, one.path) for one in store.deeds(0.0, 10)] == [("who\0", "GET\0", "/\0")]
-    store.forget_node(node)
-    assert store.nodes() == []
+    store.retire_node(node, 2.0)
+    assert store.retired_nodes() == [node]
     store.close()
 
 

@@ -35,8 +35,8 @@ def be_sure_of(url: str, now: float, *, begin_anew: bool) -> None:
         return
     if not begin_anew:
         raise StoreError(
-            f"database {file}: the file is damaged ({wrong}); restore a backup (docs/howto/backup.md), or start with "
-            "--db-begin-anew, which puts it aside and begins with an empty one"
+            f"database {file}: the file is damaged ({wrong}); name another file, restore a backup "
+            "(docs/howto/backup.md), or start with --db-begin-anew, which puts it aside and begins with an empty one"
         )
     aside = put_aside(file, now)
     logger.error(
