@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.cluster.trio import Trio
+from tests.cluster.trio import Trio, Unreachable
 from tests.server.house import FULL_AFTER_A_WHILE, FULL_AT_ONCE, GIB, Agent, hello, sample
 
 from oomwatch import wire
@@ -298,21 +298,10 @@ def test_a_leader_that_alone_lost_the_database_stops_when_it_hears_another() -> 
     first = trio.leader()
     assert first is not None
     cut_off = trio[first].replica.leadership
-    cut_off._lease = _Unreachable()
+    cut_off._lease = Unreachable()
     trio.truth.holder = None
     trio.step(8)
     assert trio.leader() not in (None, first)
-
-
-class _Unreachable:
-    def try_take(self) -> bool:
-        raise OSError("no route")
-
-    def is_held(self) -> bool:
-        raise OSError("no route")
-
-    def release(self) -> None:
-        """Nothing is held."""
 
 
 def test_without_the_database_all_are_told_and_it_is_stored_once_later() -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from tests.server.house import START, Agent, House, hello, sample
 
 from oomwatch import wire
+from oomwatch.cluster.bus import Bus
 from oomwatch.cluster.envelope import Envelope, decode, encode
 from oomwatch.cluster.replica import Replica, World
 from oomwatch.letters import key_of
@@ -114,6 +115,19 @@ class Hold:
             self._truth.holder = None
 
 
+class Unreachable:
+    """The lease of one that cannot reach PostgreSQL."""
+
+    def try_take(self) -> bool:
+        raise OSError("no route")
+
+    def is_held(self) -> bool:
+        raise OSError("no route")
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+
 class Line:
     """NATS as one replica sees it: what it says waits until the test lets it arrive."""
 
@@ -151,7 +165,7 @@ class Channels:
 class Server:
     """One replica."""
 
-    def __init__(self, name: str, truth: Truth, now: float) -> None:
+    def __init__(self, name: str, truth: Truth, now: float, bus: Bus | None = None) -> None:
         self.house = House(now=now)
         self.name = name
         self.truth = truth
@@ -167,7 +181,7 @@ class Server:
             ask_table=_call,
             lease=Hold(truth, name),
             ask_lease=_call,
-            bus=self.line,
+            bus=bus or self.line,
             channels=Channels(),
             told=len(truth.transitions),
             stored_within=1.0,

@@ -33,12 +33,13 @@ logger = logging.getLogger(__name__)
 
 
 class Bus:
-    """See the module."""
+    """See the module. `spell` makes bytes of what is said."""
 
-    def __init__(self, url: str, site: str, me: str) -> None:
+    def __init__(self, url: str, site: str, me: str, *, spell: Callable[[Envelope], bytes] = encode) -> None:
         self._url = url
         self._subject = f"oomwatch.{site}"
         self._me = me
+        self._spell = spell
         self._client: Client | None = None
         self._queue: deque[Envelope] = deque()
         self._news = asyncio.Event()
@@ -82,7 +83,7 @@ class Bus:
         """Send this, at once, where there is a line: we stop."""
         if self._client is not None and self._client.is_connected:
             try:
-                await self._client.publish(f"{self._subject}.gone", encode(envelope))
+                await self._client.publish(f"{self._subject}.gone", self._spell(envelope))
                 await asyncio.wait_for(self._client.flush(), AGAIN_SECONDS)
             except (NatsError, OSError, asyncio.TimeoutError):
                 logger.debug("the others could not be told goodbye")
@@ -126,7 +127,7 @@ class Bus:
                 envelope = self._queue.popleft()
                 kind = str(envelope.__struct_config__.tag)
                 try:
-                    await client.publish(f"{self._subject}.{kind}", encode(envelope))
+                    await client.publish(f"{self._subject}.{kind}", self._spell(envelope))
                 except (NatsError, OSError) as error:
                     self.dropped_total += 1
                     logger.warning("NATS does not take an envelope of the kind %s: %s", kind, error)
