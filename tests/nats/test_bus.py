@@ -54,7 +54,7 @@ def test_each_hears_the_others_and_not_itself_nor_another_site(tmp_path: Path) -
     story(tmp_path, tell)
 
 
-def test_a_killed_nats_is_missed_and_found_again_and_what_waited_arrives(tmp_path: Path) -> None:
+def test_a_killed_nats_is_missed_and_found_again_and_what_waited_is_sent(tmp_path: Path) -> None:
     async def tell(server: NatsServer) -> None:
         a, b = Replica("a", server.url), Replica("b", server.url)
         await until("both to connect", lambda: a.bus.is_connected and b.bus.is_connected)
@@ -64,8 +64,12 @@ def test_a_killed_nats_is_missed_and_found_again_and_what_waited_arrives(tmp_pat
         a.bus.publish(Pulse(replica="a", sent_at=1.0, started_at=1.0))
         assert a.bus.waiting() == 1  # what tells of now alone is not kept
         await asyncio.to_thread(server.start)
-        await until("b to be back, and hear", lambda: b.connects == 2 and b.heard == [Stored(replica="a")])
+        await until("both to be back", lambda: (a.connects, b.connects) == (2, 2))
+        await until("what waited to be sent", lambda: (a.bus.sent_total, a.bus.waiting()) == (1, 0))
         assert a.bus.problem is b.bus.problem is None
+        a.bus.publish(Gone(replica="a"))
+        await until("b to hear what comes next", lambda: Gone(replica="a") in b.heard)
+        assert b.heard in ([Gone(replica="a")], [Stored(replica="a"), Gone(replica="a")])  # who was back first?
         for one in (a, b):
             await one.stop()
 
