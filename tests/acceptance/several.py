@@ -27,6 +27,7 @@ AGAIN_SECONDS = 0.3
 SAMPLE_SECONDS = 0.5
 TURNS = 20  # of an event loop, in which what was closed is gone
 FULL_GIB, FREE_GIB = 79.0, 10.0
+STAND_IN = "gpu-"  # how the names of their nodes begin
 
 HAPROXY = """
 global
@@ -56,7 +57,6 @@ class ReplicaProgram:
         self._arguments = [
             *("-m", "oomwatch", "serve", "--listen", f"127.0.0.1:{self.port}", "--rules", str(rules)),
             *("--db", db, "--cluster-nats", nats, "--cluster-replica", name, "--flush-interval", "1s"),
-            *("--incidents", str(folder / "incidents")),
         ]
         self.program: Program
 
@@ -87,10 +87,12 @@ class ReplicaProgram:
         """Whether it has fresh readings of these nodes, whoever's agents they are."""
         return {one["node"] for one in self.get("/api/v1/nodes") if one["state"] == "live"} == set(nodes)
 
-    def metric(self, name: str) -> float:
+    def metric(self, name: str, **labels: str) -> float:
         with urllib.request.urlopen(self.url + "/metrics", timeout=10) as answer:  # noqa: S310 - loopback
             lines = answer.read().decode().splitlines()
-        return sum(float(line.split()[-1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
+        wanted = [f'{label}="{value}"' for label, value in labels.items()]
+        found = [line for line in lines if line.split("{")[0].split(" ")[0] == name]
+        return sum(float(line.split()[-1]) for line in found if all(one in line for one in wanted))
 
 
 @contextlib.contextmanager
@@ -112,11 +114,22 @@ def balancing(folder: Path, replicas: "list[ReplicaProgram]") -> Iterator[int]:
         process.wait()
 
 
-class StandInAgent:
-    """Speaks the wire as an agent does: numbers what it says, keeps it until it is stored, goes on where it is told."""
+def real_agent(node: str, port: int, scenario: str, speed: float, folder: Path) -> Program:
+    """`oomwatch-agent` with a simulated training."""
+    simulation = ["--simulate", scenario, "--simulate-speed", str(speed), "--simulate-gpus", "1"]
+    where = ["--server", f"ws://127.0.0.1:{port}", "--node", node]
+    return Program(f"agent-{node}", ["-m", "oomwatch_agent", *where, *simulation], folder)
 
-    def __init__(self, node: str, url: str) -> None:
+
+class StandInAgent:
+    """Speaks the wire as an agent does: numbers what it says, keeps it until it is stored, goes on where it is told.
+
+    `is_newer`: it tells more than these servers know.
+    """
+
+    def __init__(self, node: str, url: str, *, is_newer: bool = False) -> None:
         self.node = node
+        self._is_newer = is_newer
         self.used_gib = FREE_GIB
         self.connects = 0
         self.refused: list[str] = []
@@ -157,8 +170,16 @@ class StandInAgent:
 
     def _next(self) -> bytes:
         self._seq += 1
-        self._outbox[self._seq] = wire.encode(sample(self._seq, self.used_gib, time.time()))
-        return self._outbox[self._seq]
+        told = wire.encode(sample(self._seq, self.used_gib, time.time()))
+        if self._is_newer:
+            new = (
+                {"type": "smell", "seq": self._seq}
+                if self._seq % 10 == 0
+                else {**msgspec.json.decode(told), "mood": {}}
+            )
+            told = msgspec.json.encode(new)
+        self._outbox[self._seq] = told
+        return told
 
     async def _hear(self, line: Any) -> None:
         async for frame in line:
@@ -196,8 +217,9 @@ class Browser:
             self.alerts[message["alert"]["id"]] = message["alert"]
 
     def firing(self) -> dict[str, str]:
-        """Ids of the alerts that fire, by node."""
-        return {one["labels"]["node"]: key for key, one in list(self.alerts.items()) if one["state"] == "firing"}
+        """Ids of the alerts that fire of stand-ins that are full, by node."""
+        firing = [one for one in list(self.alerts.values()) if one["state"] == "firing" and one["alert"] == "full"]
+        return {one["labels"]["node"]: one["id"] for one in firing if one["labels"]["node"].startswith(STAND_IN)}
 
 
 class Crowd:
@@ -236,11 +258,11 @@ class Crowd:
 
 
 def delivered(receiver: Receiver) -> Counter[tuple[str, str]]:
-    """How often a receiver that drops known message ids was told of each node that its alert fires, or is over."""
+    """How often one that drops known message ids was told of each stand-in that its alert fires, or is over."""
     messages = {one.headers["webhook-id"]: one.json() for one in receiver.received}
-    return Counter(
-        (alert["labels"]["node"], alert["status"]) for message in messages.values() for alert in message["alerts"]
-    )
+    alerts = [alert for message in messages.values() for alert in message["alerts"]]
+    told = [(alert["labels"].get("node", ""), alert["status"]) for alert in alerts]
+    return Counter((node, status) for node, status in told if node.startswith(STAND_IN))
 
 
 def within(seconds: float, what: str, look: Callable[[], Any], explain: Callable[[], object] = lambda: "") -> float:

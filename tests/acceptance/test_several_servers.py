@@ -14,19 +14,23 @@ import pytest
 from tests.acceptance.several import (
     FREE_GIB,
     FULL_GIB,
+    STAND_IN,
     Browser,
     Crowd,
     ReplicaProgram,
     StandInAgent,
     balancing,
     delivered,
+    real_agent,
     within,
 )
 from tests.nats.server import NatsServer
 from tests.postgres.server import PostgresServer
 from tests.server.receiver import Receiver
 
-NODES = tuple(f"gpu-{number:02}" for number in range(12))
+NODES = tuple(f"{STAND_IN}{number:02}" for number in range(12))
+NEWER = NODES[-1]  # its agent is of the next version
+TRAINING, DYING = "real-healthy", "real-oom"  # nodes of real agents, whose training is simulated
 WHOLE_SECONDS = 10.0  # from a blow to every browser seeing the same
 START_SECONDS = 60.0  # of programs on a busy machine
 RULES = """
@@ -37,6 +41,9 @@ rules:
     for: 1s
     keep_firing_for: 3s
     summary: "GPU {gpu} of {node} is {value} full"
+  - alert: out_of_memory
+    when: {kind: event, of: [device_oom], within: 10m}
+    summary: "Out of memory on {node}"
 notify:
   group_wait: 50ms
   group_interval: 0s
@@ -104,7 +111,7 @@ class Site:
         """(node, id, state, how often) of what was stored of alerts' states."""
         with psycopg.connect(self.db) as connection:
             return connection.execute(
-                "SELECT node, id, state, count(*) FROM transitions WHERE change = 'state' "
+                "SELECT node, id, state, count(*) FROM transitions WHERE change = 'state' AND node LIKE 'gpu-%' "
                 "GROUP BY node, id, state ORDER BY node, min(seq)"
             ).fetchall()
 
@@ -133,10 +140,12 @@ def site(tmp_path: Path, receiver: Receiver) -> Iterator[Site]:
         within(START_SECONDS, "all are ready", lambda: all(one.ready()[0] == 200 for one in made.replicas))
         port = stack.enter_context(balancing(tmp_path, made.replicas))
         made.crowd = Crowd(
-            {node: StandInAgent(node, f"ws://127.0.0.1:{port}") for node in NODES},
+            {node: StandInAgent(node, f"ws://127.0.0.1:{port}", is_newer=node == NEWER) for node in NODES},
             [Browser(replica) for replica in made.replicas],
         )
         stack.enter_context(made.crowd.busy())
+        for node, scenario, speed in ((TRAINING, "healthy", 20.0), (DYING, "oom", 8.0)):
+            stack.callback(real_agent(node, port, scenario, speed, tmp_path).kill)
         connected = lambda: all(one.is_connected for one in made.crowd.agents.values())  # noqa: E731
         within(START_SECONDS, "all are connected", connected)
         yield made
@@ -147,7 +156,8 @@ def site(tmp_path: Path, receiver: Receiver) -> Iterator[Site]:
 def test_nothing_is_lost_or_doubled_whatever_is_killed(site: Site) -> None:
     agents = site.crowd.agents
     leader = site.leader()
-    within(WHOLE_SECONDS, "each knows every node", lambda: all(one.knows(NODES) for one in site.replicas))
+    everyone = (*NODES, TRAINING, DYING)
+    within(START_SECONDS, "each knows every node", lambda: all(one.knows(everyone) for one in site.replicas))
     site.fill(*NODES[:3])
     site.be_whole("three cards filled up")
     site.all_are_told("firing", *NODES[:3])
@@ -171,6 +181,11 @@ def test_nothing_is_lost_or_doubled_whatever_is_killed(site: Site) -> None:
     site.all_are_told("firing", NODES[6])
     look = lambda: all(any("database" in one for one in replica.ready()[1]) for replica in site.replicas)  # noqa: E731
     within(WHOLE_SECONDS, "each says that the database is gone", look)
+    started_without = next(one for one in site.replicas if one is not site.leader())
+    started_without.program.kill()
+    started_without.start()
+    look = lambda: any("waits for it" in one for one in started_without.ready()[1])  # noqa: E731
+    within(START_SECONDS, "one that is started meanwhile says that it waits", look)
     site.postgres.start()
     within(START_SECONDS, "nothing is amiss", lambda: all(one.ready() == (200, []) for one in site.replicas))
 
@@ -195,3 +210,25 @@ def test_nothing_is_lost_or_doubled_whatever_is_killed(site: Site) -> None:
     ]
     assert len({alert for _, alert, _, _ in site.stored()}) == 8
     within(START_SECONDS, "all that agents said is stored", lambda: all(len(a._outbox) < 12 for a in agents.values()))
+    _no_step_is_lost(site)
+    _each_has_the_reports(site)
+    assert [one.metric("oomwatch_cluster_envelopes_total", outcome="malformed") for one in site.replicas] == [0, 0, 0]
+
+
+def _no_step_is_lost(site: Site) -> None:
+    """Of the real training, whoever its agent was connected to."""
+    (run,) = (one["run"] for one in site.replicas[0].get("/api/v1/runs") if TRAINING in one["nodes"])
+    steps = [one["step"]["step"] for one in site.replicas[1].get(f"/api/v1/runs/{run}/steps")]
+    assert len(steps) > 10
+    assert steps == list(range(steps[0], steps[0] + len(steps)))
+
+
+def _each_has_the_reports(site: Site) -> None:
+    """Of what ran out of memory, whoever led when it did."""
+    found: list[list[str]] = []
+
+    def look() -> bool:
+        found[:] = [[one["id"] for one in replica.get("/api/v1/incidents")] for replica in site.replicas]
+        return bool(found[0]) and found[0] == found[1] == found[2]
+
+    within(START_SECONDS, "each has the reports of what ran out of memory", look, lambda: found)

@@ -319,6 +319,20 @@ def test_without_the_database_all_are_told_and_it_is_stored_once_later() -> None
     assert [trio.told(name) for name in "abc"] == [[("n1", "firing")]] * 3
 
 
+def test_what_was_told_without_the_database_is_stored_though_who_said_it_dies_before() -> None:
+    trio = Trio()
+    session, _ = trio.connect("n1", "b")
+    trio.step(4, lambda: trio.say(session, FREE, "b"))
+    trio.truth.is_gone = True
+    trio.step(3, lambda: trio.say(session, FULL, "b"))
+    trio.kill("b")
+    trio.truth.is_gone = False
+    again, _ = trio.connect("n1", "c")
+    trio.step(12, lambda: trio.say(again, FULL, "c"))
+    assert trio.stored() == [("n1", "firing")]
+    assert [trio.told(name) for name in "ac"] == [[("n1", "firing")]] * 2
+
+
 # ---------------------------------------------------------------- without NATS
 
 

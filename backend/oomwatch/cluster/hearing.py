@@ -48,6 +48,7 @@ class Hearing:
             case Unstored():
                 news = replica.chorus.news(envelope.transitions)
                 if news:
+                    self._service.journal.adopt(news)
                     self._service.follow(news)
             case Asked():
                 session = self._service.roster.find(envelope.node)

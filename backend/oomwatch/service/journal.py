@@ -76,6 +76,10 @@ class Journal:
         self._news += transitions
         self._wake.set()
 
+    def adopt(self, told: Sequence[wire.Transition]) -> None:
+        """Another server has told these and could not store them, and may die before it can: store them too."""
+        self._unstored += told
+
     @property
     def in_flight(self) -> frozenset[str]:
         """Ids of alerts of which a transition is judged and not yet told."""
