@@ -22,7 +22,7 @@ from oomwatch import wire
 from oomwatch.core.lives import Lives
 from oomwatch.core.rule import Rule
 from oomwatch.core.subject import Subject
-from oomwatch.core.verdict import Verdict
+from oomwatch.core.verdict import INACTIVE, Verdict
 
 RHYTHM_MARGIN = 1.5
 GAP_LEARNED_SECONDS_MAX = 900.0  # a longer pause is no rhythm, but two incidents
@@ -74,6 +74,13 @@ class Episode:
         if verdict.state == "active":
             self.verdict_at = now if verdict != self.verdict else self.verdict_at
             self.quiet_seconds, self.last_active_at, self.verdict = 0.0, now, verdict
+
+    def would_stay(self, now: float) -> bool:
+        """Whether nothing would follow from the last verdict, were it given again: it neither fires nor ends."""
+        elapsed = max(0.0, now - self.judged_at)
+        if self.state_before == "active":
+            return self.fired_at is not None or self.active_seconds + elapsed < self.rule.for_seconds
+        return self.state_before == "inactive" and self.quiet_seconds + elapsed < self.rule.keep_firing_for_seconds
 
     @property
     def is_stale(self) -> bool:
@@ -159,6 +166,13 @@ class Lifecycle:
         if verdict.state == "inactive" and episode.quiet_seconds >= self._hold_seconds(key, rule, rhythm_seconds):
             return self.end(key, now, "recovered")
         return None
+
+    def stay(self, episode: Episode, now: float) -> None:
+        """Take the last verdict in again: time has passed and nothing else. Only where the episode `would_stay`."""
+        is_active = episode.state_before == "active"
+        if is_active:
+            self._learn_gap(Key(episode.rule.key, episode.subject), now)
+        episode.judge(episode.verdict if is_active else INACTIVE, now)
 
     def clock_jumped(self, seconds: float) -> None:
         """Move the times that the next judgement is measured from; those that people were told stay."""

@@ -18,6 +18,10 @@ def _fresh_gpu(fleet: Fleet, subject: Subject, now: float) -> tuple[GpuRecord, w
     return gpu, gpu.sample
 
 
+def _is_fresh(fleet: Fleet, subject: Subject, now: float) -> bool:
+    return _fresh_gpu(fleet, subject, now) is not None
+
+
 def _gpu_used_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
     found = _fresh_gpu(fleet, subject, now)
     if found is None:
@@ -106,6 +110,7 @@ SIGNALS: dict[str, Signal] = {
         peaks=_gpu_peaks,
         predicts="device",
         topic="device",
+        is_fresh=_is_fresh,
     ),
     "gpu_used_bytes": Signal(
         ("gpu",),
@@ -117,8 +122,11 @@ SIGNALS: dict[str, Signal] = {
         _usable,
         predicts="device",
         topic="device",
+        is_fresh=_is_fresh,
     ),
-    "gpu_temperature_celsius": Signal(("gpu",), "celsius", "temperature of the GPU", _gpu_temperature, ("readings",)),
+    "gpu_temperature_celsius": Signal(
+        ("gpu",), "celsius", "temperature of the GPU", _gpu_temperature, ("readings",), is_fresh=_is_fresh
+    ),
     "gpu_lost": Signal(
         ("gpu",),
         "count",

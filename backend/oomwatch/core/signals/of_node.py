@@ -19,6 +19,10 @@ def _fresh_host(fleet: Fleet, subject: Subject, now: float) -> tuple[wire.HostSa
     return None if facts is None else (node.host, facts)
 
 
+def _is_fresh(fleet: Fleet, subject: Subject, now: float) -> bool:
+    return _fresh_host(fleet, subject, now) is not None
+
+
 def _host_memory_ratio(fleet: Fleet, subject: Subject, now: float) -> float | None:
     found = _fresh_host(fleet, subject, now)
     use = tightest(*found) if found else None
@@ -88,6 +92,7 @@ SIGNALS: dict[str, Signal] = {
         _host_memory_facts,
         predicts="host",
         topic="host",
+        is_fresh=_is_fresh,
     ),
     "host_shm_ratio": Signal(
         ("node",),
@@ -99,6 +104,7 @@ SIGNALS: dict[str, Signal] = {
         _disk_facts("shm"),
         predicts="host",
         topic="disk",
+        is_fresh=_is_fresh,
     ),
     "host_disk_ratio": Signal(
         ("node",),
@@ -110,6 +116,7 @@ SIGNALS: dict[str, Signal] = {
         _disk_facts("spill_disk"),
         predicts="disk",
         topic="disk",
+        is_fresh=_is_fresh,
     ),
     "agent_silent_seconds": Signal(
         ("node",),

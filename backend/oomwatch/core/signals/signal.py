@@ -32,6 +32,8 @@ class Signal(NamedTuple):
     peaks: Callable[[Fleet, Subject], Peaks] | None = None  # for conditions that ask whether it still gets worse
     predicts: Channel | None = None  # what a high value says will run full
     topic: Topic | None = None  # what an alert of it is about; None where it has no cause in a memory
+    # Of one that only news changes, until it is too old to be known: whether it is not. None: time changes it too.
+    is_fresh: Callable[[Fleet, Subject, float], bool] | None = None
 
     def check_bound(self, name: str, bound: float) -> None:
         """Raises ValueError for a bound that the signal can never cross: 85 for a share, a negative size."""
