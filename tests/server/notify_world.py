@@ -117,7 +117,8 @@ async def notifying(
 
         async with http.client() as client:
             opened = [*open_channels(config.channels, Surroundings(Frame(), client, {})), *others]
-            notifier = Notifier(opened, config, ledger or store, call, outlook=Outlook(board), patience=patience)
+            outlook = Outlook(board, find=lambda alert: next((one for one in board() if one.id == alert), None))
+            notifier = Notifier(opened, config, ledger or store, call, outlook=outlook, patience=patience)
             world = World(store, notifier, call)
             notifier.offer(before)
             await notifier.start()

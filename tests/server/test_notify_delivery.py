@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -23,7 +23,7 @@ from tests.server.notify_world import (
 from tests.server.receiver import Answer, Receiver, receiving
 
 from oomwatch import wire
-from oomwatch.letters import Letter, key_of
+from oomwatch.letters import Letter, Standing, key_of
 from oomwatch.notify import courier
 from oomwatch.notify.channel import ChannelSection
 from oomwatch.notify.inbox import ARRIVALS_MAX, Inbox
@@ -184,6 +184,33 @@ def test_a_channel_is_sent_no_more_than_its_rate(store: Store, receiver: Receive
     first, _, third, fourth = [request.at for request in receiver.received]
     assert third - first >= 0.45
     assert fourth - first >= 0.95
+
+
+class CountingLedger(BreakableLedger):
+    """Counts the transactions."""
+
+    transactions = 0
+
+    def keep_letters(self, letters: Sequence[Letter], standings: Sequence[Standing] = ()) -> None:
+        self.transactions += 1
+        super().keep_letters(letters, standings)
+
+
+def test_messages_of_many_groups_share_their_transactions(store: Store, receiver: Receiver) -> None:
+    ledger, groups = CountingLedger(store), 3 * courier.MAILS_AT_ONCE
+    fired = [recent(0, run=f"run{number}") for number in range(groups)]
+
+    async def story() -> None:
+        async with notifying(store, webhook(receiver), ledger=ledger) as world:
+            await world.happens(*fired)
+            await until(lambda: len(receiver.received) == groups)
+            await world.nothing_waits()
+
+    asyncio.run(story())
+    assert len(set(ids_of(receiver))) == groups
+    assert ledger.transactions <= 10
+    states = [one.state for fired_one in fired for one in store.deliveries_of(fired_one.id)]
+    assert states == ["delivered"] * groups
 
 
 def test_signed_webhooks_carry_a_signature(store: Store, receiver: Receiver) -> None:

@@ -127,6 +127,15 @@ def test_while_a_message_is_on_its_way_its_groups_news_gather_and_others_go_on()
     assert story.said(100) == ["firing 1", "resolved 0"]
 
 
+def test_where_many_groups_are_due_several_have_their_say_the_gravest_first() -> None:
+    story = ChannelStory()
+    for number, severity in enumerate(wire.SEVERITIES):
+        story.hear(0, transition(0, severity=severity, run=f"run{number}"))
+    drafts = story.pool.take(START + 1, START + 1, groups=2)
+    assert [draft.notice.severity for draft in drafts] == ["critical", "warning"]
+    assert [notice.severity for notice in story.say(1)] == ["info"]
+
+
 def test_a_full_pool_drops_new_alerts_and_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "ALERTS_MAX", 3)
     story = ChannelStory()

@@ -9,6 +9,7 @@ from tests.server.house import FULL_AFTER_A_WHILE, FULL_AT_ONCE, GIB, START, Bro
 from oomwatch import wire
 from oomwatch.core.rule import Rule, RuleSet
 from oomwatch.rulefile import parse_rules
+from oomwatch.service.journal import NEWS_AT_ONCE
 
 OOM_AT_ONCE = parse_rules("""
 rules:
@@ -95,6 +96,15 @@ def test_a_transition_that_could_not_be_stored_is_tried_again_without_further_ne
     house.shelf.is_full = False
     house.flush()
     assert [transition.state for transition in house.shelf.transitions] == ["firing"]
+
+
+def test_of_very_many_transitions_the_first_are_told_before_the_last_are_stored() -> None:
+    house, gpus = House(), NEWS_AT_ONCE + 1
+    session, _ = house.connect(hello(sent_at=house.now, gpus=gpus))
+    house.service.reception.take(session, sample(1, 79, gpus=gpus))
+    house.flush()
+    assert house.log.index("sent firing") == 2 * NEWS_AT_ONCE
+    assert house.log.count("sent firing") == gpus
 
 
 def test_a_flush_beside_the_running_task_tells_nobody_twice() -> None:

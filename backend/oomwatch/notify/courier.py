@@ -8,7 +8,7 @@ people are told all the same, and what was not written is written with the next 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -31,6 +31,9 @@ from oomwatch.tasks import rung
 # A message that fails waits up to 5 minutes for its next attempt; a new one tries its luck with the channel earlier.
 CHANNEL_PAUSE_SECONDS_MAX = 30.0
 KEEP_AGAIN_SECONDS = 5.0  # until the database is asked again to take what it did not, where nothing is sent meanwhile
+# Where very many groups have something to say, so many messages are written in one transaction, and what became of them
+# in another. Killed in between, the server sends them again, by the same ids.
+MAILS_AT_ONCE = 32
 UNSAVED_MAX = 1000  # messages that the database could not be given
 UNSAVED_CHARS_MAX = 32 * 2**20  # of a thousand alerts one is megabytes
 RECEIPTS_KEPT = 1000
@@ -50,7 +53,7 @@ class Courier:
         keep: Keep,
         tell_others: TellOthers,
         *,
-        board: Callable[[], Collection[wire.Alert]],
+        find: Callable[[str], wire.Alert | None],
         clock: Callable[[], float],
         patience: Patience,
     ) -> None:
@@ -59,7 +62,7 @@ class Courier:
         self._channel = channel
         self._keep = keep
         self._tell_others = tell_others
-        self._board = board
+        self._find = find
         self._clock = clock
         self._patience = patience
         self._wake = asyncio.Event()
@@ -173,12 +176,17 @@ class Courier:
         waiting, rank = self._outbox.next(now), self._pool.rank_at(now)
         if rank is None or (waiting is not None and waiting.letter.attempts == 0 and waiting.rank >= rank):
             return waiting
-        drafts = self._pool.take(now, self._clock())
-        mails = [mail_of(self.name, as_of_now(one.notice, self._board()), one.covers) for one in drafts]
+        drafts = self._pool.take(now, self._clock(), self._at_once())
+        mails = [mail_of(self.name, as_of_now(one.notice, self._find), one.covers) for one in drafts]
         for mail in mails:
             self._outbox.put(mail)
         await self._save([mail.letter for mail in mails])
         return mails[0] if mails else waiting
+
+    def _at_once(self) -> int:
+        """How many groups may have their say now: no more than can be sent before it has become old."""
+        is_paced = self._channel.pause_seconds > 0 or self._channel.config.rate is not None
+        return 1 if is_paced or self._failures else MAILS_AT_ONCE
 
     async def _rest(self) -> None:
         times = [at for at in (self._outbox.next_at(), self._pool.next_at()) if at is not None]
@@ -204,7 +212,15 @@ class Courier:
             self._try_again(mail._replace(letter=letter), outcome, now)
         else:
             letter = self._settled(mail._replace(letter=letter), outcome, now, wall)
-        await self._save([letter, *told])
+        if isinstance(outcome, Delivered) and not told and self._goes_on(now):
+            self._put_by([letter])
+        else:
+            await self._save([letter, *told])
+
+    def _goes_on(self, now: float) -> bool:
+        """Whether the next message goes at once: what became of this one is then written with what becomes of that."""
+        waiting = self._outbox.next(now) if now >= self._opens_at(now) else None
+        return waiting is not None and waiting.letter.attempts == 0 and len(self._unsaved) < MAILS_AT_ONCE
 
     async def _attempt(self, mail: Mail) -> Outcome:
         receipt = self._receipts.get(mail.letter.incident)
@@ -241,10 +257,14 @@ class Courier:
                 del self._receipts[next(iter(self._receipts))]
         return letter._replace(state="delivered", receipt=outcome.receipt)
 
-    async def _save(self, letters: Sequence[Letter]) -> None:
+    def _put_by(self, letters: Sequence[Letter]) -> None:
+        """To be written with the next ones."""
         self._unsaved.update({f"{one.channel} {one.id}": one for one in letters})
         while len(self._unsaved) > UNSAVED_MAX or self._unsaved_chars() > UNSAVED_CHARS_MAX:
             del self._unsaved[next(iter(self._unsaved))]
+
+    async def _save(self, letters: Sequence[Letter]) -> None:
+        self._put_by(letters)
         try:
             await self.flush()
         except Exception as error:

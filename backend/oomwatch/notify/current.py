@@ -3,7 +3,7 @@
 A forecast of ten minutes that is passed on after fifteen would otherwise be false when it is read.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable
 
 import msgspec
 
@@ -14,18 +14,20 @@ from oomwatch.notify.notice import Notice
 _MOVING = ("value", "limit", "unit", "texts", "causes", "remedies")
 
 
-def as_of_now(notice: Notice, board: Collection[wire.Alert]) -> Notice:
-    """The same message, with the figures and words that the board has now of alerts that still fire."""
+def as_of_now(notice: Notice, find: Callable[[str], wire.Alert | None]) -> Notice:
+    """The same message, with the figures and words that the board has now of alerts that still fire.
+
+    `find` gives the alert of an id as it is on the board.
+    """
     if notice.kind == "update" or notice.state == "resolved":
         return notice  # of these each change is told as it was
-    here = {alert.id: alert for alert in board if alert.state == "firing"}
-    news = tuple([_moved(one, here.get(one.id)) for one in notice.news])
-    everything = tuple([_moved(one, here.get(one.id)) for one in notice.everything])
+    news = tuple([_moved(one, find(one.id)) for one in notice.news])
+    everything = tuple([_moved(one, find(one.id)) for one in notice.everything])
     return msgspec.structs.replace(notice, news=news, everything=everything)
 
 
 def _moved(one: wire.Transition, alert: wire.Alert | None) -> wire.Transition:
-    if alert is None or one.state != "firing":
+    if alert is None or alert.state != "firing" or one.state != "firing":
         return one
     moved = {name: getattr(alert, name) for name in _MOVING}
     return msgspec.structs.replace(one, facts=one.facts | alert.facts, **moved)

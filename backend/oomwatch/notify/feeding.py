@@ -16,11 +16,12 @@ from oomwatch.tasks import end
 
 
 class Outlook(NamedTuple):
-    """What receivers are kept up to date of. `board`: alerts that are open or ended lately; `is_well`: whether the
-    server does its work."""
+    """What receivers are told of. `board`: alerts that are open or ended lately; `is_well`: whether the server does its
+    work; `find`: the alert of an id, as it is on the board."""
 
     board: Callable[[], Collection[wire.Alert]] = tuple
     is_well: Callable[[], bool] = lambda: True
+    find: Callable[[str], wire.Alert | None] = lambda _: None
 
 
 class Feeding:

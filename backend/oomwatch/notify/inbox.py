@@ -7,8 +7,8 @@ from oomwatch import wire
 from oomwatch.notify.outbox import Mail
 from oomwatch.notify.route import Target
 
-# Of a channel whose account cannot be read, or whose task is gone. Long ones of all channels together are 92 MiB.
-ARRIVALS_MAX = 20_000
+# Of a channel whose account cannot be read, or whose task is gone. Long ones of all channels together are 140 MiB.
+ARRIVALS_MAX = 30_000
 
 Routed: TypeAlias = tuple[wire.Transition, Target | None]
 """A transition, and its route to the channel; None where there is none."""

@@ -102,7 +102,7 @@ class Notifier:
                 self._tellers[name] = Feeding(channel, self._router, outlook, clock=clock)
             else:
                 courier = Courier(
-                    channel, self._keep, self._tell_others, board=outlook.board, clock=clock, patience=patience
+                    channel, self._keep, self._tell_others, find=outlook.find, clock=clock, patience=patience
                 )
                 self._tellers[name] = self._couriers[name] = courier
         self._crew = Crew()

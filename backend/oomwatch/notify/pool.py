@@ -6,6 +6,7 @@ order; its news gather here. Others go on.
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from heapq import nsmallest
 
 from oomwatch import wire
 from oomwatch.core.rule import severity_of
@@ -14,8 +15,8 @@ from oomwatch.notify.grouping import Group, group_of, told_labels
 from oomwatch.notify.member import Member, Ways
 from oomwatch.notify.route import Target
 
-# A channel must not fill the memory. 10,000 alerts with long texts are 46 MiB, most of it shared by all channels.
-ALERTS_MAX = 10_000
+# A channel must not fill the memory. 30,000 alerts with long texts are 140 MiB, most of it shared by all channels.
+ALERTS_MAX = 30_000
 PAST_KEPT = 200  # incidents that are over and may yet get a verdict, for channels that can edit what they said
 
 
@@ -90,14 +91,18 @@ class Pool:
         self._look()
         return max((bucket.rank for bucket in self._free() if bucket.next_at <= now), default=None)
 
-    def take(self, now: float, wall: float) -> list[Draft]:
-        """The messages of one group that is due, the gravest and then the longest due. They count as on their way."""
+    def take(self, now: float, wall: float, groups: int = 1) -> list[Draft]:
+        """The messages of groups that are due, the gravest and then the longest due first. They count as on their way.
+
+        At most so many groups have their say.
+        """
         self._look()
         self._buckets = {key: one for key, one in self._buckets.items() if one.members or one.open_at > now}
         due = [bucket for bucket in self._free() if bucket.next_at <= now]
-        if not due:
-            return []
-        bucket = min(due, key=lambda one: (-one.rank, one.next_at))
+        first = nsmallest(groups, due, key=lambda one: (-one.rank, one.next_at))
+        return [draft for bucket in first for draft in self._drafts(bucket, now, wall)]
+
+    def _drafts(self, bucket: Bucket, now: float, wall: float) -> list[Draft]:
         for alert in bucket.drop_outlived():
             self._homes.pop(alert, None)
         drafts = bucket.compose(self._channel, now, wall)

@@ -17,6 +17,7 @@ from oomwatch.service.sessions import Session
 # Messages in memory: four minutes of 128 agents, about 60 MiB. What finds no room stays with its agent.
 ENTRIES_MAX = 30_000
 ENTRIES_AT_ONCE = 100  # one transaction of the store, some 20 ms: an alert may have to wait for one
+NEWS_AT_ONCE = 200  # transitions that are stored, and then told, in one go: where very many fire, others get their turn
 
 logger = logging.getLogger(__name__)
 
@@ -156,15 +157,16 @@ class Journal:
             await self._record()
 
     async def _store_news(self) -> None:
-        news = list(self._news)
-        if not news:
-            return
-        if not await self._write(self._archive.append, [*self._unstored, *news]):
-            self._unstored += news
-        else:
-            self._unstored = []
-        del self._news[: len(news)]
-        self._tell(news)
+        left = len(self._news)
+        while left:
+            news = self._news[: min(left, NEWS_AT_ONCE) if self.problem is None else left]
+            if not await self._write(self._archive.append, [*self._unstored, *news]):
+                self._unstored += news
+            else:
+                self._unstored = []
+            del self._news[: len(news)]
+            left -= len(news)
+            self._tell(news)
 
     async def _record(self) -> None:
         """Store what is queued by now, and acknowledge. Ends at the first failure: the next interval tries again."""

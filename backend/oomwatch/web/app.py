@@ -64,6 +64,7 @@ from oomwatch.web.static import PageFiles
 from oomwatch.web.storagewatch import StorageWatch
 from oomwatch.web.threads import Threads, WatchedPool
 from oomwatch.web.tryouts import Tryouts
+from oomwatch.web.turns import Turns
 from oomwatch.web.upkeep import keep_pasts, keep_up
 from oomwatch.web.wellbeing import ailing, silencing
 from oomwatch_frontend import STATIC
@@ -213,6 +214,7 @@ async def _start(
         doctor=stack.enter_context(Practice()),
         keyring=keyring,
         audit=AuditLog(),
+        turns=Turns(),
         cluster=cluster,
     )
     return parts
@@ -254,7 +256,11 @@ def _herald(
     parts: Callable[[], Parts],
 ) -> Herald:
     charts = Curves(store, threads.read, lambda one: parts().service.engine.rules.of(one))  # noqa: PLW0108 - made later
-    outlook = Outlook(lambda: parts().service.board.all(), lambda: not silencing(parts()))  # noqa: PLW0108
+    outlook = Outlook(
+        lambda: parts().service.board.all(),  # noqa: PLW0108 - made later
+        lambda: not silencing(parts()),
+        lambda alert: parts().service.board.find(alert),  # noqa: PLW0108
+    )
     return Herald(
         store,
         threads.write,

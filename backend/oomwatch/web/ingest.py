@@ -137,6 +137,7 @@ class Connection:
         service = self._service
         while not self._is_dismissed:
             frame = await _frame(self._websocket)
+            await self._parts.turns.next()
             try:
                 message = wire.decode_agent(frame)
             except wire.MalformedMessageError as error:

@@ -22,6 +22,7 @@ from oomwatch.web.practice import Practice
 from oomwatch.web.ruleparts import RuleParts
 from oomwatch.web.storagewatch import StorageWatch
 from oomwatch.web.threads import Threads
+from oomwatch.web.turns import Turns
 
 if TYPE_CHECKING:  # of an extra
     from oomwatch.web.clustered import Clustered
@@ -49,6 +50,7 @@ class Parts(NamedTuple):
     keyring: Keyring
     audit: AuditLog
     storage: StorageWatch
+    turns: Turns
     cluster: "Clustered | None" = None  # None: this server is alone
 
     @property
