@@ -1,4 +1,4 @@
-"""Stands for agents: one connection a node, a sample a second, each at its own moment of the second.
+"""Stands for agents: one connection a node, a sample a second, each at the moment of the second that a real one takes.
 
     python -m bench.compare.agents --port PORT --nodes N
 
@@ -7,6 +7,7 @@ One whose connection ends connects again and goes on where the server's welcome 
 
 import asyncio
 import contextlib
+import math
 import random
 import time
 
@@ -16,6 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 from oomwatch import wire
+from oomwatch_agent.pace import offset_seconds
 
 APART = 7  # seconds between what two neighbours read
 KEPT = 600  # unsent samples
@@ -26,9 +28,9 @@ AT_ONCE = 64  # that connect at the start
 class Agent:
     """One node's."""
 
-    def __init__(self, number: int, nodes: int, filling: Filling, url: str) -> None:
+    def __init__(self, number: int, filling: Filling, url: str) -> None:
         self._number, self._filling, self._url = number, filling, url
-        self._due = time.time() + number / nodes
+        self._due = math.ceil(time.time()) + offset_seconds(node_name(number), 1.0)
         self._seq = 0
         self._unsent: list[tuple[int, bytes]] = []  # acknowledged ones are dropped
         self.is_welcome = asyncio.Event()
@@ -66,7 +68,7 @@ class Agent:
     def _next(self) -> bytes:
         """The next sample. While nobody listens, time goes on."""
         now = time.time()
-        self._due = max(self._due, now - 1) + 1
+        self._due += 1 + max(0, math.floor(now - self._due))
         self._seq += 1
         second = (int(now) + APART * self._number) % PERIOD_SECONDS
         told = frame(self._seq, now, body(second, self._filling.of(self._number)))
@@ -86,7 +88,7 @@ class Agent:
 
 async def stand_for(nodes: int, port: int) -> None:
     filling, door = Filling(nodes), asyncio.Semaphore(AT_ONCE)
-    agents = [Agent(number, nodes, filling, f"ws://127.0.0.1:{port}/ws/agent") for number in range(nodes)]
+    agents = [Agent(number, filling, f"ws://127.0.0.1:{port}/ws/agent") for number in range(nodes)]
     tasks = [asyncio.create_task(one.run(door)) for one in agents]
     for one in agents:
         await one.is_welcome.wait()

@@ -2,52 +2,50 @@
 
 import asyncio
 
-from oomwatch.web.turns import SHARE_SECONDS, Turns
+from oomwatch.web.turns import MESSAGES_A_ROUND, Turns
 
-MESSAGES = 100
+MESSAGES = 5 * MESSAGES_A_ROUND
 
 
-def test_of_very_many_messages_each_round_takes_as_many_as_fit() -> None:
+async def all_taken(turns: Turns, *, gone: int = 0) -> list[str]:
+    """What happened in which order: "tick" once a round, and each message with its number. Some do not wait."""
     log: list[str] = []
 
-    async def story() -> None:
-        now = 0.0
-        turns = Turns(clock=lambda: now)
+    async def take(number: int) -> None:
+        await turns.next()
+        log.append(str(number))
 
-        async def take() -> None:
-            nonlocal now
-            await turns.next()
-            now += SHARE_SECONDS / 10
-            log.append("message")
+    tasks = [asyncio.create_task(take(number)) for number in range(MESSAGES)]
+    await asyncio.sleep(0)
+    for task in tasks[MESSAGES - gone :]:
+        task.cancel()
+    while len(log) - log.count("tick") < MESSAGES - gone:
+        log.append("tick")
+        await asyncio.sleep(0)
+    return log
 
-        async def tick() -> None:
-            while log.count("message") < MESSAGES:
-                log.append("tick")
-                await asyncio.sleep(0)
 
-        await asyncio.gather(*(take() for _ in range(MESSAGES)), tick())
+def test_of_very_many_messages_each_round_takes_some_and_all_have_their_turn_in_order() -> None:
+    log = asyncio.run(all_taken(Turns()))
+    between = " ".join(log).split("tick")
+    assert max(len(some.split()) for some in between) == MESSAGES_A_ROUND
+    assert [one for one in log if one != "tick"] == [str(number) for number in range(MESSAGES)]
 
-    asyncio.run(story())
-    between = "".join("t" if one == "tick" else "m" for one in log).split("t")
-    assert max(len(some) for some in between) == 11  # tenths of it add up to a little less than they should
-    assert sum(len(some) for some in between) == MESSAGES
+
+def test_who_has_gone_takes_nobodys_turn() -> None:
+    log = asyncio.run(all_taken(Turns(), gone=3 * MESSAGES_A_ROUND))
+    assert len(log) - log.count("tick") == 2 * MESSAGES_A_ROUND
+    assert log.count("tick") <= 3
 
 
 def test_messages_that_come_one_by_one_wait_for_nothing() -> None:
-    async def story() -> int:
-        now, rounds = 0.0, 0
-        turns = Turns(clock=lambda: now)
-        for _ in range(10):
-            before = now
-            waiting = turns.next()
-            try:
-                while True:
-                    waiting.send(None)
-                    rounds += 1
-            except StopIteration:
-                pass
-            now = before + 1.0
+    async def story() -> bool:
+        turns = Turns()
+        for _ in range(MESSAGES):
+            task = asyncio.create_task(turns.next())
             await asyncio.sleep(0)
-        return rounds
+            if not task.done():
+                return False
+        return True
 
-    assert asyncio.run(story()) == 0
+    assert asyncio.run(story())

@@ -14,8 +14,8 @@ from oomwatch import wire
 from oomwatch.service.measured import Histogram
 from oomwatch.service.sessions import Session
 
-# Messages in memory: four minutes of 128 agents, about 60 MiB. What finds no room stays with its agent.
-ENTRIES_MAX = 30_000
+# Messages in memory: eight minutes of 128 agents, about 120 MiB. What finds no room stays with its agent.
+ENTRIES_MAX = 60_000
 ENTRIES_AT_ONCE = 100  # one transaction of the store, some 20 ms: an alert may have to wait for one
 NEWS_AT_ONCE = 200  # transitions that are stored, and then told, in one go: where very many fire, others get their turn
 

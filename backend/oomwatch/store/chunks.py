@@ -1,7 +1,7 @@
 """Readings in the database, as they are told: small chunks of one GPU (or host), none across an hour."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import Column, Connection, Table, and_, insert, select, update
@@ -21,6 +21,7 @@ HOST = ""  # the subject of a node that is no GPU
 PIECE_MS = 600_000
 
 _Place: TypeAlias = tuple[str, str, int]  # node, gpu and hour
+SubjectIds: TypeAlias = dict[tuple[str, str], int]  # by node and gpu; they never change
 
 
 class Chunk(NamedTuple):
@@ -43,8 +44,8 @@ def tight(subject: int, content: Columns) -> Chunk:
     return Chunk(subject, content.at_ms[0], content.at_ms[-1], columns.pack_tight(content), folded=True)
 
 
-def write(connection: Connection, samples: Iterable[tuple[str, wire.Sample]]) -> None:
-    """Store the readings of (node, sample) pairs, one chunk a subject and hour."""
+def write(connection: Connection, samples: Iterable[tuple[str, wire.Sample]], known: SubjectIds) -> None:
+    """Store the readings of (node, sample) pairs, one chunk a subject and hour. What is looked up becomes `known`."""
     readings: dict[_Place, list[tuple[int, Reading]]] = defaultdict(list)
     beside: dict[_Place, dict[int, object]] = defaultdict(dict)  # what else was told at the same moment
     for node, sample in samples:
@@ -64,7 +65,7 @@ def write(connection: Connection, samples: Iterable[tuple[str, wire.Sample]]) ->
         if told != NOTHING_OF_HOST:
             beside[node, HOST, hour_ms][at_ms] = told
     if readings:
-        ids = _subject_ids(connection, dict.fromkeys((node, gpu) for node, gpu, _ in readings))
+        ids = _subject_ids(connection, dict.fromkeys((node, gpu) for node, gpu, _ in readings), known)
         new = [_chunk(ids[place[:2]], place[1], rows, beside.get(place)) for place, rows in readings.items()]
         _insert(connection, new)
         open_hours(connection, {hour_ms for _, _, hour_ms in readings})
@@ -129,14 +130,16 @@ def _insert_or_merge(connection: Connection, new: Chunk) -> None:
     connection.execute(update(chunks).where(same).values(packed._asdict()))
 
 
-def _subject_ids(connection: Connection, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    wanted = list(wanted)
-    known = _known_subjects(connection, wanted)
-    new = [{"node": node, "gpu": gpu} for node, gpu in wanted if (node, gpu) not in known]
+def _subject_ids(connection: Connection, wanted: Collection[tuple[str, str]], known: SubjectIds) -> SubjectIds:
+    missing = [place for place in wanted if place not in known]
+    if not missing:
+        return known
+    known |= _known_subjects(connection, missing)
+    new = [{"node": node, "gpu": gpu} for node, gpu in missing if (node, gpu) not in known]
     if not new:
         return known
     add(connection, subjects, new)
-    return _known_subjects(connection, wanted)
+    return known | _known_subjects(connection, missing)  # not known before this transaction has come to its end
 
 
 def _known_subjects(connection: Connection, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:

@@ -68,6 +68,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._subject_ids: chunks.SubjectIds = {}
 
     @classmethod
     def open(cls, url: str) -> "Store":
@@ -230,7 +231,7 @@ class Store:
 
     def record(self, batch: Batch) -> None:
         """Store a batch in one transaction. Messages that are already stored are passed over."""
-        self._database.write(_record, batch)
+        self._database.write(_record, batch, self._subject_ids)
 
     def progress(self, node: str, session: str) -> int:
         """The last stored sequence number of a session; 0 for one that was never stored."""
@@ -399,11 +400,12 @@ class Store:
         return self._database.write(_prune, now, keep_seconds, keep, at_most_rows)
 
 
-def _record(connection: Connection, batch: Batch) -> None:
+def _record(connection: Connection, batch: Batch, subject_ids: chunks.SubjectIds) -> None:
     entries = agents.unseen(connection, batch.entries)
     agents.write(connection, entries)
     said = [(entry.node, entry.message) for entry in entries]
-    chunks.write(connection, ((node, it) for node, it in said if isinstance(it, wire.Sample)))
+    samples = ((node, it) for node, it in said if isinstance(it, wire.Sample))
+    chunks.write(connection, samples, subject_ids)
     events.write(connection, ((node, it) for node, it in said if isinstance(it, wire.Event)))
 
 
