@@ -31,7 +31,9 @@ from tests.server.receiver import Receiver
 NODES = tuple(f"{STAND_IN}{number:02}" for number in range(12))
 NEWER = NODES[-1]  # its agent is of the next version
 TRAINING, DYING = "real-healthy", "real-oom"  # nodes of real agents, whose training is simulated
-WHOLE_SECONDS = 10.0  # from a blow to every browser seeing the same
+# From a blow to every browser seeing the same: ten seconds are promised, and printed what it took; a busy machine gets
+# three times that.
+WHOLE_SECONDS = 30.0
 START_SECONDS = 60.0  # of programs on a busy machine
 RULES = """
 rules:
@@ -87,8 +89,8 @@ class Site:
         doors = {one.node: (one.is_connected, one.connects, one.refused[-1:]) for one in self.crowd.agents.values()}
         return {"full": sorted(self.full), "seen": seen, "agents": doors, "told": delivered(self.receiver)}
 
-    def be_whole(self, after: str, seconds: float = WHOLE_SECONDS) -> None:
-        took = within(seconds, f"all browsers see the same after {after}", self.is_whole, self.explain)
+    def be_whole(self, after: str) -> None:
+        took = within(WHOLE_SECONDS, f"all browsers see the same after {after}", self.is_whole, self.explain)
         print(f"after {after}: whole in {took:.1f} s")
 
     def all_are_told(self, status: str, *nodes: str) -> None:
@@ -167,7 +169,7 @@ def test_nothing_is_lost_or_doubled_whatever_is_killed(site: Site) -> None:
     leader.program.kill()
     site.fill(*NODES[3:6])
     site.empty(NODES[0])
-    site.be_whole("a server was killed", WHOLE_SECONDS + 5)
+    site.be_whole("a server was killed")
     site.all_are_told("firing", *NODES[3:6])
     site.all_are_told("resolved", NODES[0])
     leader.start()
