@@ -52,33 +52,33 @@ def main() -> None:
     nodes, hours = (int(argument) for argument in [*sys.argv[1:], "16", "2"][:2])
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(f"sqlite:///{folder}/bench.db")
-        recorded, kept_up = _record(store, nodes, hours * HOUR)
+        recorded, kept_up = record(store, nodes, hours * HOUR)
         _tell_cost(recorded, kept_up, hours * HOUR, nodes)
         store.close()
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(f"sqlite:///{folder}/day.db")
-        _record(store, 1, RECORDED)
-        _keep_up(store, START + RECORDED + 2 * HOUR)
+        record(store, 1, RECORDED)
+        keep_up(store, START + RECORDED + 2 * HOUR)
         store.checkpoint()
         _tell_bytes(store.sizes(), RECORDED)
-        _copy(store)
+        repeat_to_a_run(store)
         _query(store)
         store.close()
 
 
-def _record(store: Store, nodes: int, seconds: int) -> tuple[Spent, Spent]:
+def record(store: Store, nodes: int, seconds: int) -> tuple[Spent, Spent]:
     store.record(Batch(entries=tuple(_hello(node) for node in range(nodes))))
     recorded, kept_up = Spent(0, 0, 0), Spent(0, 0, 0)
     for second in range(0, seconds, FLUSH_SECONDS):
-        batch = Batch(entries=tuple(entry for node in range(nodes) for entry in _entries(node, second)))
+        batch = Batch(entries=tuple(entry for node in range(nodes) for entry in entries(node, second)))
         recorded = _added(recorded, partial(store.record, batch))
         more = True
         while more:
-            kept_up, more = _kept_up(kept_up, store, START + second + FLUSH_SECONDS)
+            kept_up, more = _merged(kept_up, store, START + second + FLUSH_SECONDS)
     return recorded, kept_up
 
 
-def _kept_up(so_far: Spent, store: Store, now: float) -> tuple[Spent, bool]:
+def _merged(so_far: Spent, store: Store, now: float) -> tuple[Spent, bool]:
     more: list[bool] = []
     spent = _added(so_far, lambda: more.append(store.compact(now)))
     return spent, more[0]
@@ -91,7 +91,7 @@ def _added(so_far: Spent, work: Callable[[], object]) -> Spent:
     return Spent(so_far.cpu_seconds + spent, max(so_far.longest_seconds, spent), so_far.calls + 1)
 
 
-def _keep_up(store: Store, now: float) -> None:
+def keep_up(store: Store, now: float) -> None:
     while store.compact(now):
         pass
 
@@ -140,7 +140,7 @@ _COPIES = (
 )
 
 
-def _copy(store: Store) -> None:
+def repeat_to_a_run(store: Store) -> None:
     """The same day for the other nodes of a run, and a quarter of an hour more, some of it not merged yet."""
     store.record(Batch(entries=tuple(_hello(node) for node in range(RUN_NODES))))
     with store._database.writing() as connection:  # noqa: SLF001 - no one but a benchmark asks for it
@@ -151,8 +151,8 @@ def _copy(store: Store) -> None:
             for copy in _COPIES:
                 connection.exec_driver_sql(copy, (1000 * node, node))
     for second in range(DAY, DAY + 900, FLUSH_SECONDS):
-        store.record(Batch(entries=tuple(entry for node in range(RUN_NODES) for entry in _entries(node, second))))
-    _keep_up(store, START + DAY + 900)
+        store.record(Batch(entries=tuple(entry for node in range(RUN_NODES) for entry in entries(node, second))))
+    keep_up(store, START + DAY + 900)
 
 
 def _query(store: Store) -> None:
@@ -197,7 +197,7 @@ def _hello(node: int) -> Entry:
     return Entry(node=hello.node, session=hello.session, received_at=START, message=hello)
 
 
-def _entries(node: int, first: int) -> Iterator[Entry]:
+def entries(node: int, first: int) -> Iterator[Entry]:
     noise = random.Random(node * 1_000_003 + first)
     for second in range(first, first + FLUSH_SECONDS):
         at = START + second + noise.gauss(0, 0.001) + 0.5
