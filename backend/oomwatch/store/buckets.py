@@ -2,7 +2,9 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import compress
 from math import ceil
+from operator import mul
 
 from msgspec import Struct
 
@@ -48,17 +50,15 @@ class Buckets:
 
     def add_rolled(self, part: Rolled) -> None:
         """Take in what was bucketed before, in buckets of which ours are some wide. Those that reach in count whole."""
-        for at_ms, low, high, mean, count in zip(*part, strict=True):
-            if not count or low != low:  # noqa: PLR0124 - NaN is not itself
-                continue
-            index = at_ms // self._step_ms
-            point = self._points.get(index)
-            if point is None:
-                self._points[index] = Point(low, high, mean * count, count)
-            else:
-                point.low, point.high = min(point.low, low), max(point.high, high)
-                point.total += mean * count
-                point.count += count
+        at_ms, lows, highs, means, counts = part if all(part.counts) else _known(part)
+        totals = list(map(mul, means, counts))
+        first = 0
+        while first < len(at_ms):
+            index = at_ms[first] // self._step_ms
+            after = bisect_left(at_ms, (index + 1) * self._step_ms, first)
+            ours = slice(first, after)
+            self._join(index, Point(min(lows[ours]), max(highs[ours]), sum(totals[ours]), sum(counts[ours])))
+            first = after
 
     def add(self, at_ms: Sequence[int], values: Sequence[float]) -> None:
         """Take in values in the order of their time; NaN is missing. Parts may overlap and come in any order."""
@@ -67,7 +67,9 @@ class Buckets:
         while first < stop:
             index = at_ms[first] // self._step_ms
             after = bisect_left(at_ms, (index + 1) * self._step_ms, first, stop)
-            self._fold(index, [value for value in values[first:after] if value == value])  # noqa: PLR0124 - not NaN
+            known = [value for value in values[first:after] if value == value]  # noqa: PLR0124 - not NaN
+            if known:
+                self._join(index, Point(min(known), max(known), sum(known), len(known)))
             first = after
 
     def points(self, *, with_gaps: bool) -> list[tuple[float, Point | None]]:
@@ -80,14 +82,15 @@ class Buckets:
         indexes = range(min(self._points), max(self._points) + 1) if with_gaps else sorted(self._points)
         return [(index * self._step_ms / 1000, self._points.get(index)) for index in indexes]
 
-    def _fold(self, index: int, values: list[float]) -> None:
-        if not values:
-            return
-        point = self._points.get(index)
-        if point is None:
-            self._points[index] = Point(min(values), max(values), sum(values), len(values))
-            return
-        point.low = min(point.low, *values)
-        point.high = max(point.high, *values)
-        point.total += sum(values)
-        point.count += len(values)
+    def _join(self, index: int, new: Point) -> None:
+        known = self._points.get(index)
+        if known is not None:
+            new.low, new.high = min(known.low, new.low), max(known.high, new.high)
+            new.total, new.count = known.total + new.total, known.count + new.count
+        self._points[index] = new
+
+
+def _known(part: Rolled) -> Rolled:
+    """Without the buckets that have none of the field."""
+    at_ms, low, high, mean, counts = (list(compress(column, part.counts)) for column in part)
+    return Rolled(at_ms, low, high, mean, counts)  # type: ignore[arg-type]

@@ -12,7 +12,6 @@ from sqlalchemy import Connection, select
 from oomwatch import wire
 from oomwatch.store import chunks, columns, events, stretches
 from oomwatch.store.buckets import Buckets
-from oomwatch.store.columns import Columns
 from oomwatch.store.rows import pieces
 from oomwatch.store.schema import nodes, subjects
 from oomwatch.store.tiers import RAW_MS, TIERS, Rolled
@@ -43,10 +42,14 @@ class Series(Struct, frozen=True, kw_only=True):
 
 
 class Found(NamedTuple):
-    """A figure in any number of parts, and the width of the coarsest: a bucket must be some of these wide."""
+    """A figure in any number of parts, and the width of the coarsest: a bucket must be some of these wide.
+
+    What is in the parts is the figure times `divisor`: a chart's few points are divided, not the many readings.
+    """
 
     width_ms: int
     parts: Iterable[Part]
+    divisor: float = 1.0
 
 
 class _Kind(Protocol):
@@ -98,12 +101,12 @@ class _Reading(Struct, frozen=True):
             connection, list(ids.values()), round(start * 1000), round(end * 1000), _wanted_ms(step_ms)
         )
         field = columns.field_index(chunks.all_fields_of(places[0][1]), self.field) if places else 0
-        parts: dict[int, list[Columns | Rolled]] = {subject: [] for subject in found}
+        parts: dict[int, list[Part]] = {subject: [] for subject in found}
         for subject, part in stretches.fields(connection, found, field):
-            parts[subject].append(part)
+            parts[subject].append(part if isinstance(part, Rolled) else (part.at_ms, part.values[0]))
         divisors = self._divisors(connection, places)
         return {
-            place: Found(found[ids[place]].width_ms, _scaled(parts[ids[place]], divisors[place]))
+            place: Found(found[ids[place]].width_ms, parts[ids[place]], divisors[place])
             if place in ids
             else Found(RAW_MS, ())
             for place in places
@@ -180,7 +183,7 @@ class _Torch(Struct, frozen=True):
             margin = FRESH_MS / 1000
             told = _Reading(self.unit, self.field).read(connection, labels, start - margin, end + margin, step_ms)
         logged = self._logged.read(connection, labels, start, end, step_ms)
-        return Found(told.width_ms, _apart(told.parts, logged.parts))
+        return Found(told.width_ms, _apart(told.parts, logged.parts))  # bytes and counts: both are kept as they are
 
 
 def _apart(told: Iterable[Part], logged: Iterable[Part]) -> Iterator[Part]:
@@ -211,16 +214,6 @@ def _subject_ids(connection: Connection, places: Iterable[Place]) -> dict[Place,
             if (row.node, row.gpu) in wanted:
                 found[row.node, row.gpu] = row.id
     return found
-
-
-def _scaled(parts: Iterable[Columns | Rolled], divisor: float) -> Iterator[Part]:
-    for part in parts:
-        if isinstance(part, Rolled):
-            low, high, mean = ([value / divisor for value in column] for column in (part.low, part.high, part.mean))
-            yield part if divisor == 1 else part._replace(low=low, high=high, mean=mean)
-        else:
-            values = part.values[0]
-            yield part.at_ms, values if divisor == 1 else [value / divisor for value in values]
 
 
 def _is_near(moment_ms: int, probed_ms: Sequence[int]) -> bool:
@@ -341,16 +334,16 @@ def _series(name: str, labels: Mapping[str, str], found: Found, buckets: Buckets
             buckets.add_rolled(part)
         else:
             buckets.add(*part)
-    points = buckets.points(with_gaps=SERIES[name].sampled)
+    points, of = buckets.points(with_gaps=SERIES[name].sampled), found.divisor
     return Series(
         name=name,
         unit=SERIES[name].unit,
         labels=dict(labels),
         step_seconds=buckets.step_seconds,
         times=tuple(at for at, _ in points),
-        min=tuple(None if point is None else point.low for _, point in points),
-        max=tuple(None if point is None else point.high for _, point in points),
-        mean=tuple(None if point is None else point.total / point.count for _, point in points),
+        min=tuple(None if point is None else point.low / of for _, point in points),
+        max=tuple(None if point is None else point.high / of for _, point in points),
+        mean=tuple(None if point is None else point.total / point.count / of for _, point in points),
     )
 
 

@@ -18,6 +18,7 @@ from oomwatch.store.tiers import FINE, HOUR_MS, RAW_MS, TIERS, Rolled, Tier
 
 Hours: TypeAlias = set[int]  # milliseconds of their beginnings
 SUBJECTS_AT_ONCE = 100
+ROWS_AT_ONCE = 100  # in memory, of some KiB each
 
 
 def chosen(covered: Mapping[int, Hours], wanted_ms: int) -> dict[int, Hours]:
@@ -62,14 +63,14 @@ def _covered(
     query = select(chunks.c.subject, chunks.c.start_ms).where(
         chunks.c.subject.in_(subjects), _chunks_in(start_ms, end_ms), chunks.c.folded
     )
-    for subject, begin_ms in connection.execute(query):
+    for subject, begin_ms in connection.execute(query).all():
         yield subject, RAW_MS, [_floor(begin_ms, HOUR_MS)]
     row = tier_rows.c
     for tier in TIERS:
         query = select(row.subject, row.first_ms, row.end_ms).where(
             row.subject.in_(subjects), row.width_ms == tier.width_ms, _tier_in(tier, start_ms, end_ms)
         )
-        for subject, *ends_ms in connection.execute(query):
+        for subject, *ends_ms in connection.execute(query).all():
             first_ms, last_ms = max(ends_ms[0], start_ms), min(ends_ms[1], end_ms)
             yield subject, tier.width_ms, range(_floor(first_ms, HOUR_MS), last_ms + 1, HOUR_MS)
 
@@ -85,7 +86,8 @@ def raw_parts(
         if raw:
             needed = or_(needed, chunks.c.start_ms.between(min(raw), max(raw) + HOUR_MS - 1))
         query = select(chunks).where(chunks.c.subject.in_(some), _chunks_in(start_ms, end_ms), needed)
-        for row in connection.execute(query.order_by(chunks.c.subject, chunks.c.start_ms)):
+        in_order = query.order_by(chunks.c.subject, chunks.c.start_ms)
+        for row in connection.execute(in_order).yield_per(ROWS_AT_ONCE):
             hours = found[row.subject].hours.get(RAW_MS, ())
             if not row.folded or _floor(row.start_ms, HOUR_MS) in hours:
                 yield row.subject, columns.unpack(row.start_ms, row.blob, only)
@@ -102,7 +104,8 @@ def rolled_parts(
         query = select(tier_rows).where(
             row.subject.in_(some), row.width_ms == tier.width_ms, _tier_in(tier, start_ms, end_ms)
         )
-        for found_row in connection.execute(query.order_by(row.subject, row.start_ms)):
+        in_order = query.order_by(row.subject, row.start_ms)
+        for found_row in connection.execute(in_order).yield_per(ROWS_AT_ONCE):
             part = folding.unpacked(found_row.first_ms, found_row.blob, only)
             hours = found[found_row.subject].hours[tier.width_ms]
             first_ms = _floor(start_ms, tier.width_ms)
