@@ -107,7 +107,7 @@ class _Reading(Struct, frozen=True):
         divisors = self._divisors(connection, places)
         return {
             place: Found(found[ids[place]].width_ms, parts[ids[place]], divisors[place])
-            if place in ids
+            if place in ids and not isnan(divisors[place])
             else Found(RAW_MS, ())
             for place in places
         }
