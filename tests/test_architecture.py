@@ -36,7 +36,14 @@ INSIDE = SHARED | READERS | {"oomwatch.core", "oomwatch.plan", "oomwatch.tasks"}
 WIRED = (
     INSIDE
     | OUTER
-    | {"oomwatch.cluster", "oomwatch.senders", "oomwatch.incident", "oomwatch.service", "oomwatch_frontend"}
+    | {
+        "oomwatch.cluster",
+        "oomwatch.incident",
+        "oomwatch.oidc",
+        "oomwatch.senders",
+        "oomwatch.service",
+        "oomwatch_frontend",
+    }
 )
 MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch": set(),  # the version, and nothing else
@@ -53,6 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.notify": INSIDE - {"oomwatch.rulefile"},
     "oomwatch.incident": INSIDE | {"oomwatch.service", "oomwatch.store"},
     "oomwatch.senders": INSIDE | {"oomwatch.notify"},
+    "oomwatch.oidc": INSIDE | {"oomwatch.notify"},  # the way out has one gate
     "oomwatch.cluster": INSIDE
     | {"oomwatch.service"},  # the store by protocols of its own; web/clustered.py joins the two
     "oomwatch.web": WIRED | {"oomwatch.doctor", "oomwatch.doctor.read", "oomwatch.ruleedit", "oomwatch.tryout"},
@@ -72,6 +80,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.backup": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.access": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.store"},
+    "oomwatch.commands.users": INSIDE
+    | {"oomwatch.commands", "oomwatch.commands.access", "oomwatch.commands.alerts", "oomwatch.store"},
     "oomwatch.commands.export": INSIDE | {"oomwatch.store", "oomwatch.tryout"},
     "oomwatch.commands.incident": INSIDE | {"oomwatch.incident", "oomwatch.store"},
     "oomwatch.commands.client": INSIDE,
@@ -91,9 +101,9 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # Pure modules of the standard library: they give the same for the same, whatever the machine or the moment.
 PURE = {
-    "abc", "array", "ast", "bisect", "collections", "contextlib", "dataclasses", "difflib", "enum", "fnmatch",
-    "fractions", "functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re", "statistics", "string",
-    "struct", "textwrap", "types", "typing", "unicodedata", "zlib",
+    "abc", "array", "ast", "base64", "bisect", "collections", "contextlib", "dataclasses", "difflib", "enum", "fnmatch",
+    "fractions", "functools", "hashlib", "heapq", "hmac", "ipaddress", "itertools", "json", "math", "operator", "re",
+    "statistics", "string", "struct", "textwrap", "types", "typing", "unicodedata", "zlib",
 }  # fmt: skip
 PURE_PACKAGES = {"msgspec", "re2"}
 PURE_ROOMS = {
@@ -114,6 +124,7 @@ _YAML_TEXT = {"yaml"}  # text in, values out
 PURE_IN = {
     "oomwatch.core.mute.times": {"datetime"},  # calendars; that it asks no clock the test below sees to
     "oomwatch.tryout.table": {"datetime"},
+    "oomwatch.oidc.discovery": {"urllib"},  # addresses taken apart
     "oomwatch.plan.verlkeys": {"importlib"},  # its own file, which belongs to the code
     "oomwatch.doctor.templates.template": {"importlib", "yaml"},
     "oomwatch.doctor.read.yamlfile": _YAML_TEXT,

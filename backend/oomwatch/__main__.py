@@ -178,6 +178,16 @@ def _add_access(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
             ("revoke", "make one useless", access_flags.REVOKE, access_flags.add_revoke_flags),
         ),
     )
+    _group(
+        commands,
+        _Group("user", "say who signs in by name", access_flags.USERS, "users"),
+        (
+            ("add", "make one", access_flags.USER_ADD, access_flags.add_user_add_flags),
+            ("list", "list them", access_flags.USER_LIST, access_flags.add_list_flags),
+            ("remove", "remove one", access_flags.USER_REMOVE, access_flags.add_user_name),
+            ("password", "change a password", access_flags.USER_PASSWORD, access_flags.add_user_password_flags),
+        ),
+    )
     told = _command(commands, "audit", "list what people did", access_flags.AUDIT, _later("access", "run_audit"))
     access_flags.add_audit_flags(told)
     backup = _command(commands, "backup", "copy the database", access_flags.BACKUP, _later("backup"))

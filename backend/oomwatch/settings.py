@@ -9,12 +9,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from oomwatch.access.proxied import check_header, networks_of
 from oomwatch.options import SettingError, option
 from oomwatch.units import Duration
 
 DEFAULT_PORT = 8642
 FLUSH_SECONDS_MAX = 60.0  # agents keep 10 minutes: an acknowledgement must not be a large part of that
 SENDING_SECONDS_MIN, SENDING_SECONDS_MAX = 1.0, 300.0  # what is older, Prometheus shows no more
+SESSION_SECONDS_MIN = 60.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -63,6 +65,55 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Path | None,
         option(
             "authorities, a PEM file, one of which must have signed the certificate of whoever connects", metavar="FILE"
+        ),
+    ] = None
+    session_idle: Annotated[
+        Duration, option("how long a browser that somebody signed in with stays so without a page open", metavar="TIME")
+    ] = Duration(86400)
+    session_length: Annotated[Duration, option("how long it stays so at most", metavar="TIME")] = Duration(7 * 86400)
+    readers: Annotated[
+        tuple[str, ...],
+        option(
+            "group of the identity provider or proxy whose people may look; * is everybody it knows",
+            metavar="GROUP",
+        ),
+    ] = ()
+    operators: Annotated[tuple[str, ...], option("group whose people may look and act", metavar="GROUP")] = ()
+    oidc_issuer: Annotated[
+        str | None, option("identity provider by which people sign in, with OpenID Connect", metavar="URL")
+    ] = None
+    oidc_client_id: Annotated[str | None, option("what the provider calls this server", metavar="ID")] = None
+    oidc_client_secret: Annotated[
+        str | None, option("secret that the provider gave this server", metavar="SECRET", secret=True)
+    ] = None
+    oidc_scopes: Annotated[tuple[str, ...], option("scope that the provider is asked for", metavar="SCOPE")] = (
+        "openid",
+        "profile",
+        "email",
+    )
+    oidc_name_claim: Annotated[str, option("claim that names the person", metavar="CLAIM")] = "preferred_username"
+    oidc_role_claims: Annotated[
+        tuple[str, ...],
+        option(
+            "claim that holds the groups of --readers and --operators, with dots where it is within another one",
+            metavar="CLAIM",
+        ),
+    ] = ("groups",)
+    oidc_private: Annotated[bool, option("the provider's name may lead to an address of a private network")] = False
+    auth_header: Annotated[
+        str | None,
+        option("header by which a proxy before the server names whom it signed in, e.g. X-Remote-User", metavar="NAME"),
+    ] = None
+    auth_header_from: Annotated[
+        tuple[str, ...],
+        option("address or network of these proxies; nobody else's header counts", metavar="CIDR"),
+    ] = ()
+    auth_role_header: Annotated[
+        str | None,
+        option(
+            "header by which the proxy names the person's groups, with commas between; without it --readers and "
+            "--operators are of names",
+            metavar="NAME",
         ),
     ] = None
     external_url: Annotated[
@@ -164,12 +215,37 @@ def check(settings: Settings) -> None:
     _check_keeping(settings)
     if settings.tls_cert is None and (settings.tls_key or settings.tls_client_ca):
         raise SettingError("tls_cert: is missing; tls_key and tls_client_ca are of no use without it")
+    _check_people(settings)
     if settings.incidents_keep < 1:
         raise SettingError("incidents_keep: must be at least 1")
     if settings.external_url is not None and not _is_http(settings.external_url):
         raise SettingError(f'external_url: "{settings.external_url}" is no http:// or https:// address')
     _check_sending(settings)
     _check_cluster(settings)
+
+
+def _check_people(settings: Settings) -> None:
+    if not SESSION_SECONDS_MIN <= settings.session_idle <= settings.session_length:
+        raise SettingError("session_idle: must be at least 1m, and at most as long as session_length")
+    by_oidc, by_header = settings.oidc_issuer is not None, settings.auth_header is not None
+    if by_oidc and not _is_http(settings.oidc_issuer or ""):
+        raise SettingError(f'oidc_issuer: "{settings.oidc_issuer}" is no https:// address')
+    if by_oidc != (settings.oidc_client_id is not None):
+        raise SettingError("oidc_issuer and oidc_client_id: one is of no use without the other")
+    if by_oidc and "openid" not in settings.oidc_scopes:
+        raise SettingError('oidc_scopes: must hold "openid", else the provider says of nobody who it is')
+    if by_header != bool(settings.auth_header_from):
+        raise SettingError(
+            "auth_header and auth_header_from: one is of no use without the other; the header of whom is believed?"
+        )
+    for name in ("auth_header", "auth_role_header"):
+        if getattr(settings, name) is not None:
+            check_header(getattr(settings, name), name)
+    networks_of(settings.auth_header_from)
+    if (by_oidc or by_header) and not (settings.readers or settings.operators):
+        raise SettingError(
+            "readers and operators: nobody could look; name groups, or * for everybody whom the provider or proxy knows"
+        )
 
 
 def _check_cluster(settings: Settings) -> None:

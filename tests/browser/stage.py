@@ -28,7 +28,7 @@ from oomwatch import wire
 from oomwatch.settings import Address
 from oomwatch.web import doctor
 from oomwatch.web.answers import RefusedError, refused
-from oomwatch.web.guard import with_headers
+from oomwatch.web.policy import with_headers
 from oomwatch.web.practice import Practice
 from oomwatch.web.server import bind
 from oomwatch.web.static import PageFiles
@@ -113,6 +113,7 @@ class Stage:
         app.add_api_route("/api/v1/history", self._history)
         app.add_api_route("/api/v1/phases", self._phases)
         app.add_api_route("/api/v1/nodes/{name}", self._node)
+        app.add_api_route("/api/v1/me", lambda: {"name": None})
         app.state.parts = Parts(self.practice)
         app.include_router(doctor.router)  # it needs no server: what is sent is all that it looks at
         app.add_exception_handler(RefusedError, refused)

@@ -127,7 +127,7 @@ def test_a_name_is_asked_for_once_and_kept(page: Page) -> None:
 @pytest.mark.parametrize(
     ("status", "remedy"),
     [
-        (401, "Open the page once with ?token="),
+        (401, "Load the page again to sign in"),
         (403, "--external-url"),
         (409, "Look again, then decide"),
         (503, "Nothing was changed"),

@@ -26,6 +26,16 @@ test("a fleet in which all is well says so, with its size", () => {
   assert.equal(headline(scene().store, chinese).sentence, "全部 2 块 GPU 显存余量充足");
 });
 
+test("who is signed out is told so, and how old what is shown has become", () => {
+  const { store } = scene();
+  store.connectionEnded();
+  assert.match(headline(store, english).sentence, /^You are signed out: what is shown is .* old\. Sign in to go on$/);
+  assert.match(headline(store, chinese).sentence, /^你已退出登录/);
+  const unseen = new Store(() => AT);
+  unseen.connectionEnded();
+  assert.equal(headline(unseen, english).sentence, "You are signed out. Sign in to see how things stand");
+});
+
 /** The golden run with so many steps, of these numbers, watched by a rule that foresees. @param {number[]} numbers */
 function stepped(numbers) {
   const { store } = scene();

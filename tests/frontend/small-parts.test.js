@@ -45,7 +45,8 @@ test("the wait grows to ten seconds, with a quarter at random on top", () => {
 /** A socket that a test opens and closes by hand. */
 class FakeSocket {
   onopen = () => {};
-  onclose = () => {};
+  /** @param {{ code: number }} _ */
+  onclose = (_) => {};
   /** @param {{ data: string }} _ */
   onmessage = (_) => {};
   closed = false;
@@ -64,27 +65,31 @@ test("a closed connection is tried again, sooner once a frame has come", (contex
     opened: () => void heard.push("opened"),
     frame: (/** @type {string} */ text) => void heard.push(text),
     lost: () => void heard.push("lost"),
+    ended: () => void heard.push("ended"),
   };
   const socket = new LiveSocket("ws://x", handlers, () => {
     made.push(new FakeSocket());
     return /** @type {any} */ (made[made.length - 1]);
   });
   socket.connect();
-  made[0].onclose();
+  made[0].onclose({ code: 1006 });
   context.mock.timers.tick(700);
   made[1].onopen();
   made[1].onmessage({ data: "frame" });
-  made[1].onclose();
+  made[1].onclose({ code: 1012 });
   context.mock.timers.tick(700);
   assert.equal(made.length, 3);
   assert.deepEqual(heard, ["lost", "opened", "frame", "lost"]);
+  made[2].onclose({ code: 4401 });
+  context.mock.timers.tick(60_000);
+  assert.deepEqual([made.length, heard.at(-1)], [3, "ended"]);
 });
 
 test("a connection that was replaced is closed and says nothing any more", () => {
   /** @type {FakeSocket[]} */
   const made = [];
   const fail = () => assert.fail("it spoke");
-  const socket = new LiveSocket("ws://x", { opened: fail, frame: fail, lost: fail }, () => {
+  const socket = new LiveSocket("ws://x", { opened: fail, frame: fail, lost: fail, ended: fail }, () => {
     made.push(new FakeSocket());
     return /** @type {any} */ (made[made.length - 1]);
   });

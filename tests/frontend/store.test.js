@@ -140,6 +140,15 @@ test("a new snapshot replaces everything", () => {
   assert.deepEqual([store.nodes.size, store.runs.size, store.alerts.size, store.rules.length], [0, 0, 0, 0]);
 });
 
+test("a connection that ended stays so until a snapshot comes", () => {
+  const { store } = goldenStore();
+  store.connectionEnded();
+  store.connectionOpened();
+  assert.deepEqual([store.connection.phase, store.connection.retryAtMs], ["ended", null]);
+  store.receive(goldenText("snapshot"));
+  assert.equal(store.connection.phase, "live");
+});
+
 test("a lost connection is reconnecting once there was data, and connecting before", () => {
   const fresh = new Store(() => AT);
   fresh.connectionLost(0);

@@ -11,12 +11,14 @@ from typing import Any
 import httpx
 import pytest
 import websockets.exceptions
+from tests.access.visitor import Visitor
 from tests.missing import do_without
 from tests.server.house import hello
 from tests.server.running_server import AgentClient, RunningServer, serving, settings_in
 
 from oomwatch.__main__ import main
 from oomwatch.options import SettingError
+from oomwatch.web.live import NOT_KNOWN
 from oomwatch.web.server import serve
 from oomwatch_agent.__main__ import main as agent_main
 
@@ -129,7 +131,7 @@ def test_who_is_connected_by_a_revoked_token_is_cut_off(
         with pytest.raises(websockets.exceptions.ConnectionClosed) as closed:
             _listen(browser)
         assert closed.value.rcvd is not None
-        assert closed.value.rcvd.code == 1008
+        assert closed.value.rcvd.code == NOT_KNOWN
 
 
 def test_who_needed_no_token_is_cut_off_once_there_are_some(
@@ -206,14 +208,15 @@ def test_a_person_signs_in_on_a_page_and_out_again(folder: Path) -> None:
         assert "<form" in page.text
         assert "script" not in page.text
         assert "form-action 'self'" in page.headers["content-security-policy"]
-        wrong = server.ask("POST", "/sign-in", data={"token": "guess"})
+        visitor = Visitor(server)
+        wrong = visitor.sign_in(token="guess")
         assert (wrong.status_code, "not known" in wrong.text) == (401, True)
-        right = server.ask("POST", "/sign-in", data={"token": "look"})
+        right = visitor.sign_in(token="look")
         assert (right.status_code, right.headers["location"]) == (303, "/")
-        cookie = {"Cookie": right.headers["set-cookie"].split(";", maxsplit=1)[0]}
-        assert server.get("/", headers=cookie).status_code == 200
-        out = server.ask("POST", "/sign-out", headers=cookie)
+        assert visitor.get("/").status_code == 200
+        out = visitor.post("/sign-out")
         assert 'oomwatch_token=""' in out.headers["set-cookie"]
+        assert not visitor.looks()
 
 
 def test_a_page_from_elsewhere_can_sign_nobody_in(folder: Path) -> None:

@@ -1,12 +1,16 @@
-"""Every token that the server takes, and who is connected by each.
+"""Every token and session that the server takes, and who is connected by each.
 
-Tokens of the settings are there from the start; those of the database come and go while the server runs. Whoever is
-connected by one that is revoked is told at once, and closes; so is whoever needed none until now.
+Tokens of the settings are there from the start; those of the database come and go while the server runs, and so do the
+sessions of browsers. Whoever is connected by one that is good no more is told, and closes; so is whoever needed none
+until now.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from oomwatch.access.person import Lasts
+from oomwatch.access.proxied import OUTSIDE
+from oomwatch.access.sessions import Known, Sessions
 from oomwatch.access.token import ROLES, Role, Token, digest_of, fixed
 from oomwatch.settings import Settings
 
@@ -14,31 +18,62 @@ Dismiss = Callable[[], None]
 
 
 class Keyring:
-    """Used from the event loop only. `clock` gives Unix seconds."""
+    """Used from the event loop only. `clock` gives Unix seconds.
 
-    def __init__(self, lasting: Iterable[Token], clock: Callable[[], float]) -> None:
+    `knows_others`: people come who are known elsewhere, to an identity provider or a proxy.
+    """
+
+    def __init__(
+        self,
+        lasting: Iterable[Token],
+        clock: Callable[[], float],
+        lasts: Lasts = Lasts(),  # noqa: B008 - a value
+        *,
+        knows_others: bool = False,
+    ) -> None:
         self._lasting = {token.digest: token for token in lasting}
         self._tokens = dict(self._lasting)
         self._clock = clock
         self._holders: dict[str, dict[Dismiss, None]] = {}
+        self._knows_others = knows_others
+        self.has_users = False
+        self.sessions = Sessions(lasts, clock)
 
-    def replace(self, kept: Sequence[Token]) -> None:
+    def replace(self, kept: Sequence[Token], known: Known = Known()) -> None:  # noqa: B008 - a value
         """Take over what the database keeps now. Connections by what is good no more are dismissed."""
         self._tokens = {token.digest: token for token in kept} | self._lasting
+        self.has_users = known.has_users
         now = self._clock()
-        good = {token.id for token in self._tokens.values() if token.is_good(now)}
+        self.sessions.replace(known, self._holders)
+        good = {token.id for token in self._tokens.values() if token.is_good(now)} | self.sessions.good_ids()
         good |= {_anonymous(role) for role in ROLES if not self.asks_for(role)}
-        for token_id in [one for one in self._holders if one not in good]:
-            for dismiss in list(self._holders[token_id]):
+        self._dismiss(one for one in self._holders if one not in good and not one.startswith(OUTSIDE))
+
+    def end_session(self, token: Token) -> None:
+        """Somebody has signed out: every page of that browser closes."""
+        self.sessions.end(token.digest)
+        self._dismiss([token.id])
+
+    def _dismiss(self, ids: Iterable[str]) -> None:
+        for token_id in list(ids):
+            for dismiss in list(self._holders.get(token_id, ())):
                 dismiss()
 
     def find(self, text: str) -> Token | None:
         """The token of this text, where it is good. The look-up is by digest, so its time tells nothing of a secret."""
-        token = self._tokens.get(digest_of(text))
-        return token if token is not None and token.is_good(self._clock()) else None
+        digest = digest_of(text)
+        token = self._tokens.get(digest)
+        if token is None:
+            return self.sessions.find(digest)
+        return token if token.is_good(self._clock()) else None
 
     def asks_for(self, *roles: Role) -> bool:
-        """Whether there was ever a token of one of these roles: an expired one opens nothing."""
+        """Whether there was ever a token of one of these roles: an expired one opens nothing.
+
+        Where people have names, each has a role, and nobody else may look or act.
+        """
+        if (self._knows_others or self.has_users) and roles != ("agent",):
+            return True
         return any(token.role in roles for token in self._tokens.values())
 
     @contextmanager

@@ -33,7 +33,7 @@ def run_create(options: argparse.Namespace) -> int:
     if not 0 < len(options.name) <= NAME_CHARS_MAX or not options.name.isprintable():
         raise SettingError(f"NAME: must be 1 to {NAME_CHARS_MAX} printable characters")
     lifetime = _seconds("--expires", options.expires)
-    return _with_store(options, lambda store: _create(store, options.name, options.role, tuple(options.node), lifetime))
+    return with_store(options, lambda store: _create(store, options.name, options.role, tuple(options.node), lifetime))
 
 
 def run_list(options: argparse.Namespace) -> int:
@@ -48,7 +48,7 @@ def run_list(options: argparse.Namespace) -> int:
         else:
             print("no tokens")
 
-    return _with_store(options, work)
+    return with_store(options, work)
 
 
 def run_rotate(options: argparse.Namespace) -> int:
@@ -65,7 +65,7 @@ def run_rotate(options: argparse.Namespace) -> int:
             )
         print(f"the old one is good for another {options.grace}", file=sys.stderr)
 
-    return _with_store(options, work)
+    return with_store(options, work)
 
 
 def run_revoke(options: argparse.Namespace) -> int:
@@ -77,7 +77,7 @@ def run_revoke(options: argparse.Namespace) -> int:
             store.change_token(msgspec.structs.replace(token, revoked_at=now))
             print(f"{token.name} ({token.role}, {token.id}) is revoked")
 
-    return _with_store(options, work)
+    return with_store(options, work)
 
 
 def run_audit(options: argparse.Namespace) -> int:
@@ -91,7 +91,7 @@ def run_audit(options: argparse.Namespace) -> int:
         else:
             print("\n".join(aligned([DEED_COLUMNS, *map(_deed_cells, found)])) if found else "nothing was done")
 
-    return _with_store(options, work)
+    return with_store(options, work)
 
 
 def _create(store: Store, name: str, role: Role, nodes: tuple[str, ...], lifetime: float | None) -> None:
@@ -107,23 +107,24 @@ def _create(store: Store, name: str, role: Role, nodes: tuple[str, ...], lifetim
     print("It is shown this once. A running server takes it within 2 seconds.", file=sys.stderr)
 
 
-class _UnknownError(Exception):
-    """There is no such token."""
+class RefusedError(Exception):
+    """It is not done; the text says why."""
 
 
 def _named(store: Store, name: str, now: float) -> list[Token]:
     """The good tokens of this name or id, the oldest first."""
     found = [one for one in store.tokens() if name in (one.name, one.id) and one.is_good(now)]
     if not found:
-        raise _UnknownError(f'there is no token "{name}" that is good; oomwatch token list shows all')
+        raise RefusedError(f'there is no token "{name}" that is good; oomwatch token list shows all')
     return sorted(found, key=lambda token: token.created_at)
 
 
-def _with_store(options: argparse.Namespace, work: Callable[[Store], None]) -> int:
+def with_store(options: argparse.Namespace, work: Callable[[Store], None]) -> int:
+    """Do it with the server's database. Gives the exit status."""
     try:
         with closing(Store.open(database_url(Settings(db=options.db or os.environ.get("OOMWATCH_DB"))))) as store:
             work(store)
-    except (StoreError, _UnknownError) as error:
+    except (StoreError, RefusedError) as error:
         print(f"oomwatch: {error}", file=sys.stderr)
         return FAILED
     return 0

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from oomwatch.access.person import PERSON_ROLES
 from oomwatch.access.token import ROLES
 
 TOKENS = """\
@@ -39,6 +40,30 @@ Lists what people had the server do: who, by which token, from where, and whethe
 The database is the one of --db or OOMWATCH_DB, else the one that a server on this machine would use."""
 
 
+USERS = """\
+Makes, lists and removes people who sign in with a browser by name and password. Scripts, agents and Prometheus have
+tokens (oomwatch token). The server's database keeps hashes of the passwords. A running server takes changes over within
+two seconds.
+
+  reader    may look: the page, the REST interface
+  operator  may look and act: acknowledge, silence, change rules, forget nodes
+
+As soon as there is a user, nobody looks or acts who has not signed in or shows a token.
+
+examples:
+  oomwatch user add lin --role operator
+  oomwatch user password lin
+  oomwatch user remove lin
+
+The password is asked for, twice, and shown nowhere.
+The database is the one of --db or OOMWATCH_DB, else the one that a server on this machine would use."""
+
+USER_ADD = "Makes a user, and asks for the password."
+USER_LIST = "Lists the users."
+USER_REMOVE = "Removes a user. Every browser that signed in by this name is signed out."
+USER_PASSWORD = "Asks for another password of a user. Every browser that signed in by the old one is signed out."  # noqa: S105
+
+
 def add_database_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--db", metavar="FILE|URL", help="the server's database (OOMWATCH_DB)")
 
@@ -67,6 +92,23 @@ def add_rotate_flags(parser: argparse.ArgumentParser) -> None:
 def add_revoke_flags(parser: argparse.ArgumentParser) -> None:
     add_database_flag(parser)
     parser.add_argument("name", metavar="NAME", help="name or id of the tokens")
+
+
+def add_user_add_flags(parser: argparse.ArgumentParser) -> None:
+    add_user_password_flags(parser)
+    parser.add_argument("--role", choices=PERSON_ROLES, required=True, help="what the user may do")
+
+
+def add_user_password_flags(parser: argparse.ArgumentParser) -> None:
+    add_user_name(parser)
+    parser.add_argument(
+        "--password-stdin", action="store_true", help="read the password from standard input, its first line"
+    )
+
+
+def add_user_name(parser: argparse.ArgumentParser) -> None:
+    add_database_flag(parser)
+    parser.add_argument("name", metavar="NAME", help="by which the user signs in")
 
 
 def add_audit_flags(parser: argparse.ArgumentParser) -> None:

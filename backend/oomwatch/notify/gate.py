@@ -36,10 +36,11 @@ async def resolve(host: str, port: int) -> list[Address]:
 
 
 class Gate(httpx.AsyncBaseTransport):
-    """Every request of ours goes through one. `allow_private` may be changed at any time."""
+    """Requests of ours go through one. `allow_private` may be changed at any time; `permit` tells people how."""
 
-    def __init__(self, resolve: Resolve = resolve) -> None:
+    def __init__(self, resolve: Resolve = resolve, permit: str = PERMIT) -> None:
         self.allow_private = False
+        self.permit = permit
         self._direct = _Guarded(_Judged(self, resolve))
         self._proxied: dict[str, httpx.AsyncHTTPTransport] = {}
 
@@ -47,7 +48,7 @@ class Gate(httpx.AsyncBaseTransport):
         """Raises AddressRefusedError besides what httpx raises."""
         literal = _literal(request.url.host)
         if literal is not None and not self.allow_private:
-            _refuse_the_link(literal)
+            _refuse_the_link(literal, self.permit)
         proxy = proxy_for(request.url)
         transport = self._direct if proxy is None else self._through(proxy)
         return await transport.handle_async_request(request)
@@ -126,18 +127,19 @@ class _Judged(httpcore.AsyncNetworkBackend):
             raise httpcore.ConnectTimeout("its name could not be resolved in time") from error
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError("its name cannot be resolved") from error
-        return found if self._gate.allow_private or host == "localhost" else public_of(found)
+        is_let_through = self._gate.allow_private or host == "localhost"
+        return found if is_let_through else public_of(found, self._gate.permit)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
-def public_of(addresses: Sequence[Address]) -> list[Address]:
+def public_of(addresses: Sequence[Address], permit: str = PERMIT) -> list[Address]:
     """Those of a name that everybody may reach. Raises AddressRefusedError where there is none."""
     public = [address for address in addresses if is_public(address)]
     if addresses and not public:
         private = ", ".join(str(address) for address in addresses[:3])
-        raise AddressRefusedError(f"its name leads to a private address ({private}); if that is meant, {PERMIT}")
+        raise AddressRefusedError(f"its name leads to a private address ({private}); if that is meant, {permit}")
     return public
 
 
@@ -156,11 +158,11 @@ def _embedded(address: Address) -> Address:
     return address.ipv4_mapped or address.sixtofour or address
 
 
-def _refuse_the_link(address: Address) -> None:
+def _refuse_the_link(address: Address, permit: str) -> None:
     """Addresses at which clouds keep their machines' credentials, and such that belong to nobody."""
     inner = _embedded(address)
     if inner.is_link_local or inner.is_multicast or inner.is_unspecified:
-        raise AddressRefusedError(f"{address} is no address of a receiver; if it is, {PERMIT}")
+        raise AddressRefusedError(f"{address} is no address of a receiver; if it is, {permit}")
 
 
 def _literal(host: str) -> Address | None:

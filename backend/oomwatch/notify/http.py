@@ -14,7 +14,7 @@ from typing import NamedTuple
 import httpx
 
 from oomwatch import options
-from oomwatch.notify.gate import AddressRefusedError, Gate, Resolve, resolve
+from oomwatch.notify.gate import PERMIT, AddressRefusedError, Gate, Resolve, resolve
 from oomwatch.notify.outcome import Delivered, Failed, Outcome, TryAgain
 from oomwatch.notify.secret import Secret
 
@@ -30,10 +30,10 @@ _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 class Client(httpx.AsyncClient):
     """The client that channels share. Redirects are not followed: they would carry the message to another host."""
 
-    def __init__(self, resolve: Resolve = resolve) -> None:
+    def __init__(self, resolve: Resolve = resolve, permit: str = PERMIT) -> None:
         for name in ("httpx", "httpcore"):  # they log each request with its whole address, and what was answered
             logging.getLogger(name).setLevel(logging.WARNING)
-        self._gate = Gate(resolve)
+        self._gate = Gate(resolve, permit)
         headers = {"User-Agent": "oomwatch", "Accept-Encoding": "identity"}
         super().__init__(timeout=TIMEOUT, follow_redirects=False, headers=headers, transport=self._gate)
 
@@ -42,9 +42,9 @@ class Client(httpx.AsyncClient):
         self._gate.allow_private = allowed
 
 
-def client() -> Client:
-    """Ready to send; close it when done."""
-    return Client()
+def client(permit: str = PERMIT) -> Client:
+    """Ready to send; close it when done. `permit` tells people how private addresses may be reached."""
+    return Client(permit=permit)
 
 
 def check_url(url: Secret, place: str) -> None:

@@ -229,6 +229,33 @@ tokens = Table(
     UniqueConstraint("digest", name="uq_tokens_digest"),
 )
 
+# access.person.User; `password` is its hash.
+users = Table(
+    "users",
+    metadata,
+    Column("name", _NAME, primary_key=True),
+    Column("role", String(20), nullable=False),
+    Column("password", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("changed_at", Double, nullable=False),
+    Column("removed_at", Double),
+)
+
+# access.person.Session: browsers that somebody signed in with.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", _NAME, primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("name", _NAME, nullable=False),
+    Column("role", String(20), nullable=False),
+    Column("door", String(20), nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("used_at", Double, nullable=False),
+    UniqueConstraint("digest", name="uq_sessions_digest"),
+    Index("ix_sessions_name", "name"),
+)
+
 # Append-only: what people had the server do (access.audit.Deed).
 audit = Table(
     "audit",

@@ -47,6 +47,7 @@ from oomwatch.store.database import Database, hurried_database, open_database
 from oomwatch.store.errors import StoreError
 from oomwatch.store.history import Series
 from oomwatch.store.members import Member
+from oomwatch.store.people import People
 
 __all__ = ["Batch", "Entry", "Keep", "KnownNode", "KnownRun", "Member", "Series", "Store", "StoreError"]
 
@@ -69,6 +70,7 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._subject_ids: chunks.SubjectIds = {}
+        self.people = People(database)
 
     @classmethod
     def open(cls, url: str) -> "Store":

@@ -24,6 +24,7 @@ from oomwatch.web import (
     doctor,
     gpuhistory,
     incidents,
+    me,
     peaks,
     planned,
     rules,
@@ -224,6 +225,7 @@ def install(app: FastAPI) -> None:
     app.include_router(rules.router)
     app.include_router(channels.router)
     app.include_router(audit.router)
+    app.include_router(me.router)
     app.include_router(doctor.router)
     app.include_router(storage.router)
     app.include_router(gpuhistory.router)

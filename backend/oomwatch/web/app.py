@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi import FastAPI
 from starlette.routing import Mount, Route, WebSocketRoute
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from oomwatch import __version__, wire
+from oomwatch.access.attempts import Attempts
 from oomwatch.access.audit import AuditLog
-from oomwatch.access.keyring import Keyring, fixed_tokens
 from oomwatch.hub import Hub
 from oomwatch.incident.cabinet import Cabinet, Reports
 from oomwatch.incident.clerk import Clerk
@@ -47,19 +48,20 @@ from oomwatch.store.store import Store, StoreError
 from oomwatch.tasks import Crew
 from oomwatch.trace import TraceWriter
 from oomwatch.web import api, health, systemd
-from oomwatch.web.access import check_openness, keep_access, write_audit
+from oomwatch.web.access import keep_access, keyring_of, write_audit, write_uses
 from oomwatch.web.curves import Curves
+from oomwatch.web.entrance import PERMIT, access_of, provider_of
 from oomwatch.web.feedwatch import FeedWatch
-from oomwatch.web.guard import Access, Guard
+from oomwatch.web.guard import Guard
 from oomwatch.web.herald import Herald
 from oomwatch.web.ingest import agent_endpoint
-from oomwatch.web.live import live_endpoint
+from oomwatch.web.live import LIVE_PATH, live_endpoint
 from oomwatch.web.parts import Parts
+from oomwatch.web.peer import BELIEVED, Peer
 from oomwatch.web.practice import Practice
 from oomwatch.web.restart import restore
 from oomwatch.web.ruledesk import RuleDesk
 from oomwatch.web.ruleparts import RuleParts
-from oomwatch.web.signin import SIGN_OUT, sign_out
 from oomwatch.web.static import PageFiles
 from oomwatch.web.storagewatch import StorageWatch
 from oomwatch.web.threads import Threads, WatchedPool
@@ -92,15 +94,17 @@ def create_app(parts: Parts) -> FastAPI:
     api.install(app)
     app.router.routes += [
         WebSocketRoute("/ws/agent", agent_endpoint),
-        WebSocketRoute("/ws/live", live_endpoint),
+        WebSocketRoute(LIVE_PATH, live_endpoint),
         Route("/metrics", health.metrics),
         Route("/healthz", health.healthz),
         Route("/readyz", health.readyz),
         Route("/", files.page),
-        Route(SIGN_OUT, sign_out, methods=["POST"]),
         Mount("/static", files),
     ]
-    app.add_middleware(Guard, settings=parts.settings, access=Access(parts.keyring, parts.audit, parts.service.clock))
+    # What is added last comes first: who connected, whom they say they speak for, and whether these may come in.
+    app.add_middleware(Guard, settings=parts.settings, access=access_of(parts))
+    app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=[*BELIEVED, *parts.settings.auth_header_from])
+    app.add_middleware(Peer)
     return app
 
 
@@ -119,6 +123,7 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
         await parts.herald.ready()
         stack.push_async_callback(keep_pasts, parts)
         stack.push_async_callback(write_audit, parts)
+        stack.push_async_callback(write_uses, parts)
         stack.push_async_callback(parts.crew.end)
         if parts.cluster is not None:
             stack.push_async_callback(parts.cluster.say_goodbye)
@@ -179,7 +184,9 @@ async def _start(
 ) -> Parts:
     """What comes first here is stopped last. What needs all parts is given a way to them, to be used once they are."""
     store, threads = await _open_store(settings, stack)
-    keyring = await _keyring(settings, store, threads, clock)
+    keyring = await threads.read(keyring_of, settings, store, clock)
+    provider = provider_of(settings, client_of_provider := http.client(PERMIT), clock)
+    stack.push_async_callback(client_of_provider.aclose)
     reports, desk = _reports(settings, store, file.rules.notify.language), Desk()
     desk.remember(reversed(await threads.read(reports.entries)))
     client, storage = http.client(), StorageWatch()
@@ -215,7 +222,9 @@ async def _start(
         keyring=keyring,
         audit=AuditLog(),
         turns=Turns(),
+        attempts=Attempts(),
         cluster=cluster,
+        provider=provider,
     )
     return parts
 
@@ -224,14 +233,6 @@ def _reports(settings: Settings, store: Store, language: wire.Language) -> Repor
     if keeps_incidents_in_database(settings):
         return Cabinet(store, settings.incidents_keep, language)
     return Folder(incidents_path(settings), settings.incidents_keep)
-
-
-async def _keyring(settings: Settings, store: Store, threads: Threads, clock: Callable[[], float]) -> Keyring:
-    """Raises SettingError where strangers could come in and nobody said that they may."""
-    keyring = Keyring(fixed_tokens(settings), clock)
-    keyring.replace(await threads.read(store.tokens))
-    check_openness(settings, keyring)
-    return keyring
 
 
 async def _clustered(

@@ -16,7 +16,7 @@ from oomwatch.tryout.result import Tryout
 from oomwatch.web.batchrows import BatchesOfRun
 from oomwatch.web.doctorrows import CardRow, DoctorFile, ModelRow, TemplateRow, TemplateText
 from oomwatch.web.planrows import PlanOfRun
-from oomwatch.web.rows import Acknowledged, Agent, AlertRow, AlertStory, History, PeaksOfRun, Preview, SilenceRow
+from oomwatch.web.rows import Acknowledged, Agent, AlertRow, AlertStory, History, Me, PeaksOfRun, Preview, SilenceRow
 from oomwatch.web.ruledesk import RuleFileShown, RulesTaken
 from oomwatch.web.rulenow import RuleNow
 from oomwatch.web.spans import AlertSpans
@@ -29,7 +29,7 @@ Language = Annotated[wire.Language, Query(description="language of the texts")]
 KINDS = (
     *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan, wire.ChannelState),
     *(AlertRow, AlertStory, History, PeaksOfRun, PlanOfRun, BatchesOfRun, Agent, Scorecard, Entry, Incident),
-    *(Acknowledged, SilenceRow, Preview, Deed),
+    *(Acknowledged, SilenceRow, Preview, Deed, Me),
     *(RuleRow, RuleFileShown, RulesTaken, RuleNow, Tryout),
     *(AlertSpans, MutingWindows, Storage),
     *(Report, ModelRow, CardRow, TemplateRow, TemplateText, DoctorFile),

@@ -1,57 +1,58 @@
-"""Who may look and who may act: tokens, the address that was asked for, and the headers that every answer carries.
+"""Who may look and who may act: tokens, sessions, the address that was asked for, and whose page asks.
 
 Whoever acts is noted in the audit log, with what became of it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
-from urllib.parse import parse_qs, unquote, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from oomwatch.access.audit import AuditLog, deed
 from oomwatch.access.keyring import Keyring
+from oomwatch.access.person import is_session_text
+from oomwatch.access.proxied import ProxyHeader, UnknownPersonError
 from oomwatch.access.token import Token
 from oomwatch.settings import LOOPBACK, Settings, address_of
-from oomwatch.web.answers import RefusedError, refusal, refused
-from oomwatch.web.signin import COOKIE, SIGN_IN, SIGN_OUT, remember, sign_in_page, token_in_form, wants_page
+from oomwatch.web import origins
+from oomwatch.web.answers import refusal
+from oomwatch.web.cookies import TOKEN, Jar
+from oomwatch.web.live import LIVE_PATH, NOT_KNOWN, NOT_KNOWN_WORDS
+from oomwatch.web.origins import READING
+from oomwatch.web.policy import transport_headers, with_headers
+from oomwatch.web.signin import SIGN_OUT, TOKEN_COOKIE_SECONDS, SignIn
+from oomwatch.web.signin import address_of as client_of
+from oomwatch.web.signinpage import LED_HERE, WRONG_TOKEN
 
 AGENT_PATH = "/ws/agent"
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})  # whether the server lives is no secret
-READING = frozenset({"GET", "HEAD", "OPTIONS"})
-# Questions that come with a body, and change nothing.
+# Questions that come with a body, and change nothing. Who signs in or out is noted by itself.
 ASKING = frozenset({"/api/v1/doctor", "/api/v1/rules/try", "/api/v1/silences/preview", SIGN_OUT})
-
-# Plotly writes style attributes of all kinds, so these cannot be forbidden: each styles its own element and no other.
-# Style sheets come from here alone, but for two of Plotly's: an empty one, which it fills by calls, and MapLibre's.
-PLOTLY_STYLES = (
-    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' 'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='"
-)
-
-SECURITY_HEADERS = {
-    # "style-src" is for browsers of before 2023, which do not know the two that follow. Images are exported charts.
-    "Content-Security-Policy": (
-        "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; "
-        f"style-src-elem 'self' {PLOTLY_STYLES}; style-src-attr 'unsafe-inline'; "
-        "connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
+UNKNOWN = 401
 
 
 class Access(NamedTuple):
-    """What the guard works with. `clock` gives Unix seconds."""
+    """What the guard works with. `clock` gives Unix seconds; `seek` finds a session that another server began."""
 
     keyring: Keyring
     audit: AuditLog
+    sign_in: SignIn
+    header: ProxyHeader | None
     clock: Callable[[], float]
+    is_https: Callable[[HTTPConnection], bool]
+    seek: Callable[[str], Awaitable[Token | None]] | None = None
+
+
+class Shown(NamedTuple):
+    """Who a request is of: the token, whether a cookie showed it, and why the proxy's word was of no use."""
+
+    token: Token | None
+    by_cookie: bool = False
+    problem: str | None = None
 
 
 class Guard:
@@ -62,9 +63,9 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings, access: Access) -> None:
         self._app = app
-        self._keyring, self._audit, self._clock = access
+        self._access = access
+        self._keyring = access.keyring
         self._hosts = _allowed_hosts(settings)
-        self._is_https = (settings.external_url or "").startswith("https:")
         self._external = urlsplit(settings.external_url or "").netloc or None  # a proxy may give its own Host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,46 +73,60 @@ class Guard:
             await self._app(scope, receive, send)
             return
         connection = HTTPConnection(scope)
-        token = self._token_of(connection)
-        scope.setdefault("state", {})["token"] = token
-        answer = self._objection(connection, token)
-        if answer is None and scope["path"] == SIGN_IN and scope["type"] == "http":
-            answer = await self._sign_in(Request(scope, receive))
+        shown = await self._shown_by(connection)
+        scope.setdefault("state", {})["token"] = shown.token
+        is_sign_in = scope["type"] == "http" and self._access.sign_in.is_ours(connection)
+        answer = self._objection(connection, shown, is_sign_in=is_sign_in)
+        if answer is None and is_sign_in:
+            answer = await self._access.sign_in.answer(Request(scope, receive))
         if answer is None:
-            await self._app(scope, receive, self._watched(connection, token, send))
+            await self._app(scope, receive, self._watched(connection, shown.token, send))
         elif scope["type"] == "http":
-            await answer(scope, receive, self._watched(connection, token, send))
+            await answer(scope, receive, self._watched(connection, shown.token, send))
         else:
-            await WebSocket(scope, receive, send).send_denial_response(answer)
+            await _turn_away(WebSocket(scope, receive, send), answer)
 
-    def _token_of(self, connection: HTTPConnection) -> Token | None:
-        """The first good token that the connection shows, in its headers or cookies."""
-        headers = connection.headers
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        shown = [given] if kind.lower() == "bearer" else []
-        return next((token for text in (*shown, *_cookies(headers)) if (token := self._keyring.find(text))), None)
+    async def _shown_by(self, connection: HTTPConnection) -> Shown:
+        """The first good token that the connection shows: in a header of its own, by a proxy, in a cookie."""
+        kind, _, given = connection.headers.get("authorization", "").partition(" ")
+        token = self._keyring.find(given) if kind.lower() == "bearer" else None
+        if token is not None:
+            return Shown(token)
+        if self._access.header is not None:
+            try:
+                token = self._access.header.token(connection.scope["state"]["peer"], connection.headers.getlist)
+            except UnknownPersonError as error:
+                return Shown(None, problem=str(error))
+            if token is not None:
+                return Shown(token)
+        texts = list(Jar(connection.headers, is_https=self._access.is_https(connection)).values(TOKEN))
+        token = next((token for text in texts if (token := self._keyring.find(text))), None)
+        if token is None and self._access.seek is not None:
+            for text in filter(is_session_text, texts[:1]):
+                token = await self._access.seek(text)
+        return Shown(token, by_cookie=token is not None)
 
-    def _objection(self, connection: HTTPConnection, token: Token | None) -> Response | None:
+    def _objection(self, connection: HTTPConnection, shown: Shown, *, is_sign_in: bool) -> Response | None:
         """The answer for whoever may not go on."""
-        path, kind = connection.scope["path"], connection.scope["type"]
+        path = connection.scope["path"]
         if path in OPEN_PATHS:
             return None
         host = connection.headers.get("host", "")
         if self._hosts is not None and _name(host) not in self._hosts:
             # A page from elsewhere can make its own name point here (DNS rebinding), and would be let in.
             return refusal(403, f'this server is not known as "{_name(host)}"; set --external-url if it should be')
-        origin = connection.headers.get("origin")
         if path == AGENT_PATH:
             # Agents have tokens of their own, and send no Origin: whoever does is a page in a browser.
+            origin = connection.headers.get("origin", connection.headers.get("sec-fetch-site"))
             return None if origin is None else refusal(403, f"a page of {origin} is no agent")
-        is_guarded = kind == "websocket" or connection.scope["method"] not in READING
-        if is_guarded and origin and _netloc(origin) not in {host, self._external} - {"", None}:
-            return refusal(403, f"a page of {origin} may not use this server; set --external-url if it should")
-        return None if path == SIGN_IN else self._demand(connection, token)
+        foreign = origins.objection(connection, self._external, by_cookie=shown.by_cookie)
+        return foreign if foreign is not None or is_sign_in else self._demand(connection, shown)
 
-    def _demand(self, connection: HTTPConnection, token: Token | None) -> Response | None:
+    def _demand(self, connection: HTTPConnection, shown: Shown) -> Response | None:
         """What is asked of whoever shows no token that suffices."""
-        role = token.role if token is not None else None
+        if shown.problem is not None:
+            return refusal(403, shown.problem)
+        role = shown.token.role if shown.token is not None else None
         if _acts(connection) and self._keyring.asks_for("operator"):
             if role == "operator":
                 return None
@@ -124,50 +139,53 @@ class Guard:
     def _ask_for_token(self, connection: HTTPConnection) -> Response:
         query = parse_qs(connection.url.query)
         given = query.pop("token", [""])[0]
-        if connection.scope["type"] == "http" and self._is_reading(given):
+        is_led_here = bool(given) and origins.is_led_here(connection)
+        if connection.scope["type"] == "http" and self._is_reading(given) and not is_led_here:
             # Keep the token in a cookie, and take it out of the address, which gets copied and logged.
             rest = urlencode(query, doseq=True)
             address = "/" + connection.scope["path"].lstrip("/") + (f"?{rest}" if rest else "")  # "//x" is another host
-            return remember(RedirectResponse(address, status_code=303), connection, given, secure=self._is_https)
-        if connection.scope["type"] == "http" and wants_page(connection):
-            return sign_in_page(wrong=bool(given))
+            return self._access.sign_in.remember(connection, address, given, TOKEN_COOKIE_SECONDS)
+        if connection.scope["type"] == "http" and _wants_page(connection):
+            note = LED_HERE if is_led_here else WRONG_TOKEN
+            return self._access.sign_in.page(connection, note if given else None)
         return refusal(
-            401, "this server asks for a token: open it once with ?token=..., or send Authorization: Bearer ..."
+            UNKNOWN, "this server asks for a token: open it once with ?token=..., or send Authorization: Bearer ..."
         )
-
-    async def _sign_in(self, request: Request) -> Response:
-        if request.method != "POST":
-            return sign_in_page()
-        try:
-            given = await token_in_form(request)
-        except RefusedError as error:
-            return await refused(request, error)
-        if not self._is_reading(given):
-            return sign_in_page(wrong=True)
-        return remember(RedirectResponse("/", status_code=303), request, given, secure=self._is_https)
 
     def _is_reading(self, text: str) -> bool:
         token = self._keyring.find(text)
-        return token is not None and token.role != "agent"
+        return token is not None and token.role != "agent" and not is_session_text(text)
 
     def _watched(self, connection: HTTPConnection, token: Token | None, send: Send) -> Send:
         """Puts the headers on the answer, and notes what was done."""
         if connection.scope["type"] != "http":
             return send
-        if not _acts(connection):
-            return with_headers(send)
+        host = connection.headers.get("host", "")
+        more = transport_headers(host, is_https=self._access.is_https(connection))
+        if not _acts(connection) or self._access.sign_in.is_ours(connection):
+            return with_headers(send, more)
 
         async def send_and_note(message: Message) -> None:
             is_answer = message["type"] == "http.response.start"
             # Whoever shows no token where one is asked for did nothing: strangers must not crowd the log.
             if is_answer and not (token is None and message["status"] in {401, 403}):
                 who, role = (token.name, token.role) if token is not None else ("anyone", "none")
-                client = connection.client.host if connection.client is not None else ""
                 request = (connection.scope["method"], connection.scope["path"])
-                self._audit.add(deed(self._clock(), who, role, client, request, message["status"]))
+                made = deed(self._access.clock(), who, role, client_of(connection), request, message["status"])
+                self._access.audit.add(made)
             await send(message)
 
-        return with_headers(send_and_note)
+        return with_headers(send_and_note, more)
+
+
+async def _turn_away(websocket: WebSocket, answer: Response) -> None:
+    """A browser does not tell its page with what status a WebSocket was refused, but by what code it was closed."""
+    is_page = websocket.scope["path"] == LIVE_PATH and "origin" in websocket.headers
+    if answer.status_code == UNKNOWN and is_page:
+        await websocket.accept()
+        await websocket.close(NOT_KNOWN, NOT_KNOWN_WORDS)
+    else:
+        await websocket.send_denial_response(answer)
 
 
 def _acts(connection: HTTPConnection) -> bool:
@@ -177,6 +195,11 @@ def _acts(connection: HTTPConnection) -> bool:
         and connection.scope["method"] not in READING
         and connection.scope["path"] not in ASKING
     )
+
+
+def _wants_page(connection: HTTPConnection) -> bool:
+    """Whether a person looks, with a browser, for the page."""
+    return connection.scope["path"] == "/" and "text/html" in connection.headers.get("accept", "")
 
 
 def _allowed_hosts(settings: Settings) -> frozenset[str] | None:
@@ -191,38 +214,5 @@ def _name(host: str) -> str:
     """The host without its port; empty for what is none."""
     try:
         return urlsplit(f"//{host}").hostname or ""
-    except ValueError:  # "[": no IPv6 address
-        return ""
-
-
-def _netloc(origin: str) -> str:
-    """Host and port of a page's address; empty for what is none."""
-    try:
-        return urlsplit(origin).netloc
     except ValueError:
         return ""
-
-
-def _cookies(headers: Headers) -> Iterator[str]:
-    """Ours, by hand: the standard library's reader gives up at the first odd cookie of another program on this host.
-
-    There may be several: cookies know no ports, so another oomwatch on this host has one of the same name.
-    """
-    for header in headers.getlist("cookie"):
-        for part in header.split(";"):
-            name, _, value = part.strip().partition("=")
-            if name == COOKIE:
-                yield unquote(value)
-
-
-def with_headers(send: Send) -> Send:
-    """Puts the headers that keep the page safe on every answer."""
-
-    async def send_with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in SECURITY_HEADERS.items():
-                headers.setdefault(name, value)
-        await send(message)
-
-    return send_with_headers

@@ -8,7 +8,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from oomwatch.hub import EndedError, Subscription, TooSlowError
 from oomwatch.web.parts import parts_of
 
-TOO_SLOW, NO_MORE = 1013, 1008
+LIVE_PATH = "/ws/live"
+TOO_SLOW = 1013
+# Codes from 4000 on are a program's own (RFC 6455): this one has the page lead to signing in, not connect again.
+NOT_KNOWN, NOT_KNOWN_WORDS = 4401, "sign in: the token or session is over, was revoked, or is needed now"
 
 
 async def live_endpoint(websocket: WebSocket) -> None:
@@ -35,7 +38,7 @@ async def _send(websocket: WebSocket, subscription: Subscription) -> None:
     except TooSlowError:
         await websocket.close(TOO_SLOW, "too slow: connect again")
     except EndedError:
-        await websocket.close(NO_MORE, "the token was revoked, has expired, or is needed now")
+        await websocket.close(NOT_KNOWN, NOT_KNOWN_WORDS)
 
 
 async def _until_gone(websocket: WebSocket) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from starlette.requests import HTTPConnection
 
+from oomwatch.access.attempts import Attempts
 from oomwatch.access.audit import AuditLog
 from oomwatch.access.keyring import Keyring
 from oomwatch.hub import Hub
@@ -24,7 +25,8 @@ from oomwatch.web.storagewatch import StorageWatch
 from oomwatch.web.threads import Threads
 from oomwatch.web.turns import Turns
 
-if TYPE_CHECKING:  # of an extra
+if TYPE_CHECKING:  # of extras
+    from oomwatch.oidc.provider import Provider
     from oomwatch.web.clustered import Clustered
 
 T = TypeVar("T")
@@ -49,9 +51,11 @@ class Parts(NamedTuple):
     doctor: Practice
     keyring: Keyring
     audit: AuditLog
+    attempts: Attempts
     storage: StorageWatch
     turns: Turns
     cluster: "Clustered | None" = None  # None: this server is alone
+    provider: "Provider | None" = None  # by which people sign in
 
     @property
     def dead_tasks(self) -> list[str]:

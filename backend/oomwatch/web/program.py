@@ -32,6 +32,7 @@ class Program(uvicorn.Server):
                 access_log=False,
                 log_config=None,
                 server_header=False,
+                proxy_headers=False,  # app.py sees to it: who may speak for others is for the settings to say
                 timeout_graceful_shutdown=STOP_SECONDS,
             )
         )

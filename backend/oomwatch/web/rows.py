@@ -10,6 +10,15 @@ from oomwatch.service.service import Service
 from oomwatch.store.history import Series
 
 
+class Me(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks. `name` is null where nobody has to say; `can_leave`: whether POST /sign-out ends it; Unix seconds."""
+
+    name: str | None
+    may_act: bool
+    can_leave: bool
+    ends_at: float | None
+
+
 class AlertRow(msgspec.Struct, frozen=True, kw_only=True):
     """An alert in one language. Every field is always there; `ended_at` is null while it is open."""
 

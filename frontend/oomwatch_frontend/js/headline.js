@@ -42,6 +42,8 @@ const ageOf = (store) => (store.newestAt === null ? 0 : store.now() - store.newe
 function ofConnection(store, words) {
   const { phase, failed } = store.connection;
   if (isCurrent(store)) return null;
+  if (phase === "ended" && store.newestAt === null) return say("stale", words.t("state.ended_unseen"));
+  if (phase === "ended") return say("stale", words.t("state.ended", { age: age(words, ageOf(store)) }));
   if (phase === "connecting") return say("stale", words.t(failed ? "state.unreachable" : "state.connecting"));
   return say("stale", words.t("state.reconnecting", { age: age(words, ageOf(store)) }));
 }

@@ -18,6 +18,7 @@ export const socket = new LiveSocket(address.href, {
   opened: () => kept.push((handlers) => handlers.opened()),
   frame: (text) => kept.push((handlers) => handlers.frame(text)),
   lost: (retryAtMs) => kept.push((handlers) => handlers.lost(retryAtMs)),
+  ended: () => kept.push((handlers) => handlers.ended()),
 });
 socket.connect();
 loadWhereCharted();

@@ -174,5 +174,6 @@ listen({
   opened: () => store.connectionOpened(),
   frame: (text) => store.receive(text),
   lost: (retryAtMs) => store.connectionLost(retryAtMs),
+  ended: () => store.connectionEnded(),
 });
 showView();

@@ -98,6 +98,9 @@ export class Shell {
     );
     const retry =
       retryAtMs === null ? null : h("button", { type: "button", click: this.handlers.retry }, words.t("link.retry"));
+    // The page's own address, for there the server asks who it is.
+    const signIn =
+      phase === "ended" ? h("button", { type: "button", class: "primary", click: () => location.reload() }, words.t("link.sign_in")) : null;
     const other = words.language === "en" ? "zh" : "en";
     const language = h(
       "button",
@@ -131,7 +134,7 @@ export class Shell {
       },
       "?",
     );
-    refill(byId("tools"), demo, state, retry, zone, language, themes, settings, help);
+    refill(byId("tools"), demo, state, retry, signIn, zone, language, themes, settings, help);
   }
 
   /** @param {Store} store @param {Words} words */

@@ -1,5 +1,6 @@
 // The connection to /ws/live: opened again for ever, first at once, then more and more patiently.
 
+const NOT_KNOWN = 4401; // web/live.py: whoever looks must sign in first, and trying again is of no use
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
 
@@ -18,6 +19,7 @@ export function waitBefore(tries, random) {
  * @property {() => void} opened the connection stands; a snapshot comes next
  * @property {(frame: string) => void} frame
  * @property {(retryAtMs: number) => void} lost with the time of the next try (Date.now milliseconds)
+ * @property {() => void} ended the server knows this browser no more, and none is tried by itself
  */
 
 export class LiveSocket {
@@ -45,7 +47,12 @@ export class LiveSocket {
       this.tries = 0; // only a server that talks counts as reached: a proxy may accept and close
       this.handlers.frame(String(event.data));
     };
-    socket.onclose = () => this.#retry();
+    socket.onclose = ({ code }) => (code === NOT_KNOWN ? this.#end() : this.#retry());
+  }
+
+  #end() {
+    this.socket = null;
+    this.handlers.ended();
   }
 
   #retry() {

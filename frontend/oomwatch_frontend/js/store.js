@@ -43,7 +43,7 @@ import { WireError, decode } from "./wire.js";
 
 /**
  * @typedef {object} Connection
- * @property {"connecting" | "live" | "reconnecting"} phase connecting: no snapshot was ever read
+ * @property {"connecting" | "live" | "reconnecting" | "ended"} phase connecting: no snapshot was ever read; ended: nobody is signed in any more
  * @property {number | null} retryAtMs Date.now milliseconds of the next try, while there is no connection
  * @property {boolean} failed whether a try has failed since data last came
  */
@@ -119,6 +119,12 @@ export class Store extends EventTarget {
   connectionLost(retryAtMs) {
     const phase = this.newestAt === null ? "connecting" : "reconnecting";
     this.connection = { phase, retryAtMs, failed: true };
+    this.#changed("connection");
+  }
+
+  /** The server knows this browser no more. A try of a tab that somebody comes back to may be taken again. */
+  connectionEnded() {
+    this.connection = { phase: "ended", retryAtMs: null, failed: true };
     this.#changed("connection");
   }
 

@@ -1,11 +1,13 @@
 // What a reader can choose for this browser: the zone of times, notifications, sound, keys. Each counts as soon as chosen.
 
-import { h } from "../dom.js";
+import { ask } from "../api.js";
+import { fill, h } from "../dom.js";
 import { knowsNotifications, play, unlockSound } from "../notifier.js";
 import { readOnlyDialog } from "./dialog.js";
 
 /** @typedef {import("../i18n.js").Words} Words */
 /** @typedef {import("../preferences.js").Preferences} Preferences */
+/** @typedef {{ name?: string | null, may_act?: boolean, can_leave?: boolean }} Me of web/rows.py */
 
 /** @param {Words} words @param {Preferences} preferences */
 export function openSettings(words, preferences) {
@@ -13,8 +15,25 @@ export function openSettings(words, preferences) {
   const zone = zoneChoice(words, preferences);
   const { keys } = preferences.values;
   const shortcuts = tick(words.t("settings.keys"), words.t("settings.keys_hint"), keys, async (on) => preferences.choose({ keys: on }));
-  dialog.content.append(zone.element, notifications(words, preferences), sounds(words, preferences), shortcuts);
+  const person = h("div", { class: "person" });
+  dialog.content.append(zone.element, notifications(words, preferences), sounds(words, preferences), shortcuts, person);
+  showPerson(words, person);
   dialog.open(zone.first);
+}
+
+/** Who the server takes this browser for, and the way out; nothing where it asks nobody. @param {Words} words @param {HTMLElement} place */
+async function showPerson(words, place) {
+  const me = await ask("GET", "me").catch(() => null); // the frame says what is wrong with the connection
+  const { name = null, may_act: mayAct, can_leave: canLeave } = /** @type {Me} */ (me ?? {});
+  if (name === null) return;
+  const said = words.t(mayAct ? "settings.signed_in" : "settings.signed_in_reader", { name });
+  const out = canLeave ? h("button", { type: "button", click: signOut }, words.t("settings.sign_out")) : null;
+  fill(place, h("span", {}, said), out);
+}
+
+async function signOut() {
+  await fetch("sign-out", { method: "POST", redirect: "manual" });
+  location.reload();
 }
 
 /** @param {Words} words @param {Preferences} preferences */

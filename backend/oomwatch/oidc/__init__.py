@@ -1,0 +1,1 @@
+"""Sign-in by OpenID Connect: the authorization code flow with PKCE, of a confidential or a public client."""
