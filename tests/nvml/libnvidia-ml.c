@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -41,7 +42,7 @@ typedef struct {
   char uuid[TEXT], name[TEXT], pci[TEXT];
   u64 total, reserved, used, ecc;
   unsigned utilization, power_mw, power_limit_mw;
-  int temperature, lost, hang, note_calls, process_count, refusal_count, xid_count;
+  int temperature, lost, hang, note_calls, burn_us, process_count, refusal_count, xid_count;
   int gpu_count, mig_count; /* filled in where a copy is made */
   process_t processes[MAX_LIST];
   refusal_t refusals[MAX_LIST];
@@ -75,6 +76,7 @@ static void read_unit_line(unit_t *unit, const char *key, const char *value) {
   else if (!strcmp(key, "temperature")) unit->temperature = atoi(value);
   else if (!strcmp(key, "lost")) unit->lost = atoi(value);
   else if (!strcmp(key, "hang")) unit->hang = atoi(value);
+  else if (!strcmp(key, "burn_us")) unit->burn_us = atoi(value);
   else if (!strcmp(key, "note_calls")) unit->note_calls = atoi(value);
   else if (!strcmp(key, "process") && unit->process_count < MAX_LIST) {
     process_t *process = &unit->processes[unit->process_count++];
@@ -154,10 +156,18 @@ static int verdict(handle_t *handle, unit_t *unit, const char *function) {
   return SUCCESS;
 }
 
+/* A driver that takes CPU: so many microseconds of it a call. */
+static void burn(int microseconds) {
+  struct timespec began, now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &began);
+  do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  while ((now.tv_sec - began.tv_sec) * 1000000 + (now.tv_nsec - began.tv_nsec) / 1000 < microseconds);
+}
+
 /* Waits while the device hangs; then a copy of the device, and the code that the script wants this call to give. */
 static int enter(handle_t *handle, const char *function, unit_t *copy) {
   unit_t *unit;
-  int code;
+  int code, burn_us;
   pthread_mutex_lock(&lock);
   refresh();
   note_call(function, handle ? handle->gpu : WHOLE_LIBRARY);
@@ -177,7 +187,9 @@ static int enter(handle_t *handle, const char *function, unit_t *copy) {
     copy->gpu_count = script.gpu_count;
     copy->mig_count = handle ? script.gpus[handle->gpu].mig_count : 0;
   }
+  burn_us = script.library.burn_us;
   pthread_mutex_unlock(&lock);
+  if (burn_us) burn(burn_us);
   return code;
 }
 

@@ -83,6 +83,7 @@ class ScriptedGpus:
         self._refuse: dict[str, int] = {}
         self._hang = self._notes_calls = False
         self._module = ""
+        self._burn_us = 0
         self._xids_so_far = 0
         self._write()
 
@@ -138,6 +139,11 @@ class ScriptedGpus:
         self._module = release
         self._write()
 
+    def burn(self, microseconds: int) -> None:
+        """From now on every call takes so much CPU."""
+        self._burn_us = microseconds
+        self._write()
+
     def hang_library(self, hang: bool) -> None:
         """Block the calls that concern no device: nvmlInit, the count, the events."""
         self._hang = hang
@@ -169,7 +175,7 @@ class ScriptedGpus:
     def _write(self) -> None:
         lines = ["name 570.86.15", f"hang {int(self._hang)}", f"note_calls {int(self._notes_calls)}"]
         lines += [f"module {self._module}"] if self._module else []
-        lines += _refusals(self._refuse)
+        lines += [f"burn_us {self._burn_us}", *_refusals(self._refuse)]
         for gpu in self._gpus:
             lines += ["gpu", *_lines(gpu)]
             for mig in gpu.migs:
