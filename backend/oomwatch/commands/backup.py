@@ -12,7 +12,7 @@ from oomwatch.settings import Settings, database_url
 from oomwatch.store.address import file_of
 
 FAILED = 1
-PAGES_AT_ONCE = 4096  # 16 MiB: between two helpings the server may write
+PAGES_AT_ONCE = 16_384  # 16 MiB: between two helpings the server may write
 PAUSE_SECONDS = 0.01
 
 
