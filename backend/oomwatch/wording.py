@@ -1,5 +1,6 @@
 """What a transition says to people: the texts of its rule, filled in with its numbers. Pure."""
 
+import functools
 import re
 from collections.abc import Iterable
 
@@ -16,6 +17,7 @@ _OPTIONAL = re.compile(r"\[([^\[\]]*\{\w+\}[^\[\]]*)\]")
 # What clauses that are left out, and the folded lines of YAML, leave behind; Chinese has no space after its stops.
 _SPACES = re.compile(r" {2,}")
 _SPACES_AFTER_STOP = re.compile(r"(?<=[，。；：！？、（）]) +")
+SHAPES_KEPT = 4096  # of sentences; a site's rules have some hundred, each known in a few ways
 LABELS = ("node", "gpu", "run")
 # What every text may mention; conditions add their own facts.
 COMMON_NAMES = (*LABELS, "value", "limit", "for")
@@ -128,19 +130,33 @@ def _fact(name: str, fact: wire.Fact, language: wire.Language) -> str:
 def _fill(text: RuleText, values: dict[str, str], language: wire.Language) -> wire.AlertText:
     unknown = say("figure.unknown", language)
 
-    def keep(match: re.Match[str]) -> str:
-        return match[1] if all(name in values for name in PLACEHOLDER.findall(match[1])) else ""
-
     def fill(sentence: str) -> str:
-        sentence = agreed(_OPTIONAL.sub(keep, sentence), values, language)
-        sentence = _SPACES_AFTER_STOP.sub("", _SPACES.sub(" ", sentence)).strip()
-        return PLACEHOLDER.sub(lambda match: values.get(match[1], unknown), sentence)
+        known = tuple([(name, values[name] == "1") for name in _names_in(sentence) if name in values])
+        parts = _shaped(sentence, known, language)
+        return "".join([values.get(part, unknown) if at % 2 else part for at, part in enumerate(parts)])
 
     return wire.AlertText(
         summary=fill(text.summary),
         description=fill(text.description),
         advice=tuple(fill(remedy) for remedy in text.advice),
     )
+
+
+@functools.lru_cache(SHAPES_KEPT)
+def _names_in(sentence: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(PLACEHOLDER.findall(sentence)))
+
+
+@functools.lru_cache(SHAPES_KEPT)
+def _shaped(sentence: str, known: tuple[tuple[str, bool], ...], language: wire.Language) -> list[str]:
+    """A sentence in which these names are known (true: and are 1): text and the name to be filled in, by turns."""
+    ones = dict(known)
+
+    def keep(match: re.Match[str]) -> str:
+        return match[1] if all(name in ones for name in PLACEHOLDER.findall(match[1])) else ""
+
+    sentence = agreed(_OPTIONAL.sub(keep, sentence), {name: int(one) for name, one in known}, language)
+    return PLACEHOLDER.split(_SPACES_AFTER_STOP.sub("", _SPACES.sub(" ", sentence)).strip())
 
 
 def _as_wire(text: RuleText) -> wire.AlertText:

@@ -16,7 +16,7 @@ from oomwatch.service.sessions import Session
 
 # Messages in memory: eight minutes of 128 agents, about 120 MiB. What finds no room stays with its agent.
 ENTRIES_MAX = 60_000
-ENTRIES_AT_ONCE = 100  # one transaction of the store, some 20 ms: an alert may have to wait for one
+ENTRIES_AT_ONCE = 320  # one transaction of the store, some 45 ms: an alert may have to wait for one
 NEWS_AT_ONCE = 200  # transitions that are stored, and then told, in one go: where very many fire, others get their turn
 
 logger = logging.getLogger(__name__)
