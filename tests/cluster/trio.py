@@ -177,6 +177,8 @@ class Server:
         world = World(
             truth=truth,
             ask_truth=_call,
+            history=truth,
+            ask_history=_call,
             table=truth,
             ask_table=_call,
             lease=Hold(truth, name),
@@ -197,6 +199,7 @@ class Server:
         self.keeping.tick()
         await self.house.journal.flush()
         await self.keeping.follow()
+        await self.replica.gaps.fill()
         self.service.beat()
         await self.house.journal.flush()
 

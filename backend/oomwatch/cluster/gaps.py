@@ -23,6 +23,7 @@ BACK_SECONDS = 900.0
 SAMPLES_MAX = 20_000
 AT_ONCE = 200  # some 20 ms, between which others get their turn
 MARGIN_SECONDS = 2.0
+LOOK_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +96,13 @@ class Gaps:
             return None
         gap = self._open[session.node] = Gap(session, since, self._steady())
         return gap
+
+    async def fill_for_ever(self) -> None:
+        """Look every second, until cancelled."""
+        while True:
+            with self._service.defects.going_on("filling in what was missed"):
+                await self.fill()
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def fill(self) -> None:
         """Read what was missed long enough ago to be stored, and go on with what was held."""

@@ -93,7 +93,6 @@ class Keeping:
         if await self._catch_up():
             await self._let_go_of_the_moved()
             self._speak(due)
-            await self._replica.gaps.fill()
         elif self._unread_since is not None and self._steady() - self._unread_since > UNREAD_SECONDS:
             self._speak(self._replica.chorus.due(UNREAD_SECONDS))
 

@@ -56,10 +56,6 @@ class Channels(Protocol):
     async def retry(self, name: str) -> bool: ...
 
 
-class Source(Truth, History, Protocol):
-    """What is read of the store."""
-
-
 class World(NamedTuple):
     """What a replica works with. Each `ask_` runs what blocks in a thread of its own: none waits for another's answer.
 
@@ -67,8 +63,10 @@ class World(NamedTuple):
     for how many seconds a replica keeps what agents say before it stores it.
     """
 
-    truth: Source
+    truth: Truth
     ask_truth: Call
+    history: History
+    ask_history: Call
     table: Table
     ask_table: Call
     lease: Lease
@@ -108,7 +106,7 @@ class Replica:
             greet=self.greet_for_all,
         )
         self.crier = Crier(service.journal, self.doors, self.publish, me)
-        self.gaps = Gaps(world.truth, world.ask_truth, service, world.stored_within, steady)
+        self.gaps = Gaps(world.history, world.ask_history, service, world.stored_within, steady)
         nodes = service.engine.fleet.nodes
         self.abroad = Abroad(service.roster, self.gaps, nodes.get, self.doors, self.publish, me, clock)
         self.hearing = Hearing(self, steady)
@@ -122,6 +120,7 @@ class Replica:
             "members": self.rolls.run(),
             "lease": self.leadership.run(),
             "others' words": self.keeping.follow_for_ever(),
+            "gaps": self.gaps.fill_for_ever(),
             "step": self.keeping.tick_for_ever(),
             "retries": self._retry_for_ever(),
         }

@@ -34,20 +34,24 @@ async def clustered(
     """To be called before anything is recalled. Raises StoreError."""
     me, url = replica_name(settings), database_url(settings)
     lease, roll = Lease(url), Store.hurried(url)
-    ask_lease, ask_roll, ask_store = _thread(stack, "lease"), _thread(stack, "members"), _thread(stack, "others' words")
+    ask_lease, ask_roll, ask_truth, ask_history = (
+        _thread(stack, name) for name in ("lease", "members", "others' words", "gaps")
+    )
     stack.push_async_callback(ask_lease, lease.close)
     stack.push_async_callback(ask_roll, roll.close)
     bus = Bus(settings.cluster_nats or "", settings.cluster_site, me)
     world = World(
         truth=store,
-        ask_truth=ask_store,
+        ask_truth=ask_truth,
+        history=store,
+        ask_history=ask_history,
         table=roll,
         ask_table=ask_roll,
         lease=lease,
         ask_lease=ask_lease,
         bus=bus,
         channels=herald,
-        told=await ask_store(store.last_transition),
+        told=await ask_truth(store.last_transition),
         stored_within=float(settings.flush_interval),
         steady=steady_clock,
     )
