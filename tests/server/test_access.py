@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 import websockets.exceptions
+from tests.access.conftest import settle
 from tests.access.visitor import Visitor
 from tests.missing import do_without
 from tests.server.house import hello
@@ -254,6 +255,12 @@ def test_a_server_does_not_open_itself_to_the_network(folder: Path, given: dict[
         serving(settings_in(folder, listen="0.0.0.0:8642", **given)),
     ):
         pass
+
+
+def test_people_who_sign_in_by_name_are_readers_enough(folder: Path) -> None:
+    settle(folder)
+    with serving(settings_in(folder, listen="0.0.0.0:8642", token="send")) as server:
+        assert server.get("/api/v1/state").status_code == 401
 
 
 def test_it_does_where_it_is_told_to_or_has_tokens(folder: Path) -> None:
