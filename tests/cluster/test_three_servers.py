@@ -11,6 +11,7 @@ from tests.server.house import FULL_AFTER_A_WHILE, FULL_AT_ONCE, GIB, Agent, hel
 from oomwatch import wire
 from oomwatch.core.engine import Engine
 from oomwatch.service.sessions import RefusalError, StillConnectedError
+from oomwatch.tasks import end
 from oomwatch.trace import TraceWriter, give, read_trace
 
 FULL, FREE = 79.0, 10.0
@@ -302,6 +303,24 @@ def test_a_leader_that_alone_lost_the_database_stops_when_it_hears_another() -> 
     trio.truth.holder = None
     trio.step(8)
     assert trio.leader() not in (None, first)
+
+
+def test_a_channel_is_tried_again_by_the_leader_whichever_server_is_asked() -> None:
+    trio = Trio()
+    leader = trio.leader()
+    assert leader is not None
+    asked = next(name for name in "abc" if name != leader)
+    trio[asked].replica.retry("ops")
+    trio.arrive()
+
+    async def work() -> None:
+        retrying = asyncio.create_task(trio[leader].replica._retry_for_ever())
+        while not trio[leader].channels.retried:  # noqa: ASYNC110 - what retries tells nobody
+            await asyncio.sleep(0)
+        await end([retrying])
+
+    asyncio.run(asyncio.wait_for(work(), 30))
+    assert [trio[name].channels.retried for name in "abc"] == [["ops"] if name == leader else [] for name in "abc"]
 
 
 def test_without_the_database_all_are_told_and_it_is_stored_once_later() -> None:

@@ -171,7 +171,7 @@ class Server:
         self.truth = truth
         self.is_dead = False
         self.service = self.house.service
-        self.line = Line()
+        self.line, self.channels = Line(), Channels()
         self.house.journal = Journal(truth, _call, self.service.tell, flush_seconds=5.0)
         self.service.attach(self.house.journal)
         world = World(
@@ -184,7 +184,7 @@ class Server:
             lease=Hold(truth, name),
             ask_lease=_call,
             bus=bus or self.line,
-            channels=Channels(),
+            channels=self.channels,
             told=len(truth.transitions),
             stored_within=1.0,
             steady=lambda: self.house.now,
