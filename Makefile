@@ -12,7 +12,7 @@ JS := PATH="$(CURDIR)/$(BIN):$$PATH"
 JS_TESTS = $(sort $(shell find tests/frontend -name '*.test.js' -o -name '*.test.mjs'))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format lint types js js-types js-test bench bench-browser lock clean system-packages \
+.PHONY: help run test check format lint types js js-types js-test bench bench-browser fuzz lock clean system-packages \
 	verl-releases
 
 help: ## list the targets
@@ -54,6 +54,9 @@ bench: system-packages ## measure the figures of docs/reference/performance.md, 
 
 bench-browser: system-packages ## measure the page in a real Chromium (ARGS="--heap 0" leaves out the ten minutes)
 	$(BIN)/python -m bench.browser $(ARGS)
+
+fuzz: .venv/dev.stamp ## a million cases of everything that reads what others wrote (CASES="1000" for fewer)
+	OOMWATCH_FUZZ=$(or $(CASES),1000000) $(BIN)/python -m pytest --numprocesses $(WORKERS) tests/faults/test_fuzz.py $(ARGS)
 
 lock: .venv/dev.stamp ## pin the newest releases that pyproject.toml admits
 	scripts/lock $(BIN)/python

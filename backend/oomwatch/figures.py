@@ -129,3 +129,8 @@ def duration(seconds: float, language: wire.Language) -> str:
         if key == "figure.minutes" and count >= SECONDS_READ_BELOW_MINUTES:
             break  # nobody reads the seconds of many minutes
     return " ".join(parts)
+
+
+def printable(text: str) -> str:
+    """A line for a terminal, which nothing in it commands: what cannot be seen is a replacement character."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)

@@ -36,6 +36,9 @@ TORCH_MAX = 4096  # readings of torch's allocator in a sample
 ENGINES_MAX = 1024
 SOURCES_MAX = 1000
 ADDRESSES_MAX = 256
+PHASES_MAX = 100  # of a step line
+TAGS_MAX = 100
+FIGURE_MAX = 1e15  # of tokens and their kin: sums and squares of it are still numbers
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 Text: TypeAlias = Annotated[str, Meta(max_length=TEXT_CHARS_MAX)]
 Seq: TypeAlias = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
@@ -44,6 +47,8 @@ Bytes: TypeAlias = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
 UnixSeconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
 Ratio: TypeAlias = Annotated[float, Meta(ge=0, le=RATIO_MAX)]
+Watts: TypeAlias = Annotated[float, Meta(ge=0, le=WATTS_MAX)]
+Figure: TypeAlias = Annotated[float, Meta(ge=0, le=FIGURE_MAX)]
 Language: TypeAlias = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
@@ -103,9 +108,9 @@ class GpuFacts(_Value, frozen=True, kw_only=True):
     total_bytes: Bytes
     reserved_bytes: Bytes = 0  # kept by the driver (NVML memory v2); usable = total - reserved
     mig: bool = False
-    pci_bus_id: str | None = None
-    power_limit_watts: float | None = None
-    driver_version: str | None = None
+    pci_bus_id: Text | None = None
+    power_limit_watts: Watts | None = None
+    driver_version: Text | None = None
 
 
 class HostFacts(_Value, frozen=True, kw_only=True):
@@ -113,14 +118,14 @@ class HostFacts(_Value, frozen=True, kw_only=True):
 
     memory_total_bytes: Bytes
     memory_limit_bytes: Bytes | None = None  # cgroup limit; None where there is none
-    memory_limit_source: str | None = None  # "cgroup v2" or "cgroup v1"
+    memory_limit_source: Text | None = None  # "cgroup v2" or "cgroup v1"
     swap_total_bytes: Bytes | None = None
     shm_total_bytes: Bytes | None = None
     disk_path: Text | None = None  # the folder that Ray spills to
     disk_total_bytes: Bytes | None = None
     cpu_count: Count | None = None
-    hostname: str | None = None
-    kernel: str | None = None
+    hostname: Text | None = None
+    kernel: Text | None = None
     addresses: Annotated[tuple[Name, ...], Meta(max_length=ADDRESSES_MAX)] = ()  # IP, without those of loopback
 
 
@@ -147,8 +152,8 @@ class NodeFacts(_Value, frozen=True, kw_only=True):
 class Hello(_Message, frozen=True, kw_only=True, tag="hello"):
     """First frame of a connection, and again whenever the facts change. It replaces the facts the server knew."""
 
-    protocol: int
-    agent_version: str
+    protocol: Count
+    agent_version: Name
     node: Name
     session: Name  # random, new at each start of the agent: sequence numbers belong to it
     sent_at: UnixSeconds
@@ -178,7 +183,7 @@ class GpuSample(_Value, frozen=True, kw_only=True):
     status: GpuStatus = "ok"
     used_bytes: Bytes | None = None
     utilization_ratio: Ratio | None = None
-    power_watts: Annotated[float, Meta(ge=0, le=WATTS_MAX)] | None = None
+    power_watts: Watts | None = None
     temperature_celsius: Annotated[float, Meta(ge=CELSIUS_MIN, le=CELSIUS_MAX)] | None = None
     ecc_uncorrected_total: Count | None = None
     # What looks between two samples saw, where it is more than both tell, and when; None: they saw no such.
@@ -281,18 +286,16 @@ class Step(_Body, frozen=True, kw_only=True, tag="step"):
     step_seconds: Seconds | None = None
     rollout_seconds: Seconds | None = None
     reshard_seconds: Seconds | None = None
-    phase_seconds: dict[str, Seconds] = {}
+    phase_seconds: Annotated[dict[Name, Seconds], Meta(max_length=PHASES_MAX)] = {}
     torch_reserved_peak_bytes: Bytes | None = None  # since the process started: it can only rise
     torch_allocated_peak_bytes: Bytes | None = None
     host_used_bytes: Bytes | None = None  # of the whole host, as the trainer saw it
-    response_length_mean_tokens: Annotated[float, Meta(ge=0)] | None = None
-    response_length_max_tokens: Annotated[float, Meta(ge=0)] | None = None
+    response_length_mean_tokens: Figure | None = None
+    response_length_max_tokens: Figure | None = None
     response_clip_ratio: Ratio | None = None
-    rollout_ms_per_token: Annotated[float, Meta(ge=0)] | None = None
-    tokens_total: Annotated[float, Meta(ge=0)] | None = None
-    preemptions_mean: Annotated[float, Meta(ge=0)] | None = (
-        None  # a sequence was put back for want of KV cache so often
-    )
+    rollout_ms_per_token: Figure | None = None
+    tokens_total: Figure | None = None
+    preemptions_mean: Figure | None = None  # a sequence was put back for want of KV cache so often
     validation_only: bool = False  # no training happened in it (verl's step:0 with validation figures)
 
 
@@ -333,7 +336,7 @@ class EngineSleep(_Body, frozen=True, kw_only=True, tag="engine_sleep"):
 
 class EngineWake(_Body, frozen=True, kw_only=True, tag="engine_wake"):
     seconds: Seconds | None = None
-    tags: tuple[str, ...] = ()
+    tags: Annotated[tuple[Name, ...], Meta(max_length=TAGS_MAX)] = ()
     gpu: Name | None = None
 
 
@@ -399,19 +402,21 @@ class NcclError(_Body, frozen=True, kw_only=True, tag="nccl_error"):
     gpu: Name | None = None
 
 
-ConfigValue: TypeAlias = bool | int | float | Annotated[str, Meta(max_length=200)]
+ConfigValue: TypeAlias = (
+    bool | Annotated[int, Meta(ge=-COUNT_MAX, le=COUNT_MAX)] | float | Annotated[str, Meta(max_length=200)]
+)
 
 
 class Config(_Body, frozen=True, kw_only=True, tag="config"):
     """The run's configuration as far as memory depends on it: allowed keys only, flat, without paths and secrets."""
 
-    values: Annotated[dict[str, ConfigValue], Meta(max_length=1000)]
+    values: Annotated[dict[Name, ConfigValue], Meta(max_length=1000)]
     framework: Text | None = None  # "verl"
     version: Text | None = None
     # Sizes of the models by the keys of their config.json, and "name" where that is a public one. Empty: not known; a
     # critic of which nothing is told has the actor's.
-    model: Annotated[dict[str, ConfigValue], Meta(max_length=100)] = {}
-    critic_model: Annotated[dict[str, ConfigValue], Meta(max_length=100)] = {}
+    model: Annotated[dict[Name, ConfigValue], Meta(max_length=100)] = {}
+    critic_model: Annotated[dict[Name, ConfigValue], Meta(max_length=100)] = {}
 
 
 class Probe(_Body, frozen=True, kw_only=True, tag="probe"):
@@ -422,7 +427,7 @@ class Probe(_Body, frozen=True, kw_only=True, tag="probe"):
     world_size: Count | None = None
     rank: Count | None = None
     role: Text | None = None
-    gpus: tuple[str, ...] = ()  # labels of the GPUs that it uses
+    gpus: Annotated[tuple[Name, ...], Meta(max_length=GPUS_MAX)] = ()  # labels of the GPUs that it uses
 
 
 class RunNamed(_Body, frozen=True, kw_only=True, tag="run_named"):

@@ -12,7 +12,7 @@ from oomwatch.core.rule import RuleSet
 from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import UNKNOWN, Verdict
 from oomwatch.rulefile import parse_rules
-from oomwatch.service.journal import Entry, Journal
+from oomwatch.service.journal import BYTES_MAX, Entry, Journal
 from oomwatch.service.seams import Incidents
 from oomwatch.service.service import Service
 from oomwatch.service.sessions import Session
@@ -186,6 +186,7 @@ class House:
         rules: RuleSet = FULL_AT_ONCE,
         *,
         entries_max: int = 1000,
+        bytes_max: int = BYTES_MAX,
         now: float = START,
         incidents: Incidents | None = None,
     ) -> None:
@@ -196,7 +197,9 @@ class House:
         self.service = Service(
             rules, self.browsers, self.channels, clock=self._clock, steady=lambda: self.now, incidents=incidents
         )
-        self.journal = Journal(self.shelf, _call, self.service.tell, flush_seconds=5.0, entries_max=entries_max)
+        self.journal = Journal(
+            self.shelf, _call, self.service.tell, flush_seconds=5.0, entries_max=entries_max, bytes_max=bytes_max
+        )
         self.service.attach(self.journal)
 
     def connect(self, greeting: wire.Hello | None = None, *, stored_seq: int = 0) -> tuple[Session, Agent]:

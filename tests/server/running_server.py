@@ -20,6 +20,7 @@ from websockets.sync.connection import Connection
 from oomwatch import wire
 from oomwatch.settings import Address, Settings
 from oomwatch.web.app import running
+from oomwatch.web.connections import Connections
 from oomwatch.web.parts import Parts
 from oomwatch.web.server import Server, bind
 
@@ -96,7 +97,9 @@ def settings_in(folder: Path, **changes: Any) -> Settings:
 
 
 @contextlib.contextmanager
-def serving(settings: Settings) -> Iterator[RunningServer]:
+def serving(
+    settings: Settings, connections: Connections | None = None, *, clock: Callable[[], float] = time.time
+) -> Iterator[RunningServer]:
     """A server that is ready, and stopped at the end as SIGTERM stops it."""
     ready = threading.Event()
     found: list[RunningServer] = []
@@ -104,8 +107,8 @@ def serving(settings: Settings) -> Iterator[RunningServer]:
 
     async def serve() -> None:
         with contextlib.closing(bind(Address("127.0.0.1", 0))) as listener:
-            async with running(settings) as parts:
-                server = Server(parts)
+            async with running(settings, clock=clock) as parts:
+                server = Server(parts, connections)
                 url = f"http://127.0.0.1:{listener.getsockname()[1]}"
                 stop = functools.partial(setattr, server, "should_exit", True)
                 found.append(RunningServer(url, parts, stop, asyncio.get_running_loop()))

@@ -61,7 +61,7 @@ class _Values:
     def __init__(self, metrics: Mapping[str, object]) -> None:
         self._metrics = metrics
 
-    def positive(self, *names: str, at_most: float = float("inf")) -> float | None:
+    def positive(self, *names: str, at_most: float = wire.FIGURE_MAX) -> float | None:
         for name in names:
             raw = self._metrics.get(name)
             value = None if raw is None else number_of(raw)

@@ -12,7 +12,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.commands.client import Client, ServerError, client_of
-from oomwatch.figures import duration, judged_figure
+from oomwatch.figures import duration, judged_figure, printable
 from oomwatch.options import SettingError
 from oomwatch.settings import Settings
 
@@ -152,10 +152,6 @@ def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
     shown = [[printable(cell) for cell in row] for row in cells]
     widths = [max(len(row[column]) for row in shown) for column in range(len(shown[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
-
-
-def printable(text: str) -> str:
-    return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
 def moment(at: float) -> str:

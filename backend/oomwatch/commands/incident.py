@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 import msgspec
 
 from oomwatch import wire
+from oomwatch.figures import printable
 from oomwatch.incident.cabinet import Cabinet, Reports
 from oomwatch.incident.folder import Folder
 from oomwatch.incident.report import Incident
@@ -46,7 +47,7 @@ def _tell(options: argparse.Namespace, reports: Reports, place: str) -> int:
         print(content.decode())
         return 0
     try:
-        print("\n".join(_told(msgspec.json.decode(content, type=Incident), reports)))
+        print("\n".join(map(printable, _told(msgspec.json.decode(content, type=Incident), reports))))
     except msgspec.DecodeError as error:
         print(f"oomwatch: the report {name} is damaged: {error}", file=sys.stderr)
         return FAILED
@@ -55,7 +56,9 @@ def _tell(options: argparse.Namespace, reports: Reports, place: str) -> int:
 
 def _list(reports: Reports) -> int:
     for entry in reports.entries():
-        print(f"{entry.id}  {_moment(entry.at)}  {entry.run or entry.node}  {entry.summary.get(LANGUAGE, '')}")
+        print(
+            printable(f"{entry.id}  {_moment(entry.at)}  {entry.run or entry.node}  {entry.summary.get(LANGUAGE, '')}")
+        )
     return 0
 
 

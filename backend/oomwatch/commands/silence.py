@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from oomwatch.commands.alerts import LANGUAGE, Row, aligned, asked, moment, printable, table, user_name
+from oomwatch.commands.alerts import LANGUAGE, Row, aligned, asked, moment, table, user_name
 from oomwatch.commands.client import Client
-from oomwatch.figures import duration
+from oomwatch.figures import duration, printable
 
 PATH = "/api/v1/silences"
 COLUMNS = ("STATE", "MATCHERS", "UNTIL", "BY", "NOTE", "ID")

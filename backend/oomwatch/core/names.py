@@ -10,6 +10,8 @@ from msgspec import structs
 
 from oomwatch import wire
 
+NAMES_MAX = 65_536  # the oldest are forgotten: a job of weeks ago is over
+
 _Message: TypeAlias = wire.Sample | wire.Event | wire.Bye
 _OfRun = TypeVar("_OfRun", wire.GpuProcess, wire.HostProcess, wire.TorchSample, wire.EngineSample)
 
@@ -25,6 +27,8 @@ class RunNames:
         name = self.of(name)
         if provisional != name:
             self._names[provisional] = name
+            if len(self._names) > NAMES_MAX:
+                del self._names[next(iter(self._names))]
 
     def of(self, run: str) -> str:
         """The name of a run, which may be its own."""

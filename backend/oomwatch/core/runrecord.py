@@ -16,6 +16,7 @@ from oomwatch.core.window import WINDOW_SECONDS_MAX, Window
 from oomwatch.plan.batches import Batches, batches_of
 
 CYCLE_MARKS_KEPT = 2000
+MARKERS_MAX, PRINTERS_MAX = 32, 4096  # of a run; of a marker: who prints more is no trainer
 MARKER_CURRENT_SECONDS = 600.0  # a marker that was not printed for so long, and for so many steps, is one of the past
 MARKER_CURRENT_STEPS = 3
 
@@ -83,9 +84,12 @@ class RunRecord:
         self.config, self.framework, self.framework_version = told.values, told.framework, told.version
 
     def mark_cycle(self, marker: str, at: float, printer: Printer) -> None:
+        if marker not in self.cycle_marks and len(self.cycle_marks) >= MARKERS_MAX:
+            return
         self.cycle_marks.setdefault(marker, deque(maxlen=CYCLE_MARKS_KEPT)).append(CycleMark(at, printer))
         totals = self.cycle_totals.setdefault(marker, {})
-        totals[printer] = totals.get(printer, 0) + 1
+        if printer in totals or len(totals) < PRINTERS_MAX:
+            totals[printer] = totals.get(printer, 0) + 1
 
     def absorb(self, other: "RunRecord") -> None:
         """Take over what was told of this run under another name: little, for a run is named when it starts."""

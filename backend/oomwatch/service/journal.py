@@ -16,6 +16,7 @@ from oomwatch.service.sessions import Session
 
 # Messages in memory: eight minutes of 128 agents, about 120 MiB. What finds no room stays with its agent.
 ENTRIES_MAX = 60_000
+BYTES_MAX = 256 * 2**20  # of their frames; a message of ours takes about as much in memory
 ENTRIES_AT_ONCE = 320  # one transaction of the store, some 45 ms: an alert may have to wait for one
 NEWS_AT_ONCE = 200  # transitions that are stored, and then told, in one go: where very many fire, others get their turn
 
@@ -26,12 +27,13 @@ Call: TypeAlias = Callable[..., Awaitable[Any]]
 
 
 class Entry(NamedTuple):
-    """One message of a session, its times on our clock. `seq` is 0 for a hello."""
+    """One message of a session, its times on our clock. `seq` is 0 for a hello, `frame_bytes` where it is not known."""
 
     session: Session
     seq: int
     received_at: float
     message: wire.AgentMessage
+    frame_bytes: int = 0
 
 
 class Archive(Protocol):
@@ -53,12 +55,15 @@ class Journal:
         *,
         flush_seconds: float,
         entries_max: int = ENTRIES_MAX,
+        bytes_max: int = BYTES_MAX,
     ) -> None:
         self._archive = archive
         self._call = call
         self._tell = tell
         self._flush_seconds = flush_seconds
         self._entries_max = entries_max
+        self._bytes_max = bytes_max
+        self._bytes = 0  # of the entries
         self._news: list[wire.Transition] = []  # to be stored, then told
         self._unstored: list[wire.Transition] = []  # told already, since the store failed
         self._entries: list[Entry] = []
@@ -95,12 +100,13 @@ class Journal:
         session = entry.session
         if entry.seq and (entry.seq <= session.queued_seq or session.has_gap):
             return
-        if len(self._entries) >= self._entries_max:
+        if len(self._entries) >= self._entries_max or self._bytes >= self._bytes_max:
             session.has_gap = True
             self.refused_total += 1
             self._with_gap[session] = None
             return
         self._entries.append(entry)
+        self._bytes += entry.frame_bytes
         if entry.seq:
             session.queued_seq = entry.seq
         if isinstance(entry.message, wire.Bye):
@@ -180,6 +186,7 @@ class Journal:
             if not (await self._all_is_told() and await self._write(self._archive.record, batch)):
                 return
             del self._entries[: len(batch)]
+            self._bytes -= sum(entry.frame_bytes for entry in batch)
             left -= len(batch)
             for session, seq in {entry.session: entry.seq for entry in batch if entry.seq}.items():
                 _acknowledge(session, seq)

@@ -1,5 +1,6 @@
 """Agents come in here: who is admitted, on whose clock their messages are, and what is kept of them."""
 
+import logging
 from collections.abc import Callable
 from typing import Protocol
 
@@ -10,6 +11,8 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.service.journal import Entry
 from oomwatch.service.measured import Histogram
 from oomwatch.service.sessions import Numbered, Peer, RefusalError, Roster, Session
+
+logger = logging.getLogger(__name__)
 
 Observe = Callable[[wire.AgentMessage, str, float], None]
 
@@ -37,7 +40,7 @@ class Reception:
         self._now = now
         self._observe = observe
 
-    def admit(self, hello: wire.Hello, peer: Peer, stored_seq: int) -> Session:
+    def admit(self, hello: wire.Hello, peer: Peer, stored_seq: int, frame_bytes: int = 0) -> Session:
         """Take an agent in by its first hello. Raises RefusalError.
 
         `stored_seq` is what the database says of a session that is not in memory.
@@ -45,7 +48,7 @@ class Reception:
         self._check_open()
         now = self._now()
         session = self._roster.admit(hello, peer, stored_seq, now)
-        self._take_hello(session, hello, now)
+        self._take_hello(session, hello, now, frame_bytes)
         return session
 
     def check(self, hello: wire.Hello) -> None:
@@ -63,14 +66,18 @@ class Reception:
             self.on_leave(session)
         self._roster.leave(session, peer)
 
-    def take(self, session: Session, message: wire.AgentMessage) -> None:
+    def take(self, session: Session, message: wire.AgentMessage, frame_bytes: int = 0) -> None:
         """A message of an admitted agent. One that was processed before is only kept, where that is still to do."""
+        objection = session.allowance.objection(message) if session.allowance is not None else None
+        if objection is not None:
+            self._refuse(session, message, objection)
+            return
         now = self._now()
         session.heard_at = now
         session.messages_total += 1
         if isinstance(message, wire.Hello):
             session.greet(message, now)
-            self._take_hello(session, message, now)
+            self._take_hello(session, message, now, frame_bytes)
             return
         message = self._with_run(session.on_our_clock(message, now), session.node)
         if message.seq > session.processed_seq:
@@ -78,7 +85,7 @@ class Reception:
             self._observe(message, session.node, now)
             if isinstance(message, wire.Sample):
                 self.lag.add(max(0.0, self._now() - message.at))
-        self.journal.keep(Entry(session, message.seq, now, message))
+        self.journal.keep(Entry(session, message.seq, now, message, frame_bytes))
 
     def take_from_afar(self, session: Session, message: wire.AgentMessage, received_at: float) -> None:
         """What an agent said to another server, which keeps it, on that one's clock and under its run's name."""
@@ -98,9 +105,19 @@ class Reception:
             return message
         return msgspec.structs.replace(message, run=record.hello.run)
 
-    def _take_hello(self, session: Session, hello: wire.Hello, now: float) -> None:
+    def _take_hello(self, session: Session, hello: wire.Hello, now: float, frame_bytes: int) -> None:
         self._observe(hello, hello.node, now)
-        self.journal.keep(Entry(session, 0, now, hello))
+        self.journal.keep(Entry(session, 0, now, hello, frame_bytes))
+
+    def _refuse(self, session: Session, message: wire.AgentMessage, why: str) -> None:
+        """What is understood, and not believed: skipped for good, so that the agent keeps it no longer."""
+        if session.refused_total == 0:
+            logger.warning("a message of node %s is refused, and skipped: %s", session.node, why)
+        session.refused_total += 1
+        self.count_malformed(session)
+        if not isinstance(message, wire.Hello):
+            session.processed_seq = max(session.processed_seq, message.seq)
+            self.journal.skip(session, message.seq)
 
     def skip(self, session: Session, unknown: wire.Unknown) -> None:
         """A message of a type that is newer than this server."""

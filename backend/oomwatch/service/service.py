@@ -57,7 +57,7 @@ class Service:
         self.defects = Defects(steady)
         self.judging = Histogram()
         self._say = Saying(self.engine, self.defects, incidents)
-        self.roster = Roster()
+        self.roster = Roster(steady)
         self.reception = Reception(self.roster, self.engine.fleet, self._time.now, self._observe)
         self.board = Board(self._say)
         self.acting = Acting(self.engine, self.roster, self.board, self._announce)

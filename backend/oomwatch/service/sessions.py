@@ -1,13 +1,15 @@
 """Who is connected: one session a node, its clock, and how far its messages have come."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeAlias
 
 import msgspec
 
 from oomwatch import wire
 from oomwatch.core.noderecord import stale_after_seconds
+from oomwatch.service.allowance import RUNS_OF_ALL_MAX, Allowance, Vocabulary
+from oomwatch.service.timepiece import steady_clock
 
 SKEW_SECONDS_MIN = 2.0  # docs/reference/wire-protocol.md, "Clocks": less than that is delay, not skew
 MAX_NODES = 16_384  # far above what one server is meant for; beyond it someone is inventing names
@@ -56,6 +58,7 @@ class Session:
         self.interval_seconds = hello.interval_seconds
         self.processed_seq = self.queued_seq = self.stored_seq = stored_seq
         self.has_gap = False  # something above queued_seq found no room: it is to be sent again
+        self.allowance: Allowance | None = None  # while it was never connected here
         self.peer: Peer | None = None
         self.elsewhere: Peer | None = None  # the same at the server that the agent is connected to, of several
         self.is_here = True  # what is stored of it is known here; not so while it was only ever elsewhere
@@ -64,6 +67,7 @@ class Session:
         self.heard_at = 0.0
         self.messages_total = 0
         self.malformed_total = 0
+        self.refused_total = 0  # of these, what was understood and is not believed
         self.unknown_total = 0
 
     @property
@@ -115,9 +119,12 @@ class Session:
 class Roster:
     """The session of each node that was heard since the start."""
 
-    def __init__(self) -> None:
+    def __init__(self, steady: Callable[[], float] = steady_clock) -> None:
         self._by_node: dict[str, Session] = {}
         self._left = asyncio.Event()
+        self._steady = steady
+        self._runs = Vocabulary(RUNS_OF_ALL_MAX)
+        self._allowances: dict[str, Allowance] = {}
 
     def __iter__(self) -> Iterator[Session]:
         return iter(self._by_node.values())
@@ -146,6 +153,9 @@ class Roster:
     def admit(self, hello: wire.Hello, peer: Peer, stored_seq: int, now: float) -> Session:
         """Give the node to this agent. Raises RefusalError where another live one has it."""
         self.check_free(hello, now)
+        allowance = self._allowances.get(hello.node) or Allowance(self._runs, self._steady)
+        _check_allowed(hello, allowance)
+        self._allowances[hello.node] = allowance
         holder = self._by_node.get(hello.node)
         if holder is not None and holder.peer is not None:
             holder.peer.dismiss(None)
@@ -154,6 +164,7 @@ class Roster:
         elif not holder.is_here:
             holder.come_here(stored_seq)
         holder.connect(peer, hello, now)
+        holder.allowance = allowance
         return holder
 
     def stand_in(self, hello: wire.Hello, elsewhere: Peer) -> Session:
@@ -179,6 +190,7 @@ class Roster:
             session = self._by_node.get(node)
             if session is not None and not session.is_connected:
                 del self._by_node[node]
+                self._allowances.pop(node, None)
 
     def leave(self, session: Session, peer: Peer) -> None:
         """A connection has ended; another one may have taken its place already."""
@@ -198,3 +210,17 @@ class Roster:
         while any(session.peer is not None for session in self):
             self._left.clear()
             await self._left.wait()
+
+
+def _check_allowed(hello: wire.Hello, allowance: Allowance) -> None:
+    """Raises RefusalError."""
+    owed_seconds = allowance.owed_seconds()
+    if owed_seconds > 0:
+        raise RefusalError(
+            wire.RefusedReason.OVERLOADED,
+            f'the agent of "{hello.node}" says too much: it is heard again in {owed_seconds:.0f} s',
+            retry=True,
+        )
+    objection = allowance.objection(hello)
+    if objection is not None:
+        raise RefusalError(wire.RefusedReason.MALFORMED, f'node "{hello.node}": {objection}', retry=False)

@@ -1,10 +1,13 @@
 """Answers in JSON, encoded by msgspec as the rest of the wire is."""
 
+import asyncio
 from collections.abc import Sequence
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+
+BODY_SECONDS = 30.0
 
 _encoder = msgspec.json.Encoder()
 
@@ -37,11 +40,23 @@ async def refused(_: Request, error: Exception) -> Response:
     return answer(content | ({"mistakes": error.mistakes} if error.mistakes else {}), error.status)
 
 
-async def content_of(request: Request, bytes_max: int, what: str = "the request is") -> bytes:
+async def content_of(
+    request: Request, bytes_max: int, what: str = "the request is", *, within_seconds: float = BODY_SECONDS
+) -> bytes:
     """The request's body, of which no more than so much is ever in memory. Raises RefusedError."""
-    content = b""
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise RefusedError(415, f"{what} packed: send it as it is")
+    try:
+        return await asyncio.wait_for(_content(request, bytes_max, what), within_seconds)
+    except asyncio.TimeoutError:
+        raise RefusedError(408, f"{what} not whole after {within_seconds:g} s") from None
+
+
+async def _content(request: Request, bytes_max: int, what: str) -> bytes:
+    parts, length = [], 0
     async for part in request.stream():
-        content += part
-        if len(content) > bytes_max:
+        parts.append(part)
+        length += len(part)
+        if length > bytes_max:
             raise RefusedError(413, f"{what} longer than {bytes_max} bytes")
-    return content
+    return b"".join(parts)

@@ -49,6 +49,7 @@ from oomwatch.tasks import Crew
 from oomwatch.trace import TraceWriter
 from oomwatch.web import api, health, systemd
 from oomwatch.web.access import keep_access, keyring_of, write_audit, write_uses
+from oomwatch.web.crowd import Crowd
 from oomwatch.web.curves import Curves
 from oomwatch.web.entrance import PERMIT, access_of, provider_of
 from oomwatch.web.feedwatch import FeedWatch
@@ -101,6 +102,7 @@ def create_app(parts: Parts) -> FastAPI:
         Route("/", files.page),
         Mount("/static", files),
     ]
+    app.add_middleware(Crowd)
     # What is added last comes first: who connected, whom they say they speak for, and whether these may come in.
     app.add_middleware(Guard, settings=parts.settings, access=access_of(parts))
     app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=[*BELIEVED, *parts.settings.auth_header_from])

@@ -9,11 +9,13 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from oomwatch import __version__, wire
 from oomwatch.access.token import Token
 from oomwatch.service.sessions import RefusalError, Session
+from oomwatch.tasks import rung
 from oomwatch.web.parts import Parts, parts_of
 
 HELLO_SECONDS = 10.0
 MALFORMED_MAX = 100
 REQUESTS_MAX = 100  # that wait for an agent which takes nothing
+PACED_SECONDS_MAX = 15.0  # the agent's answer to our pings waits as well: for 20 s it may
 NORMAL, POLICY_VIOLATION, TRY_AGAIN_LATER = 1000, 1008, 1013
 
 logger = logging.getLogger(__name__)
@@ -45,8 +47,10 @@ class Connection:
         self._requests: deque[wire.ActRequest] = deque(maxlen=REQUESTS_MAX)
         self._bye_seq: int | None = None
         self._last_word: wire.Refused | None = None
-        self._is_dismissed = False
+        self._dismissed = asyncio.Event()
         self._malformed_here = 0
+        self._hello_bytes = 0
+        self._is_paced = False
         self._token: Token | None = websocket.state.token
 
     # ------------------------------------------------------------ the service's side (Peer)
@@ -61,7 +65,7 @@ class Connection:
 
     def dismiss(self, refused: wire.Refused | None) -> None:
         self._last_word = refused
-        self._is_dismissed = True
+        self._dismissed.set()
         self._news.set()
 
     # ------------------------------------------------------------ the agent's side
@@ -76,7 +80,7 @@ class Connection:
                 await self._welcome(0)
                 await self._close(NORMAL, "checked")
                 return
-            self._session = session = self._service.reception.admit(hello, self, stored_seq)
+            self._session = session = self._service.reception.admit(hello, self, stored_seq, self._hello_bytes)
         except RefusalError as refusal:
             logger.warning("refused an agent from %s: %s", self._where(), refusal)
             await self._refuse(refusal.refused)
@@ -103,6 +107,7 @@ class Connection:
             raise _token_refused("is missing or wrong; give the agent the server's --token, or one of its own")
         try:
             frame = await asyncio.wait_for(_frame(self._websocket), HELLO_SECONDS)
+            self._hello_bytes = len(frame)
             hello = wire.decode_agent(frame)
         except asyncio.TimeoutError:
             raise _malformed(f"no hello came within {HELLO_SECONDS:g} seconds") from None
@@ -135,8 +140,9 @@ class Connection:
 
     async def _listen(self, session: Session) -> None:
         service = self._service
-        while not self._is_dismissed:
+        while not self._dismissed.is_set():
             frame = await _frame(self._websocket)
+            await self._be_paced(session, len(frame))
             await self._parts.turns.next()
             try:
                 message = wire.decode_agent(frame)
@@ -150,7 +156,17 @@ class Connection:
             else:
                 if isinstance(message, wire.Bye):
                     self._bye_seq = message.seq
-                service.reception.take(session, message)
+                service.reception.take(session, message, len(frame))
+
+    async def _be_paced(self, session: Session, frame_bytes: int) -> None:
+        """Whoever says too much is read more slowly: it waits at its own end."""
+        wait_seconds = session.allowance.charge(frame_bytes) if session.allowance is not None else 0.0
+        if wait_seconds <= 0:
+            return
+        if not self._is_paced:
+            self._is_paced = True
+            logger.warning("node %s says too much: from now on it is heard slowly", session.node)
+        await rung(self._dismissed, min(wait_seconds, PACED_SECONDS_MAX))
 
     async def _count_malformed(self, session: Session, error: Exception) -> None:
         self._service.reception.count_malformed(session)
@@ -175,7 +191,7 @@ class Connection:
             if self._bye_seq is not None and self._acknowledged_seq >= self._bye_seq:
                 await self._close(NORMAL, "goodbye")
                 return
-            if self._is_dismissed:
+            if self._dismissed.is_set():
                 await self._refuse(self._last_word)
                 return
 
@@ -198,7 +214,7 @@ class Connection:
         await self._close(TRY_AGAIN_LATER if refused.retry else POLICY_VIOLATION, refused.reason.value)
 
     async def _close(self, code: int, reason: str) -> None:
-        self._is_dismissed = True
+        self._dismissed.set()
         if self._websocket.application_state is WebSocketState.CONNECTED:
             await self._websocket.close(code, reason)
 

@@ -12,12 +12,16 @@ LIVE_PATH = "/ws/live"
 TOO_SLOW = 1013
 # Codes from 4000 on are a program's own (RFC 6455): this one has the page lead to signing in, not connect again.
 NOT_KNOWN, NOT_KNOWN_WORDS = 4401, "sign in: the token or session is over, was revoked, or is needed now"
+BROWSERS_MAX = 1000
 
 
 async def live_endpoint(websocket: WebSocket) -> None:
     """One browser. It only listens; what it sends is ignored."""
     parts = parts_of(websocket)
     await websocket.accept()
+    if len(parts.hub) >= BROWSERS_MAX:
+        await websocket.close(TOO_SLOW, f"{BROWSERS_MAX} browsers watch already: try again later")
+        return
     subscription = parts.hub.join(parts.service.snapshot)
     sender = asyncio.create_task(_send(websocket, subscription), name="to browser")
     try:

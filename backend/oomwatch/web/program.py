@@ -1,6 +1,11 @@
 """uvicorn, as this server runs it."""
 
+import functools
+import logging
+import os
+import socket
 import ssl
+import threading
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -9,21 +14,34 @@ import uvicorn
 
 from oomwatch.options import SettingError
 from oomwatch.settings import Settings
+from oomwatch.web.connections import Connections, Http, WebSocket, connections_at_most, files_at_most
 
 FRAME_BYTES_MAX = 8 * 2**20
 PING_SECONDS = 20.0  # docs/reference/wire-protocol.md, "Liveness"
 STOP_SECONDS = 5
+LAST_SECONDS = 30.0  # all that is to be done at the end, of a database that is locked too; what is not over then hangs
+BACKLOG = 1024  # every agent of a fleet connects in the same second after a restart
+ACCEPTED_AT_ONCE = 16  # between two looks at who is there: it takes files before it is known whether there is room
+
+logger = logging.getLogger(__name__)
 
 
 class Program(uvicorn.Server):
     """Ends when a signal asks for it, and leaves the process to whoever ran it."""
 
-    def __init__(self, app: Any, settings: Settings) -> None:  # noqa: ANN401 - an ASGI application
+    def __init__(
+        self,
+        app: Any,  # noqa: ANN401 - an ASGI application
+        settings: Settings,
+        connections: Connections | None = None,
+    ) -> None:
+        self.connections = connections if connections is not None else Connections(connections_at_most(files_at_most()))
         super().__init__(
             uvicorn.Config(
                 app,
                 **tls(settings),
-                ws="websockets-sansio",
+                http=functools.partial(Http, self.connections),  # type: ignore[arg-type]  # called like a class
+                ws=functools.partial(WebSocket, self.connections),  # type: ignore[arg-type]
                 ws_max_size=FRAME_BYTES_MAX,
                 ws_ping_interval=PING_SECONDS,
                 ws_ping_timeout=PING_SECONDS,
@@ -34,6 +52,7 @@ class Program(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,  # app.py sees to it: who may speak for others is for the settings to say
                 timeout_graceful_shutdown=STOP_SECONDS,
+                backlog=ACCEPTED_AT_ONCE,
             )
         )
 
@@ -43,7 +62,26 @@ class Program(uvicorn.Server):
         uvicorn's own would raise the signal again once it is done, and so end the process before the parts are stopped.
         """
         self.force_exit = self.should_exit
+        if not self.should_exit:
+            end_at_last(LAST_SECONDS)
         self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)  # so many may wait; asyncio took the number for both
+
+
+def end_at_last(seconds: float) -> None:
+    """End the process after so long, whatever hangs by then. What was acknowledged is stored; the rest comes again."""
+
+    def end() -> None:
+        logger.critical("the server was to end, and something hung for %g s: it ends at once; nothing is lost", seconds)
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
 
 
 def tls(settings: Settings) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from oomwatch.options import SettingError
 from oomwatch.settings import Address, Settings, address_of
 from oomwatch.web import systemd
 from oomwatch.web.app import create_app, running
+from oomwatch.web.connections import Connections
 from oomwatch.web.parts import Parts
-from oomwatch.web.program import STOP_SECONDS, Program, tls
+from oomwatch.web.program import BACKLOG, STOP_SECONDS, Program, tls
 from oomwatch.web.waiting import until_reachable
 
 GOODBYE_SECONDS = 1.0
 COLLECT_AFTER = 20_000, 20, 50  # objects; collections of the young ones; of the older ones
-BACKLOG = 1024  # every agent of a fleet connects in the same second after a restart
 
 logger = logging.getLogger(__name__)
 
@@ -102,12 +102,13 @@ def _warn_of_openness(settings: Settings, address: Address) -> None:
 class Server(Program):
     """uvicorn's server, which tells agents that it goes down before it hangs up."""
 
-    def __init__(self, parts: Parts) -> None:
-        super().__init__(create_app(parts), parts.settings)
+    def __init__(self, parts: Parts, connections: Connections | None = None) -> None:
+        super().__init__(create_app(parts), parts.settings, connections)
         self._parts = parts
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._parts.crew.start("connections", self.connections.watch())
         systemd.tell(systemd.READY)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

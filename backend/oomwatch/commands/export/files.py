@@ -14,22 +14,28 @@ from typing import TextIO, TypeAlias
 from oomwatch.commands.export.tables import Column, Row
 from oomwatch.options import SettingError
 
+# What a spreadsheet would take for a formula, and work out: a name may be anything.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 GROUP_ROWS = 65_536  # of Parquet: what is in memory until it is written
 Write: TypeAlias = Callable[[Sequence[Row]], None]
 
 
 @contextmanager
 def csv_to(file: TextIO, columns: Sequence[Column]) -> Iterator[Write]:
-    """Writes rows as CSV, with a line of names."""
+    """Writes rows as CSV, with a line of names. A text that is no formula, and looks like one, has a ' before it."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([column.name for column in columns])
     times = [place for place, column in enumerate(columns) if column.kind == "time"]
+    texts = [place for place, column in enumerate(columns) if column.kind == "text"]
 
     def write(rows: Sequence[Row]) -> None:
         for row in rows:
             cells = list(row)
             for place in times:
                 cells[place] = moment(cells[place])
+            for place in texts:
+                if cells[place] is not None and cells[place].startswith(_FORMULAS):
+                    cells[place] = f"'{cells[place]}"
             writer.writerow(cells)
 
     yield write
