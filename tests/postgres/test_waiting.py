@@ -74,14 +74,14 @@ def test_a_server_that_is_started_without_postgresql_is_alive_and_says_why_it_is
         own_server.start()
         until("the server to be ready", lambda: replica.ask("/readyz")[0] == 200)
         assert replica.ask("/api/v1/alerts") == (200, "[]")
-        assert replica.program.stop() == 0
+        assert replica.program.stop(seconds=60) == 0
 
 
 def test_a_server_that_waits_ends_when_it_is_asked_to(own_server: PostgresServer, tmp_path: Path) -> None:
     own_server.stop("immediate")
     with started(tmp_path, own_server.url) as replica:
         until("the server to be alive", lambda: replica.ask("/healthz")[0] == 200)
-        assert replica.program.stop() == 0
+        assert replica.program.stop(seconds=60) == 0
 
 
 def test_a_server_that_has_the_wrong_password_does_not_wait(own_server: PostgresServer, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ _LOCK = (
 _HELD = text(f"SELECT count(*) FROM pg_locks WHERE {_LOCK} AND pid = pg_backend_pid()")  # noqa: S608 - a constant
 _SESSION = text("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()")
 _HOLDER = f"pid = :pid AND backend_start = :backend_start AND pid IN (SELECT pid FROM pg_locks WHERE {_LOCK})"  # noqa: S608
-_END = text(f"SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE {_HOLDER}")  # noqa: S608 - a constant
+_END = text(f"SELECT pg_terminate_backend(pid, 1500) FROM pg_stat_activity WHERE {_HOLDER}")  # noqa: S608 - a constant
 
 
 class Lease:
