@@ -132,8 +132,9 @@ def test_mistakes_are_forgotten_in_time_and_a_clock_that_was_set_back_keeps_nobo
     assert attempts.wait_seconds("lin", "10.0.0.1", NOW - 86400) == 0
 
 
-def test_made_up_names_fill_no_memory() -> None:
+def test_made_up_names_and_addresses_fill_no_memory() -> None:
     attempts = Attempts()
     for number in range(KEPT_MAX + 10):
-        attempts.begin(str(number), "10.0.0.1", NOW)
-    assert len(attempts._by_name._failures) == KEPT_MAX
+        attempts.begin(str(number), f"{number} {'x' * 10_000}", NOW)
+    assert len(attempts._by_name._failures) == len(attempts._by_address._failures) == KEPT_MAX
+    assert max(map(len, attempts._by_address._failures)) < 50

@@ -107,6 +107,15 @@ def test_without_a_header_of_groups_the_names_themselves_are_meant(tmp_path: Pat
         assert ada.act().status_code == 403
 
 
+def test_a_proxy_that_is_believed_says_who_asked_it_and_how(proxied: RunningServer) -> None:
+    told = {**LIN, "X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+    lin = Visitor(proxied, told)
+    assert lin.act().status_code == 201
+    (deed,) = lin.get("/api/v1/audit").json()
+    assert deed["address"] == "203.0.113.9"
+    assert lin.get("/sign-in").headers["set-cookie"].startswith("__Host-oomwatch_form=")
+
+
 @pytest.mark.parametrize(
     ("peer", "believed"),
     [

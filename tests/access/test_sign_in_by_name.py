@@ -5,6 +5,7 @@ import pty
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,17 @@ def test_guessing_is_slowed_down_with_the_time_to_wait_and_the_right_password_wa
     assert "尝试次数过多" in answer.text
     assert 0 < int(answer.headers["retry-after"]) <= 61
     assert visitor.sign_in(name="ada", password=PASSWORD).status_code == 303
+
+
+def test_guesses_that_come_at_once_are_no_more_than_those_that_come_in_turn(server: RunningServer) -> None:
+    def guess(_: int) -> int:
+        return Visitor(server).sign_in(name="lin", password="guess").status_code
+
+    with ThreadPoolExecutor(10) as crowd:
+        statuses = list(crowd.map(guess, range(20)))
+    # Five are free, and each further one waits twice as long as the one before: six take half a minute.
+    assert statuses.count(401) <= 11
+    assert set(statuses) == {401, 429}
 
 
 def test_a_try_is_counted_until_it_succeeds(server: RunningServer, visitor: Visitor) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 FORGOTTEN_SECONDS = 900.0  # after so long without a failure
 KEPT_MAX = 10_000  # of each kind; the one that failed longest ago goes first
+ADDRESS_CHARS = 45  # of the longest IPv6 address
 IPV6_HOME = 64  # bits: whoever has one address of such a network has all of them
 
 
@@ -91,8 +92,8 @@ class Attempts:
 def _home(address: str) -> str:
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
+    except ValueError:  # what a proxy says may be anything
+        return address[:ADDRESS_CHARS]
     if found.version == 4:  # noqa: PLR2004
         return address
     return str(ipaddress.ip_network((found, IPV6_HOME), strict=False))
