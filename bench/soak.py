@@ -156,7 +156,7 @@ class Site:
         self._service = Service(rules, self._hub, self._channels, clock=self._clock, steady=self._clock)
         self._journal = Journal(Archive(self._store), _call, self._service.tell, flush_seconds=FLUSH_SECONDS)
         self._service.attach(self._journal)
-        self._browser = self._hub.join(self._service.snapshot)
+        self._browser = self._hub.join(self._service.first_frame)
         self._machines = [Machine(number) for number in range(nodes)]
 
     def _clock(self) -> float:

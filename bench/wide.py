@@ -59,7 +59,7 @@ class Site:
         self._service.attach(self._journal)
         names = [node_name(number) for number in range(nodes)]
         self._sessions = [self._service.reception.admit(hello(name, START), Peer(), 0) for name in names]
-        self._browser = self._hub.join(self._service.snapshot)
+        self._browser = self._hub.join(self._service.first_frame)
 
     def _clock(self) -> float:
         return self._now

@@ -774,6 +774,25 @@ class Alert(_Value, frozen=True, kw_only=True):
 NodeState: TypeAlias = Literal["live", "silent", "stopped"]
 
 
+class NodeTick(_Value, frozen=True, kw_only=True, array_like=True):
+    """The latest reading of one node, lean: columns in the order of the node's facts. None: no data for that GPU.
+
+    On the wire a list of these fields in this order, for their names would be a third of what a thousand GPUs take each
+    second; later versions add fields at the end.
+
+    `status` is left out while every GPU answers, `torch_reserved_mib` while no process with a probe is on any of them.
+    """
+
+    node: Name
+    at: UnixSeconds
+    used_mib: tuple[int | None, ...] = ()
+    utilization_percent: tuple[int | None, ...] = ()
+    status: tuple[GpuStatus, ...] | None = None
+    torch_reserved_mib: tuple[int | None, ...] | None = None  # of all processes on the GPU; None: no probe there
+    host_used_mib: int | None = None
+    cgroup_used_mib: int | None = None
+
+
 class Node(_Value, frozen=True, kw_only=True):
     """A node as a person sees it. `silent`: no frame for a while; `stopped`: its agent said bye."""
 
@@ -787,8 +806,10 @@ class Node(_Value, frozen=True, kw_only=True):
     gpu_runs: tuple[str | None, ...] = ()  # which run is on each GPU, in the order of facts.gpus; empty: not known
     simulated: bool = False
     skew_seconds: float = 0.0  # agent's clock minus the server's, as corrected for
-    sample: Sample | None = None  # the latest, with the processes, probes and engines that were read last
-    # The last one that listed processes, all of it read at one moment; told to those alone who ask for this node.
+    reading: NodeTick | None = None  # the latest; None: there was none yet
+    # To those alone who ask for this node: the latest sample, with the processes, probes and engines that were read
+    # last; and the last one that listed processes, all of it read at one moment.
+    sample: Sample | None = None
     together: Sample | None = None
 
 
@@ -907,7 +928,7 @@ class ServerInfo(_Value, frozen=True, kw_only=True):
 
 
 class Snapshot(_Message, frozen=True, kw_only=True, tag="snapshot"):
-    """First frame to a browser: all there is. What follows are changes to it."""
+    """First frame to a browser: all there is, in full of the one node that it shows. What follows are changes to it."""
 
     at: UnixSeconds
     server: ServerInfo
@@ -917,25 +938,6 @@ class Snapshot(_Message, frozen=True, kw_only=True, tag="snapshot"):
     rules: tuple[Rule, ...] = ()
     silences: tuple[Silence, ...] = ()  # in force or yet to come, by their end
     channels: tuple[ChannelState, ...] = ()  # in the order of alerts.yaml
-
-
-class NodeTick(_Value, frozen=True, kw_only=True, array_like=True):
-    """The latest reading of one node, lean: columns in the order of the node's facts. None: no data for that GPU.
-
-    On the wire a list of these fields in this order, for their names would be a third of what a thousand GPUs take each
-    second; later versions add fields at the end.
-
-    `status` is left out while every GPU answers, `torch_reserved_mib` while no process with a probe is on any of them.
-    """
-
-    node: Name
-    at: UnixSeconds
-    used_mib: tuple[int | None, ...] = ()
-    utilization_percent: tuple[int | None, ...] = ()
-    status: tuple[GpuStatus, ...] | None = None
-    torch_reserved_mib: tuple[int | None, ...] | None = None  # of all processes on the GPU; None: no probe there
-    host_used_mib: int | None = None
-    cgroup_used_mib: int | None = None
 
 
 class Tick(_Message, frozen=True, kw_only=True, tag="tick"):

@@ -151,6 +151,48 @@ def node(number: int, at: float, *, gpus: int = 8, run: str | None = RUN, level:
     )
 
 
+def _mib(amount: int | None) -> int | None:
+    return None if amount is None else amount // MIB
+
+
+def _percent(ratio: float | None) -> int | None:
+    return None if ratio is None else round(100 * ratio)
+
+
+def reading(view: wire.Node) -> wire.NodeTick | None:
+    """What ticks tell of a node's sample."""
+    if (sample := view.sample) is None:
+        return None
+    of = {one.gpu: one for one in sample.gpus}
+    read = [of.get(facts.gpu, wire.GpuSample(gpu=facts.gpu, status="no_data")) for facts in view.facts.gpus]
+    reserved = {one.gpu: one.reserved_bytes for one in sample.torch}
+    return wire.NodeTick(
+        node=view.node,
+        at=sample.at,
+        used_mib=tuple(_mib(one.used_bytes) for one in read),
+        utilization_percent=tuple(_percent(one.utilization_ratio) for one in read),
+        status=tuple(one.status for one in read),
+        torch_reserved_mib=tuple(_mib(reserved.get(one.gpu)) for one in read),
+        host_used_mib=_mib(sample.host.memory_used_bytes) if sample.host else None,
+        cgroup_used_mib=_mib(sample.host.cgroup_used_bytes) if sample.host else None,
+    )
+
+
+def in_full(view: wire.Node) -> wire.Node:
+    """As the server tells of a node that is asked for."""
+    return msgspec.structs.replace(view, reading=reading(view))
+
+
+def at_a_glance(view: wire.Node) -> wire.Node:
+    """As the server tells every browser of a node."""
+    return msgspec.structs.replace(view, reading=reading(view), sample=None, together=None)
+
+
+def told(message: wire.LiveMessage) -> wire.LiveMessage:
+    """As browsers are sent it."""
+    return wire.NodeChanged(node=at_a_glance(message.node)) if isinstance(message, wire.NodeChanged) else message
+
+
 def tick(nodes: Iterable[wire.Node], at: float, levels: dict[str, float] | None = None) -> wire.Tick:
     """The readings at `at` of those nodes that are live."""
     readings = []

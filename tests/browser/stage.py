@@ -87,7 +87,7 @@ class Stage:
     def send(self, *messages: wire.LiveMessage) -> None:
         """To every browser that is connected."""
         for message in messages:
-            self.send_text(wire.encode(message))
+            self.send_text(wire.encode(scenes.told(message)))
 
     def send_text(self, frame: bytes) -> None:
         self._put(frame)
@@ -137,7 +137,7 @@ class Stage:
         self._browsers.add(queue)
         self.connections_total += 1
         try:
-            await browser.send_text(wire.encode(self.snapshot).decode())
+            await browser.send_text(wire.encode(self._first_frame(browser.query_params.get("node"))).decode())
             while (frame := await queue.get()) is not None:
                 await browser.send_text(frame.decode())
             await browser.close(1012)
@@ -145,6 +145,12 @@ class Stage:
             pass
         finally:
             self._browsers.discard(queue)
+
+    def _first_frame(self, shown: str | None) -> wire.Snapshot:
+        nodes = [
+            scenes.in_full(view) if view.node == shown else scenes.at_a_glance(view) for view in self.snapshot.nodes
+        ]
+        return msgspec.structs.replace(self.snapshot, nodes=tuple(nodes))
 
     def _phases(self, run: str) -> Response:
         found = next((one.phases for one in self.snapshot.runs if one.run == run), ())
@@ -154,7 +160,7 @@ class Stage:
         found = next((one for one in self.snapshot.nodes if one.node == name), None)
         if found is None:
             raise HTTPException(404)
-        return Response(wire.encode(found), media_type="application/json")
+        return Response(wire.encode(scenes.in_full(found)), media_type="application/json")
 
     def _history(self, request: Request, step: int) -> object:
         if not self.has_history:

@@ -16,15 +16,15 @@ pytestmark = pytest.mark.browser
 replace = msgspec.structs.replace
 
 
-def _lane(page: Page) -> list[str]:
+PATIENCE_MS = 60_000
+LOOKS = ("dots", "rows", "columns", "slash", "backslash", "crosses", "grid")
+
+
+def _lane(page: Page) -> set[str]:
     """The patterns in the lane of phases; "plain" for one without."""
-    expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=20_000)
-    found: list[str] = page.evaluate(
-        """() => document.querySelector(".plot").data
-             .filter((trace) => trace.yaxis === "y90" && trace.fill === "toself")
-             .map((trace) => trace.fillpattern?.shape || "plain")"""
-    )
-    return found
+    expect(page.locator(".chart-frame").first).to_have_attribute("aria-busy", "false", timeout=PATIENCE_MS)
+    kinds: list[str] = page.locator(".plot .stretch .phase").evaluate_all("lanes => lanes.map(lane => lane.className)")
+    return {next((look for look in LOOKS if look in kind.split()), "plain") for kind in kinds}
 
 
 def _with_run(stage: Stage, **changes: object) -> None:
@@ -47,8 +47,24 @@ def test_a_gpus_chart_has_the_phases_of_its_run_each_with_a_look_and_a_name(heal
     page = reader.open(healthy, "#/gpu/gpu-01/3?span=300")
     legend = page.locator(".phases li")
     expect(legend).to_have_text(["rollout", "reward", "old log-prob", "reference", "actor update", "weight sync"])
-    assert sorted(_lane(page)) == sorted(["plain", ".", "-", "|", "/", "\\"])
-    expect(page.locator(".plot .annotation", has_text="actor update").first).to_be_visible()
+    assert _lane(page) == {"plain", "dots", "rows", "columns", "slash", "backslash"}
+    expect(page.locator(".plot .stretch", has_text="actor update").first).to_be_visible(timeout=PATIENCE_MS)
+
+
+def test_the_phases_stand_where_their_times_are_on_the_axis(healthy: Stage, reader: Reader) -> None:
+    page = reader.open(healthy, "#/gpu/gpu-01/3?span=300")
+    _lane(page)
+    plot, *bands = page.evaluate(
+        """() => [".plot .nsewdrag", ".plot .stretch"]
+             .flatMap((one) => [...document.querySelectorAll(one)])
+             .map((one) => one.getBoundingClientRect())
+             .map(({ left, right }) => [left, right])"""
+    )
+    second = (plot[1] - plot[0]) / 300
+    lasted = [(right - left) / second for left, right in bands]
+    assert bands[-1][1] == pytest.approx(plot[1], abs=2)  # a rollout that has only begun
+    assert lasted[-7:-1] == pytest.approx(list(scenes.PHASES.values()), abs=2 / second)
+    assert bands[0][0] == pytest.approx(plot[0], abs=2)
 
 
 def test_pointing_at_a_phase_says_its_step_and_how_it_is_known(healthy: Stage, reader: Reader) -> None:
@@ -79,7 +95,7 @@ def test_a_phase_that_begins_is_drawn_and_the_run_says_it_is_in_it(healthy: Stag
     expect(facts).to_contain_text("critic update for")
     page.goto(healthy.url + "#/gpu/gpu-01/3?span=300")
     expect(page.locator(".phases")).to_contain_text("critic update")
-    assert "x" in _lane(page)
+    assert "crosses" in _lane(page)
 
 
 def test_a_phase_known_only_afterwards_is_not_said_to_be_the_current_one(healthy: Stage, reader: Reader) -> None:
@@ -91,7 +107,7 @@ def test_a_phase_known_only_afterwards_is_not_said_to_be_the_current_one(healthy
 def test_without_phases_there_is_no_lane_and_no_legend(healthy: Stage, reader: Reader) -> None:
     _with_run(healthy, phases=())
     page = reader.open(healthy, "#/gpu/gpu-01/3")
-    assert _lane(page) == []
+    assert _lane(page) == set()
     expect(page.locator(".phases li")).to_have_count(0)
 
 
@@ -104,7 +120,7 @@ def test_more_phases_than_can_be_seen_are_left_out_and_that_is_said(healthy: Sta
     _with_run(healthy, phases=short)
     page = reader.open(healthy, "#/gpu/gpu-01/3?span=900")
     expect(page.locator("main")).to_contain_text("Phases are too short to be drawn over so long a time")
-    assert _lane(page) == []
+    assert _lane(page) == set()
 
 
 def test_probes_are_listed_by_rank_and_a_gpu_without_one_says_how_to_get_it(healthy: Stage, reader: Reader) -> None:

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bandShape } from "../../frontend/oomwatch_frontend/js/charts.js";
+import { bandShape } from "../../frontend/oomwatch_frontend/js/chart-lines.js";
 import { localStamp } from "../../frontend/oomwatch_frontend/js/ink.js";
 import { emptySeries, extend, readSeries, stepFor, withGaps } from "../../frontend/oomwatch_frontend/js/history.js";
 import { chooseLanguage } from "../../frontend/oomwatch_frontend/js/i18n.js";
@@ -67,7 +67,7 @@ test("a closed connection is tried again, sooner once a frame has come", (contex
     lost: () => void heard.push("lost"),
     ended: () => void heard.push("ended"),
   };
-  const socket = new LiveSocket("ws://x", handlers, () => {
+  const socket = new LiveSocket(() => "ws://x", handlers, () => {
     made.push(new FakeSocket());
     return /** @type {any} */ (made[made.length - 1]);
   });
@@ -89,7 +89,7 @@ test("a connection that was replaced is closed and says nothing any more", () =>
   /** @type {FakeSocket[]} */
   const made = [];
   const fail = () => assert.fail("it spoke");
-  const socket = new LiveSocket("ws://x", { opened: fail, frame: fail, lost: fail, ended: fail }, () => {
+  const socket = new LiveSocket(() => "ws://x", { opened: fail, frame: fail, lost: fail, ended: fail }, () => {
     made.push(new FakeSocket());
     return /** @type {any} */ (made[made.length - 1]);
   });

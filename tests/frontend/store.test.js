@@ -43,7 +43,7 @@ test("new facts keep the readings of the GPUs that stay", () => {
   const { store } = goldenStore();
   store.receive(goldenText("tick"));
   const changed = JSON.parse(goldenText("node"));
-  delete changed.node.sample;
+  delete changed.node.reading;
   changed.node.facts.gpus.reverse();
   store.receive(JSON.stringify(changed));
   const gpus = store.nodes.get("gpu-07")?.gpus ?? [];
@@ -57,7 +57,7 @@ test("new facts keep the readings of the GPUs that stay", () => {
 test("a node's frame that a tick has overtaken changes what ticks leave out, and no reading", () => {
   const { store } = goldenStore();
   store.receive(goldenText("tick"));
-  const message = JSON.parse(goldenText("node"));
+  const message = JSON.parse(goldenText("node-in-full"));
   message.node.sample.gpus[0].processes = [];
   store.receive(JSON.stringify(message));
   const view = store.nodes.get("gpu-07");
@@ -65,6 +65,45 @@ test("a node's frame that a tick has overtaken changes what ticks leave out, and
   assert.equal(view?.gpus[0].usedBytes, 73728 * MIB);
   assert.equal(view?.gpus[0].torchReservedBytes, 62464 * MIB);
   assert.equal(view?.gpus[1].status, "lost");
+});
+
+test("what ticks leave out is not known until it is told, and then stays through frames without it", () => {
+  const { store } = goldenStore();
+  const view = () => store.nodes.get("gpu-07");
+  assert.equal(view()?.isDetailed, false);
+  assert.equal(view()?.gpus[0].usedBytes, 73728 * MIB);
+  store.putDetail(golden("node-in-full").node);
+  for (const frame of ["node", "snapshot", "tick"]) {
+    store.receive(goldenText(frame));
+    assert.ok(view()?.isDetailed);
+    assert.equal(view()?.gpus[0].sample?.power_watts, 612.5);
+    assert.equal(view()?.info.together?.at, AT - 9);
+  }
+});
+
+test("a snapshot that has a node in full needs no question for it", () => {
+  const snapshot = JSON.parse(goldenText("snapshot"));
+  snapshot.nodes = [JSON.parse(goldenText("node-in-full")).node];
+  const store = new Store(() => AT);
+  store.receive(JSON.stringify(snapshot));
+  assert.ok(store.nodes.get("gpu-07")?.isDetailed);
+});
+
+test("a node of which nothing was read yet is known in full once it was asked for", () => {
+  const { store } = goldenStore();
+  const { node } = golden("node");
+  store.putDetail({ ...node, node: "new", reading: null });
+  assert.deepEqual([store.nodes.get("new")?.isDetailed, store.nodes.get("new")?.info.sample], [true, null]);
+  store.receive(JSON.stringify({ type: "node", node: { ...JSON.parse(goldenText("node")).node, node: "new" } }));
+  assert.ok(store.nodes.get("new")?.isDetailed);
+});
+
+test("a snapshot after a break brings its own readings, and where it has none, none are shown", () => {
+  const { store } = goldenStore();
+  const snapshot = JSON.parse(goldenText("snapshot"));
+  delete snapshot.nodes[0].reading;
+  store.receive(JSON.stringify(snapshot));
+  assert.equal(store.nodes.get("gpu-07")?.gpus[0].usedBytes, null);
 });
 
 test("a run's new steps are appended to those known", () => {

@@ -12,7 +12,7 @@ function assertCarries(read, sent, place) {
     sent.forEach((item, index) => assertCarries(read[index], item, `${place}[${index}]`));
   } else if (typeof sent === "object" && sent !== null) {
     for (const [key, item] of Object.entries(sent)) {
-      const tag = key === "kind" || (key === "type" && place.endsWith("sample")); // what a part is, its place says
+      const tag = key === "kind" || (key === "type" && /(sample|together)$/.test(place)); // what a part is, its place says
       if (!tag) assertCarries(read[key], item, `${place}.${key}`);
     }
   } else assert.equal(read, sent, place);

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.server.house import hello, sample
 from tests.server.running_server import DEADLINE_SECONDS, AgentClient, RunningServer, serving, settings_in
 from websockets.exceptions import InvalidStatus
@@ -42,6 +43,34 @@ def test_a_browser_gets_everything_first_and_then_each_second(server: RunningSer
             tick = heard(browser, lambda message: isinstance(message, wire.Tick) and bool(message.nodes))
             assert isinstance(tick, wire.Tick)
             assert tick.nodes[0].used_mib == (40 * 1024,)
+
+
+def test_a_browser_is_told_all_of_the_node_that_it_shows_and_of_others_what_ticks_tell(server: RunningServer) -> None:
+    def snapshot(address: str) -> wire.Node:
+        with server.websocket(address) as browser:
+            first = _decoder.decode(browser.recv(timeout=DEADLINE_SECONDS))
+        assert isinstance(first, wire.Snapshot)
+        (node,) = first.nodes
+        return node
+
+    with AgentClient(server) as agent, server.websocket("/ws/live") as browser:
+        agent.greet(hello(sent_at=time.time()))
+        told = heard(browser, lambda message: isinstance(message, wire.NodeChanged))
+        assert isinstance(told, wire.NodeChanged)
+        assert (told.node.reading, told.node.sample) == (None, None)
+        listed = (wire.GpuProcess(pid=1, used_bytes=40 * 2**30),)
+        with_processes = sample(1, 40, time.time())
+        agent.say(replace(with_processes, gpus=(replace(with_processes.gpus[0], processes=listed),)))
+        heard(browser, lambda message: isinstance(message, wire.Tick) and bool(message.nodes))
+        for address in ("/ws/live", "/ws/live?node=gpu-08"):
+            node = snapshot(address)
+            assert (node.sample, node.together) == (None, None)
+            assert node.reading is not None
+            assert node.reading.used_mib == (40 * 1024,)
+        node = snapshot("/ws/live?node=gpu-07")
+        assert node.sample is not None
+        assert node.together is not None
+        assert node.sample.gpus[0].processes == node.together.gpus[0].processes == listed
 
 
 def test_an_alert_reaches_the_browser_without_waiting_for_the_next_second(server: RunningServer) -> None:

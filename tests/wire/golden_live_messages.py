@@ -70,8 +70,18 @@ NODE = wire.Node(
     gpu_runs=("qwen7b_grpo", None),
     simulated=True,
     skew_seconds=2.5,
-    sample=SAMPLE,
+    reading=wire.NodeTick(
+        node="gpu-07",
+        at=AT - 1,
+        used_mib=(72 * 1024, None),
+        utilization_percent=(97, None),
+        status=("ok", "no_data"),
+        torch_reserved_mib=(42 * 1024, None),
+        host_used_mib=700 * 1024,
+        cgroup_used_mib=410 * 1024,
+    ),
 )
+NODE_IN_FULL = msgspec.structs.replace(NODE, sample=SAMPLE, together=msgspec.structs.replace(SAMPLE, at=AT - 9))
 RUN = wire.Run(
     run="qwen7b_grpo",
     nodes=("gpu-07",),
@@ -175,6 +185,7 @@ LIVE_MESSAGES: dict[str, wire.LiveMessage] = {
         ),
     ),
     "live-node": wire.NodeChanged(node=NODE),
+    "live-node-in-full": wire.NodeChanged(node=NODE_IN_FULL),
     "live-run": wire.RunChanged(run=RUN),
     "live-alert": wire.AlertChanged(alert=ALERT),
     "live-alert-with-acts": wire.AlertChanged(

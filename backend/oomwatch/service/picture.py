@@ -9,7 +9,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.service.runviews import all_phases_since, last_phases_since, run_view, steps_of
-from oomwatch.service.views import gpu_runs, node_tick, node_view, state_of
+from oomwatch.service.views import brief_view, gpu_runs, node_tick, node_view, state_of
 
 
 class Picture:
@@ -29,18 +29,29 @@ class Picture:
     # ------------------------------------------------------------ all of it
 
     def nodes(self, now: float) -> Iterator[wire.Node]:
-        return (self._node(node, now) for node in self._fleet.nodes.values())
+        """Each with its latest sample."""
+        return (node_view(node, now, skew_seconds=self._skew_of(node.name)) for node in self._fleet.nodes.values())
+
+    def nodes_at_a_glance(self, now: float, in_full: str | None) -> Iterator[wire.Node]:
+        """Each with what ticks tell of its latest sample; the one named `in_full` as if it had been asked for."""
+        return (
+            self._in_full(node, now) if node.name == in_full else self._at_a_glance(node, now)
+            for node in self._fleet.nodes.values()
+        )
 
     def node(self, name: str, now: float) -> wire.Node | None:
         """One node, with what is told to those alone who ask for it. None: no such node is known."""
         record = self._fleet.nodes.get(name)
-        return None if record is None else replace(self._node(record, now), together=record.together)
+        return None if record is None else self._in_full(record, now)
 
     def runs(self) -> Iterator[wire.Run]:
         return (run_view(run, steps_of(run), all_phases_since(run)) for run in self._fleet.runs.values())
 
-    def _node(self, node: NodeRecord, now: float) -> wire.Node:
-        return node_view(node, now, skew_seconds=self._skew_of(node.name))
+    def _at_a_glance(self, node: NodeRecord, now: float) -> wire.Node:
+        return brief_view(node, now, skew_seconds=self._skew_of(node.name))
+
+    def _in_full(self, node: NodeRecord, now: float) -> wire.Node:
+        return replace(node_view(node, now, skew_seconds=self._skew_of(node.name)), together=node.together)
 
     # ------------------------------------------------------------ changes
 
@@ -79,7 +90,9 @@ class Picture:
         self._note_states(now)
         fleet = self._fleet
         nodes = [
-            wire.NodeChanged(node=self._node(fleet.nodes[name], now)) for name in self._nodes if name in fleet.nodes
+            wire.NodeChanged(node=self._at_a_glance(fleet.nodes[name], now))
+            for name in self._nodes
+            if name in fleet.nodes
         ]
         runs = [
             wire.RunChanged(run=run_view(run, new, last_phases_since(run)))

@@ -294,13 +294,21 @@ class Service:
     # ------------------------------------------------------------ showing
 
     def snapshot(self) -> wire.Snapshot:
-        """Everything, as of now. Whoever watches already is told first what the snapshot holds and they do not."""
+        """Everything, as of now."""
+        return self._snapshot(self.picture.nodes)
+
+    def first_frame(self, node: str | None = None) -> wire.Snapshot:
+        """The snapshot for a browser: of each node what ticks tell, and the one that it shows in full."""
+        return self._snapshot(lambda now: self.picture.nodes_at_a_glance(now, node))
+
+    def _snapshot(self, nodes: Callable[[float], Iterable[wire.Node]]) -> wire.Snapshot:
+        """Whoever watches already is told first what the snapshot holds and they do not."""
         now = self._time.now()
         self._publish_changes(now)
         return wire.Snapshot(
             at=now,
             server=self.server_info(),
-            nodes=tuple(self.picture.nodes(now)),
+            nodes=tuple(nodes(now)),
             runs=tuple(self.picture.runs()),
             alerts=self.board.all(),
             rules=self.rules(),

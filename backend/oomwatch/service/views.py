@@ -1,5 +1,7 @@
 """What nodes look like to people: pure functions from the core's records to wire's views."""
 
+from msgspec.structs import replace
+
 from oomwatch import wire
 from oomwatch.core import allocator
 from oomwatch.core.gpurecord import GpuRecord
@@ -17,8 +19,8 @@ def state_of(node: NodeRecord, now: float) -> wire.NodeState:
     return "silent" if now - node.heard_at > node.stale_after_seconds else "live"
 
 
-def node_view(node: NodeRecord, now: float, *, skew_seconds: float) -> wire.Node:
-    """A node with its facts and its latest reading."""
+def brief_view(node: NodeRecord, now: float, *, skew_seconds: float) -> wire.Node:
+    """A node with its facts, and of its latest reading what ticks tell."""
     hello = node.hello
     return wire.Node(
         node=node.name,
@@ -31,8 +33,13 @@ def node_view(node: NodeRecord, now: float, *, skew_seconds: float) -> wire.Node
         gpu_runs=gpu_runs(node),
         simulated=hello.simulated,
         skew_seconds=skew_seconds,
-        sample=_latest(node),
+        reading=node_tick(node) if last_read_at(node) else None,
     )
+
+
+def node_view(node: NodeRecord, now: float, *, skew_seconds: float) -> wire.Node:
+    """A node with all that was read of it last."""
+    return replace(brief_view(node, now, skew_seconds=skew_seconds), sample=_latest(node))
 
 
 def gpu_runs(node: NodeRecord) -> tuple[str | None, ...]:

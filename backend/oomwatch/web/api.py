@@ -52,7 +52,7 @@ router = APIRouter(prefix="/api/v1")
 
 @router.get("/state", responses=returns(wire.Snapshot))
 async def state(request: Request) -> Response:
-    """Everything, as of now: what a browser gets first."""
+    """Everything, as of now: what a browser gets first, and each node's latest sample."""
     return answer(parts_of(request).service.snapshot())
 
 

@@ -1,7 +1,8 @@
-"""/ws/live: a snapshot, then every change to it, for one browser."""
+"""/ws/live: a snapshot, then every change to it, for one browser. /ws/live?node=NAME has that node in full at first."""
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -22,7 +23,8 @@ async def live_endpoint(websocket: WebSocket) -> None:
     if len(parts.hub) >= BROWSERS_MAX:
         await websocket.close(TOO_SLOW, f"{BROWSERS_MAX} browsers watch already: try again later")
         return
-    subscription = parts.hub.join(parts.service.snapshot)
+    shown = websocket.query_params.get("node")
+    subscription = parts.hub.join(partial(parts.service.first_frame, shown))
     sender = asyncio.create_task(_send(websocket, subscription), name="to browser")
     try:
         with parts.keyring.held(websocket.state.token, "reader", subscription.end):

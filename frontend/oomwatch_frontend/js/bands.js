@@ -1,7 +1,9 @@
-// Stretches of time that have a name, in a chart: a lane below its rows, and a tint behind the first of them.
+// Stretches of time that have a name, in a chart: a lane below its last row, and a tint behind that row. They are elements
+// of the page that lie behind plotly's: each shape of its own costs it half a millisecond whenever anything is drawn.
 
-import { escapeMarkup, fade, plotTime } from "./ink.js";
-import { colour } from "./theme.js";
+import { h, setText } from "./dom.js";
+import { plotTime } from "./ink.js";
+import { PATTERN_CLASS } from "./parts.js";
 
 /**
  * @typedef {object} Band
@@ -13,84 +15,74 @@ import { colour } from "./theme.js";
  * @property {string} pattern as plotly names it; "" is none
  */
 
-export const LANE_PX = 18;
-export const LANE_GAP_PX = 6;
-export const LANE_AXIS = 90; // the number of its axis: behind those of all rows
+/** @typedef {{ left: number, right: number, top: number, height: number }} Frame px from the edges of a chart */
 
-const LANE = { type: "scatter", xaxis: "x", yaxis: `y${LANE_AXIS}` };
+export const LANE_PX = 18; // these two as in the style sheet
+export const LANE_GAP_PX = 6;
+
+/** The bands of one chart, which goes on moving below them. */
+export class BandLayer {
+  constructor() {
+    this.element = h("div", { class: "bands", "aria-hidden": "true" });
+    /** @type {Band[]} */
+    this.bands = [];
+  }
+
+  /** @param {Band[]} bands @param {[number, number]} range Unix seconds @param {Frame} frame */
+  draw(bands, range, frame) {
+    const { style } = this.element;
+    for (const side of /** @type {const} */ (["left", "right", "top", "height"])) style[side] = `${frame[side]}px`;
+    while (this.element.childElementCount > bands.length) this.element.lastElementChild?.remove();
+    while (this.element.childElementCount < bands.length) this.element.append(blank());
+    this.bands = bands;
+    this.place(range);
+  }
+
+  /** Between other ends. @param {[number, number]} range Unix seconds */
+  place([from, to]) {
+    const span = to - from;
+    const pixels = this.element.clientWidth / span;
+    const elements = /** @type {HTMLElement[]} */ ([...this.element.children]);
+    this.bands.forEach((band, index) => {
+      const { style } = elements[index];
+      style.left = `${(100 * (band.from - from)) / span}%`;
+      style.width = `${(100 * (band.to - band.from)) / span}%`;
+      look(elements[index], band, pixels * (band.to - band.from));
+    });
+  }
+}
+
+/** A band that is yet to be painted. */
+const blank = () => h("div", { class: "stretch" }, h("i"), h("span"));
+
+/** @param {HTMLElement} element @param {Band} band @param {number} pixels how wide it is */
+function look(element, { colour, pattern, label }, pixels) {
+  const [lane, name] = /** @type {HTMLCollectionOf<HTMLElement>} */ (element.children);
+  const kind = `swatch phase ${PATTERN_CLASS[pattern] ?? ""}`;
+  const ink = `var(--${colour})`;
+  if (lane.className !== kind) lane.className = kind;
+  if (element.style.getPropertyValue("--ink") !== ink) element.style.setProperty("--ink", ink);
+  setText(name, pixels > textPixels(label) + 10 ? label : "");
+}
+
+/** About how wide a text of 11 px is: a letter 6 px, a Chinese character 11. @param {string} text */
+const textPixels = (text) => [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? 11 : 6), 0);
 
 /**
- * The lane and the tint, a trace for each look and each colour; and an unseen line that says on hovering which band is there.
- * @param {Band[]} bands @param {number[]} x where there are readings, and so where one can point @param {number} top of the first row
+ * For plotly: an unseen line that says on hovering which band is there.
+ * @param {Band[]} bands @param {number[]} x where there are readings, and so where one can point @param {string} yaxis
  */
-export function bandTraces(bands, x, top) {
-  const looks = alike(bands, (band) => `${band.colour} ${band.pattern}`);
-  const colours = alike(bands, (band) => band.colour);
-  return [...looks.map(lane), ...colours.map((same) => tint(same, top)), pointsOf(bands, x)];
-}
-
-/** @param {Band[]} bands @param {(band: Band) => string} look @returns {Band[][]} those of one look together */
-function alike(bands, look) {
-  /** @type {Map<string, Band[]>} */
-  const found = new Map();
-  for (const band of bands) {
-    const same = found.get(look(band));
-    if (same === undefined) found.set(look(band), [band]);
-    else same.push(band);
-  }
-  return [...found.values()];
-}
-
-/** @param {Band[]} bands @param {number} height */
-function shapesOf(bands, height) {
-  const x = bands.flatMap(({ from, to }) => [...[from, from, to, to].map(plotTime), null]);
-  const y = bands.flatMap(() => [0, height, height, 0, null]);
-  return { ...LANE, x, y, mode: "lines", line: { width: 0 }, fill: "toself", hoverinfo: "skip" };
-}
-
-/** @param {Band[]} bands of one look */
-function lane(bands) {
-  const [{ colour: name, pattern }] = bands;
-  const ink = colour(name);
-  const lines = { shape: pattern, bgcolor: fade(ink, 0.3), fgcolor: ink, fgopacity: 0.8, size: 6, solidity: 0.3 };
-  return { ...shapesOf(bands, 1), ...(pattern === "" ? { fillcolor: fade(ink, 0.45) } : { fillpattern: lines }) };
-}
-
-/** @param {Band[]} bands of one colour @param {number} top */
-const tint = (bands, top) => ({ ...shapesOf(bands, top), yaxis: "y", fillcolor: fade(colour(bands[0].colour), 0.09) });
-
-/** @param {Band[]} bands @param {number[]} x */
-function pointsOf(bands, x) {
+export function bandWords(bands, x, yaxis) {
   const text = x.map((at) => bands.find(({ from, to }) => from <= at && at < to)?.about ?? null);
   return {
-    ...LANE,
+    type: "scatter",
+    xaxis: "x",
+    yaxis,
     x: x.map(plotTime),
-    y: text.map((about) => (about === null ? null : 0.5)),
+    y: text.map((about) => (about === null ? null : 0)),
     text,
     mode: "lines", // one path; a mark would be an element for each point
     line: { width: 0 },
     hovertemplate: "%{text}<extra></extra>",
   };
 }
-
-/**
- * The names of those bands that are wide enough for theirs.
- * @param {Band[]} bands @param {[number, number]} range Unix seconds @param {number} width of the range in px
- */
-export function bandLabels(bands, [from, to], width) {
-  const pixels = width / (to - from);
-  const wide = bands.filter((band) => (band.to - band.from) * pixels > textPixels(band.label) + 10);
-  return wide.map((band) => ({
-    x: plotTime((band.from + band.to) / 2),
-    y: 0.5,
-    yref: `y${LANE_AXIS}`,
-    showarrow: false,
-    text: escapeMarkup(band.label),
-    font: { size: 11, color: colour("text") },
-    bgcolor: fade(colour("surface"), 0.8),
-    borderpad: 1,
-  }));
-}
-
-/** About how wide a text of 11 px is: a letter 6 px, a Chinese character 11. @param {string} text */
-const textPixels = (text) => [...text].reduce((sum, letter) => sum + (letter > "\u2e80" ? 11 : 6), 0);

@@ -1,6 +1,7 @@
 // What takes long begins before the rest of the page is here: the connection, whose messages are kept, the words, plotly.
 
 import { loadWhereCharted } from "./plotly.js";
+import { nodeOf } from "./router.js";
 import { LiveSocket } from "./socket.js";
 
 /** @typedef {import("./socket.js").Handlers} Handlers */
@@ -8,13 +9,19 @@ import { LiveSocket } from "./socket.js";
 /** @type {Promise<import("./i18n.js").Catalogue>} */
 export const catalogue = fetch(new URL("../catalogue.json", import.meta.url)).then((answer) => answer.json());
 
-const address = new URL("ws/live", document.baseURI);
-address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
+/** Of the node that is shown, the snapshot holds all there is. */
+function address() {
+  const url = new URL("ws/live", document.baseURI);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  const node = nodeOf(location.hash);
+  if (node !== null) url.searchParams.set("node", node);
+  return url.href;
+}
 
 /** @type {((handlers: Handlers) => void)[]} */
 let kept = [];
 
-export const socket = new LiveSocket(address.href, {
+export const socket = new LiveSocket(address, {
   opened: () => kept.push((handlers) => handlers.opened()),
   frame: (text) => kept.push((handlers) => handlers.frame(text)),
   lost: (retryAtMs) => kept.push((handlers) => handlers.lost(retryAtMs)),

@@ -14,14 +14,18 @@ export function watchNode(store, name) {
     if (document.hidden || store.connection.phase !== "live") return;
     try {
       const response = await fetch(`api/v1/nodes/${encodeURIComponent(name)}`, { signal: abort.signal });
-      if (response.ok) store.apply({ type: "node", node: readNode(await response.json()) });
+      if (response.ok) store.putDetail(readNode(await response.json()));
     } catch {
       // the next one is due in seconds
     }
   };
   const timer = setInterval(ask, ASK_MS);
+  const leave = store.subscribe((topics) => {
+    if (topics.has("connection") && store.nodes.get(name)?.isDetailed === false) void ask(); // it was made for another view
+  });
   void ask();
   return () => {
+    leave();
     clearInterval(timer);
     abort.abort();
   };

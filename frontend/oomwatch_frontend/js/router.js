@@ -18,6 +18,14 @@ export function parseRoute(hash) {
   };
 }
 
+const OF_ONE_NODE = ["node", "gpu"];
+
+/** The node of which an address shows all there is. @param {string} hash @returns {string | null} */
+export function nodeOf(hash) {
+  const { view, args } = parseRoute(hash);
+  return OF_ONE_NODE.includes(view) ? (args[0] ?? null) : null;
+}
+
 /** @param {string} part */
 function unescapePart(part) {
   try {

@@ -23,9 +23,9 @@ export function waitBefore(tries, random) {
  */
 
 export class LiveSocket {
-  /** @param {string} url @param {Handlers} handlers @param {(url: string) => WebSocket} [open] */
-  constructor(url, handlers, open = (address) => new WebSocket(address)) {
-    this.url = url;
+  /** @param {() => string} address as of now: each try asks @param {Handlers} handlers @param {(url: string) => WebSocket} [open] */
+  constructor(address, handlers, open = (url) => new WebSocket(url)) {
+    this.address = address;
     this.handlers = handlers;
     this.open = open;
     this.tries = 0;
@@ -40,7 +40,7 @@ export class LiveSocket {
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = null;
     this.#drop();
-    const socket = this.open(this.url);
+    const socket = this.open(this.address());
     this.socket = socket;
     socket.onopen = () => this.handlers.opened();
     socket.onmessage = (event) => {

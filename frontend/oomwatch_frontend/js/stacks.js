@@ -5,6 +5,9 @@ import { colour } from "./theme.js";
 
 /** @typedef {import("./charts.js").Line} Line */
 
+/** @param {Line} line */
+export const isStacked = (line) => line.stack === true;
+
 const FILLED = 0.86; // of the distance between two bars
 
 /**

@@ -28,12 +28,13 @@ import { WireError, decode } from "./wire.js";
  * @property {GpuStatus} status
  * @property {number | null} torchReservedBytes of all processes with a probe; null: there is none
  * @property {string | null} run the run that it works on, where that is known
- * @property {import("./wire.js").GpuSample | null} sample the last full reading: processes, power, temperature
+ * @property {import("./wire.js").GpuSample | null} sample what ticks leave out: processes, power, temperature
  */
 
 /**
  * @typedef {object} NodeView
  * @property {Node} info
+ * @property {boolean} isDetailed what ticks leave out (info.sample, info.together) was told of it
  * @property {GpuView[]} gpus in the order of the facts
  * @property {number | null} hostUsedBytes
  * @property {number | null} cgroupUsedBytes
@@ -189,6 +190,13 @@ export class Store extends EventTarget {
     }
   }
 
+  /** The answer to a question for this node: all there is of it. @param {Node} node */
+  putDetail(node) {
+    this.#putNode(node);
+    /** @type {NodeView} */ (this.nodes.get(node.node)).isDetailed = true; // also where nothing was read of it yet
+    this.#changed("nodes");
+  }
+
   /** @param {import("./wire.js").Snapshot} snapshot */
   #replaceAll(snapshot) {
     if (this.newestAt !== null) {
@@ -201,8 +209,8 @@ export class Store extends EventTarget {
     this.rules = snapshot.rules;
     this.silences = snapshot.silences;
     this.channels = snapshot.channels;
-    this.nodes = new Map();
-    for (const node of snapshot.nodes) this.#putNode(node);
+    const known = this.nodes;
+    this.nodes = new Map(snapshot.nodes.map((node) => [node.node, viewOf(node, null, known.get(node.node) ?? null)]));
     this.runs = new Map(snapshot.runs.map((run) => [run.run, run]));
     this.alerts = new Map(snapshot.alerts.map((alert) => [alert.id, alert]));
     this.#changed("connection", "nodes", "runs", "alerts", "rules", "silences", "channels", "tick");
@@ -217,7 +225,8 @@ export class Store extends EventTarget {
     for (const reading of tick.nodes) {
       const view = this.nodes.get(reading.node);
       if (view === undefined) continue;
-      takeTick(view, reading, tick.at);
+      view.heardAt = tick.at;
+      takeReading(view, reading);
       this.ticked.push(reading.node);
     }
     this.#changed("tick");
@@ -232,7 +241,8 @@ export class Store extends EventTarget {
 
   /** @param {Node} node */
   #putNode(node) {
-    this.nodes.set(node.node, viewOf(node, this.nodes.get(node.node) ?? null));
+    const old = this.nodes.get(node.node) ?? null;
+    this.nodes.set(node.node, viewOf(node, old, old));
   }
 
   /** An alert that ended before it ever fired was none, and is taken away. @param {Alert} alert */
@@ -259,62 +269,48 @@ export class Store extends EventTarget {
   }
 }
 
-/** @param {Node} node @param {NodeView | null} old what was known, where the new one brings no reading @returns {NodeView} */
-function viewOf(node, old) {
-  const readAt = node.sample?.at ?? -Infinity;
-  const overtaken = old !== null && readAt < old.readAt; // a tick was newer: its readings stay
-  const samples = new Map(node.sample?.gpus.map((sample) => [sample.gpu, sample]));
+/**
+ * @param {Node} node @param {NodeView | null} old whose readings stay where the node brings none that is newer
+ * @param {NodeView | null} detailed whose detail stays where the node brings none
+ * @returns {NodeView}
+ */
+function viewOf(node, old, detailed) {
+  const told = node.sample !== null || detailed === null ? node : detailed.info;
+  const samples = new Map(told.sample?.gpus.map((sample) => [sample.gpu, sample]));
   const known = new Map(old?.gpus.map((gpu) => [gpu.facts.gpu, gpu]));
-  const host = node.sample?.host ?? null;
-  return {
-    info: node,
-    gpus: node.facts.gpus.map((facts, index) => ({
-      ...gpuOf(node, facts, samples.get(facts.gpu), known.get(facts.gpu), overtaken),
-      run: node.gpu_runs[index] ?? null,
-    })),
-    hostUsedBytes: host === null || overtaken ? (old?.hostUsedBytes ?? null) : host.memory_used_bytes,
-    cgroupUsedBytes: host === null || overtaken ? (old?.cgroupUsedBytes ?? null) : host.cgroup_used_bytes,
+  const view = {
+    info: { ...node, sample: told.sample, together: told.together },
+    isDetailed: told.sample !== null || (detailed?.isDetailed ?? false),
+    gpus: node.facts.gpus.map((facts, index) =>
+      gpuOf(node, index, known.get(facts.gpu) ?? UNREAD, samples.get(facts.gpu) ?? null),
+    ),
+    hostUsedBytes: old?.hostUsedBytes ?? null,
+    cgroupUsedBytes: old?.cgroupUsedBytes ?? null,
     heardAt: Math.max(node.last_seen_at, old?.heardAt ?? 0),
-    readAt: Math.max(readAt, old?.readAt ?? -Infinity),
+    readAt: old?.readAt ?? -Infinity,
   };
+  if (node.reading !== null && node.reading.at >= view.readAt) takeReading(view, node.reading); // else a tick was newer
+  return view;
 }
+
+/** @typedef {Pick<GpuView, "usedBytes" | "utilizationRatio" | "torchReservedBytes" | "status">} Latest */
+
+/** @type {Latest} */
+const UNREAD = { usedBytes: null, utilizationRatio: null, torchReservedBytes: null, status: "no_data" };
 
 /**
- * @param {Node} node @param {import("./wire.js").GpuFacts} facts
- * @param {import("./wire.js").GpuSample | undefined} sample @param {GpuView | undefined} old what was known
- * @param {boolean} overtaken whether what was known is newer
+ * @param {Node} node @param {number} index among its GPUs @param {Latest} latest @param {GpuView["sample"]} sample
+ * @returns {GpuView}
  */
-function gpuOf(node, facts, sample, old, overtaken) {
-  const fixed = { node: node.node, facts, usableBytes: Math.max(0, facts.total_bytes - facts.reserved_bytes) };
-  if (sample === undefined || (overtaken && old !== undefined)) {
-    return {
-      ...fixed,
-      usedBytes: old?.usedBytes ?? null,
-      utilizationRatio: old?.utilizationRatio ?? null,
-      torchReservedBytes: old?.torchReservedBytes ?? null,
-      status: old?.status ?? /** @type {GpuStatus} */ ("no_data"),
-      sample: sample ?? old?.sample ?? null,
-    };
-  }
-  return {
-    ...fixed,
-    usedBytes: sample.used_bytes,
-    utilizationRatio: sample.utilization_ratio,
-    torchReservedBytes: torchOf(node, facts.gpu),
-    status: sample.status,
-    sample,
-  };
+function gpuOf(node, index, { usedBytes, utilizationRatio, torchReservedBytes, status }, sample) {
+  const facts = node.facts.gpus[index];
+  const usableBytes = Math.max(0, facts.total_bytes - facts.reserved_bytes);
+  const run = node.gpu_runs[index] ?? null;
+  return { node: node.node, facts, usableBytes, usedBytes, utilizationRatio, torchReservedBytes, status, run, sample };
 }
 
-/** What torch has reserved on a GPU, of all processes that tell. @param {Node} node @param {string} gpu */
-function torchOf(node, gpu) {
-  const told = (node.sample?.torch ?? []).flatMap((one) => (one.gpu === gpu ? (one.reserved_bytes ?? []) : []));
-  return told.length === 0 ? null : told.reduce((sum, bytes) => sum + bytes, 0);
-}
-
-/** @param {NodeView} view @param {NodeTick} reading @param {number} at server's clock */
-function takeTick(view, reading, at) {
-  view.heardAt = at;
+/** @param {NodeView} view @param {NodeTick} reading */
+function takeReading(view, reading) {
   view.readAt = reading.at;
   view.hostUsedBytes = mib(reading.host_used_mib);
   view.cgroupUsedBytes = mib(reading.cgroup_used_mib);

@@ -249,6 +249,18 @@ const sample = struct({
 
 // ---------------------------------------------------------------- nodes, runs, alerts, rules
 
+const nodeTick = tuple({
+  node: text,
+  at: number,
+  used_mib: column,
+  utilization_percent: column,
+  status: maybe(list(gpuStatus)),
+  torch_reserved_mib: maybe(column),
+  host_used_mib: maybe(number),
+  cgroup_used_mib: maybe(number),
+});
+/** @typedef {ReturnType<typeof nodeTick>} NodeTick */
+
 const node = struct({
   node: text,
   state: oneOf("live", "silent", "stopped"),
@@ -260,6 +272,7 @@ const node = struct({
   gpu_runs: list(maybe(text)),
   simulated: flag,
   skew_seconds: or(number, 0),
+  reading: maybe(nodeTick),
   sample: maybe(sample),
   together: maybe(sample),
 });
@@ -454,18 +467,6 @@ const serverInfo = struct({ version: text, started_at: number, rules_error: mayb
 /** @typedef {ReturnType<typeof serverInfo>} ServerInfo */
 
 // ---------------------------------------------------------------- the messages
-
-const nodeTick = tuple({
-  node: text,
-  at: number,
-  used_mib: column,
-  utilization_percent: column,
-  status: maybe(list(gpuStatus)),
-  torch_reserved_mib: maybe(column),
-  host_used_mib: maybe(number),
-  cgroup_used_mib: maybe(number),
-});
-/** @typedef {ReturnType<typeof nodeTick>} NodeTick */
 
 const torchMemory = struct({
   reserved_bytes: maybe(number),

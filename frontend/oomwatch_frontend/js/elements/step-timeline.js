@@ -1,7 +1,8 @@
 // Rows of charts that share their steps: one cursor through all, by pointer or by keys, its numbers beside the names of
 // the lines; alerts above; and all of it as a table.
 
-import { ChartView, LEFT_PX } from "../charts.js";
+import { LEFT_PX } from "../chart-layout.js";
+import { ChartView } from "../charts.js";
 import { Part, fill, h, setText } from "../dom.js";
 import { UNKNOWN, beside, clockTime, moment } from "../format.js";
 import { swatchOf } from "../parts.js";

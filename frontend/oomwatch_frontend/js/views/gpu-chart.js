@@ -203,7 +203,7 @@ export class GpuChart {
       xTitle: "",
       range: [from, until],
       rowHeight: 320,
-      rows: [{ title: "GiB", unit: "GiB", lines, limits: this.#limits(card), named: true }],
+      rows: [{ title: "GiB", unit: "GiB", lines, limits: this.#limits(card) }],
       bands: drawn.length === 0 ? undefined : drawn.map((span) => band(words, span)),
       flags: [...this.#flags(from, to), ...this.#end(forecast, until)],
       zoomed: (start, end) => this.bar.dragged(start, end),

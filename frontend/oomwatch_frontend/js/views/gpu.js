@@ -2,6 +2,7 @@
 
 import { Part, fill, h, setText } from "../dom.js";
 import { absent } from "../elements/absent.js";
+import { Detail, UNTOLD } from "../elements/detail.js";
 import { TimeBar } from "../elements/time-bar.js";
 import { gib, gibOf, percent, wholePercent } from "../format.js";
 import { gpuData, gpuRatio, nodeData } from "../judge.js";
@@ -27,8 +28,6 @@ class Gpu {
     this.app = app;
     [this.node = "", this.gpu = ""] = route.args;
     this.drawn = new Map();
-    /** @type {import("../wire.js").Sample | null} */
-    this.together = null;
     this.parts = {
       figures: h("div", { class: "figures" }),
       note: h("p", { class: "note", role: "status" }),
@@ -42,6 +41,7 @@ class Gpu {
     this.bar = new TimeBar(app, route, (range) => void this.chart.look(range));
     this.chart = new GpuChart(app, this.node, this.gpu, this.bar, (key, reason) => this.#say(key, reason));
     this.unknown = new Part("div");
+    this.detail = new Detail(app.words);
     this.columns = h("div", { class: "columns" });
     root.append(this.#layout());
     this.update(new Set(["nodes", "alerts", "rules", "tick"]));
@@ -80,9 +80,11 @@ class Gpu {
             note,
             this.chart.element,
           ),
-          section(words.t("parts.title"), now),
-          section(words.t("gpu.processes"), processes),
-          section(words.t("probe.title"), probes),
+          ...this.detail.around(
+            section(words.t("parts.title"), now),
+            section(words.t("gpu.processes"), processes),
+            section(words.t("probe.title"), probes),
+          ),
         ),
         h(
           "div",
@@ -154,7 +156,7 @@ class Gpu {
   #drawFigures(node, card) {
     const { words, store } = this.app;
     const data = gpuData(card, nodeData(node, store.now()));
-    const shown = data === "ok" ? currentFigures(words, card) : [];
+    const shown = data === "ok" ? currentFigures(words, card, node.isDetailed) : [];
     const state = data === "ok" ? "" : words.t(data === "lost" ? "gpu.lost" : "gpu.no_data");
     const detail = data === "ok" ? "" : stateText(words, node, store.now());
     if (this.#unchanged("figures", [shown, state, detail])) return;
@@ -186,21 +188,23 @@ class Gpu {
   /** @param {NodeView} node @param {GpuView} card */
   #drawNode(node, card) {
     const { words } = this.app;
-    if (!this.#unchanged("facts", [card.facts, card.run])) patch(this.parts.facts, this.#facts(card));
+    const errors = node.isDetailed ? (card.sample?.ecc_uncorrected_total ?? null) : UNTOLD;
+    if (!this.#unchanged("facts", [card.facts, card.run, errors])) patch(this.parts.facts, this.#facts(card, errors));
     if (!this.#unchanged("sources", node.info.facts.sources))
       patch(this.parts.sources, sourceList(words, node.info.facts.sources));
+    this.detail.draw(node.isDetailed);
+    if (!node.isDetailed) return;
     const processes = card.sample?.processes ?? null;
     const at = node.info.sample?.at ?? null;
     if (!this.#unchanged("processes", [processes, at])) patch(this.parts.processes, ...gpuProcesses(words, processes, at));
     const probes = (node.info.sample?.torch ?? []).filter((probe) => probe.gpu === this.gpu);
     if (!this.#unchanged("probes", probes)) patch(this.parts.probes, probeTable(words, probes));
-    this.together = node.info.together ?? this.together;
-    const sample = this.together ?? node.info.sample;
+    const sample = node.info.together ?? node.info.sample;
     if (!this.#unchanged("now", sample)) patch(this.parts.now, ...memoryNow(words, card, sample));
   }
 
-  /** @param {GpuView} card */
-  #facts(card) {
+  /** @param {GpuView} card @param {number | string | null} errors of its memory */
+  #facts(card, errors) {
     const { words } = this.app;
     const fixed = card.facts;
     return facts([
@@ -216,17 +220,18 @@ class Gpu {
       ],
       [words.t("gpu.pci"), fixed.pci_bus_id],
       ["UUID", fixed.uuid],
-      [
-        words.t("gpu.ecc"),
-        card.sample?.ecc_uncorrected_total == null ? null : words.integer.format(card.sample.ecc_uncorrected_total),
-      ],
+      [words.t("gpu.ecc"), typeof errors === "number" ? words.integer.format(errors) : errors],
     ]);
   }
 
 }
 
-/** Name, value and what stands small beside it. @param {import("../i18n.js").Words} words @param {GpuView} card @returns {[string, string, string][]} */
-function currentFigures(words, card) {
+/**
+ * Name, value and what stands small beside it.
+ * @param {import("../i18n.js").Words} words @param {GpuView} card @param {boolean} isDetailed what is not yet told keeps its place
+ * @returns {[string, string, string][]}
+ */
+function currentFigures(words, card, isDetailed) {
   const { sample } = card;
   /** @type {[string, string, string][]} */
   const figures = [
@@ -234,9 +239,10 @@ function currentFigures(words, card) {
     [words.t("gpu.free"), gib(words, card.usableBytes - (card.usedBytes ?? 0)), ""],
     [words.t("gpu.utilization"), wholePercent(words, card.utilizationRatio), ""],
   ];
-  if (sample?.power_watts != null)
-    figures.push([words.t("gpu.power"), `${words.integer.format(sample.power_watts)} W`, ""]);
-  if (sample?.temperature_celsius != null)
-    figures.push([words.t("gpu.temperature"), `${words.integer.format(sample.temperature_celsius)} °C`, ""]);
+  const unknown = isDetailed ? null : UNTOLD;
+  const watts = sample?.power_watts == null ? unknown : `${words.integer.format(sample.power_watts)} W`;
+  const celsius = sample?.temperature_celsius == null ? unknown : `${words.integer.format(sample.temperature_celsius)} °C`;
+  if (watts !== null) figures.push([words.t("gpu.power"), watts, ""]);
+  if (celsius !== null) figures.push([words.t("gpu.temperature"), celsius, ""]);
   return figures;
 }

@@ -152,7 +152,7 @@ export class HostChart {
       xTitle: "",
       range: [from, roomFor(to, latest, AHEAD * spanOf(range))],
       rowHeight: 120,
-      rows: [memory, ...this.#kinds(memory.limits ?? []), ...this.#others(view)].map((row) => ({ ...row, named: true })),
+      rows: [memory, ...this.#kinds(memory.limits ?? []), ...this.#others(view)],
       zoomed: (start, end) => this.bar.dragged(start, end),
       stretch: range.live ? `live ${range.span}` : `${range.from} ${range.to}`,
     };

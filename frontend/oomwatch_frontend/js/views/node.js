@@ -2,6 +2,7 @@
 
 import { h, setText } from "../dom.js";
 import { absent } from "../elements/absent.js";
+import { Detail, UNTOLD } from "../elements/detail.js";
 import { TimeBar } from "../elements/time-bar.js";
 import { duration, gib, gibOf, percent, wholePercent } from "../format.js";
 import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
@@ -37,6 +38,7 @@ class NodePage {
     const say = (/** @type {string} */ key, /** @type {string} */ reason) =>
       setText(this.note, key === "" ? "" : words.t(key, { reason }));
     this.chart = new HostChart(app, name, this.bar, say);
+    this.detail = new Detail(words);
     this.sparks = new Sparks(app, name, this.bar.range, () => this.#drawGpus());
     this.columns = h(
       "div",
@@ -47,8 +49,10 @@ class NodePage {
         this.bar.element,
         section(words.t("nodes.gpus"), this.parts.gpus),
         section(words.t("host.memory"), this.note, this.chart.element),
-        section(words.t("host.processes"), this.parts.processes),
-        section(words.t("engine.title"), this.parts.engines),
+        ...this.detail.around(
+          section(words.t("host.processes"), this.parts.processes),
+          section(words.t("engine.title"), this.parts.engines),
+        ),
       ),
       h(
         "div",
@@ -95,6 +99,7 @@ class NodePage {
     this.sparks.take(view, ticked);
     const alerts = [...store.alerts.values()].filter((alert) => alert.labels.node === this.name);
     this.#drawGpus();
+    this.detail.draw(view.isDetailed);
     patch(this.parts.processes, hostProcesses(words, sample?.host?.processes ?? null, hostUse(view)));
     patch(this.parts.engines, engineTable(words, sample?.engines ?? []));
     patch(this.parts.alerts, alertLines(words, alerts));
@@ -170,9 +175,9 @@ function nodeFacts(app, view) {
         ? null
         : `${gib(words, limit)}${host?.memory_limit_source ? ` (${host.memory_limit_source})` : ""}`,
     ],
-    [words.t("host.shm"), partOf(words, view.info.sample?.host?.shm_used_bytes, host?.shm_total_bytes)],
-    [words.t("host.swap"), host?.swap_total_bytes ? partOf(words, view.info.sample?.host?.swap_used_bytes, host.swap_total_bytes) : null],
-    [words.t("host.spill"), partOf(words, view.info.sample?.host?.disk_used_bytes, host?.disk_total_bytes)],
+    [words.t("host.shm"), partOf(words, view, "shm_used_bytes", host?.shm_total_bytes)],
+    [words.t("host.swap"), partOf(words, view, "swap_used_bytes", host?.swap_total_bytes)],
+    [words.t("host.spill"), partOf(words, view, "disk_used_bytes", host?.disk_total_bytes)],
     [words.t("host.pressure"), pressureText(words, view)],
     [words.t("host.cpus"), host?.cpu_count == null ? null : String(host.cpu_count)],
     [words.t("host.kernel"), host?.kernel ?? null],
@@ -182,14 +187,19 @@ function nodeFacts(app, view) {
   ]);
 }
 
-/** @param {import("../i18n.js").Words} words @param {number | null | undefined} used @param {number | null | undefined} whole bytes */
-function partOf(words, used, whole) {
-  if (used == null || whole == null || whole === 0) return null;
+/**
+ * @param {import("../i18n.js").Words} words @param {NodeView} view
+ * @param {"shm_used_bytes" | "swap_used_bytes" | "disk_used_bytes"} field @param {number | null | undefined} whole bytes
+ */
+function partOf(words, view, field, whole) {
+  if (whole == null || whole === 0) return null;
+  const used = view.info.sample?.host?.[field];
+  if (used == null) return view.isDetailed ? null : UNTOLD;
   return `${gibOf(words, used, whole)}\u2002${percent(words, used / whole)}`;
 }
 
 /** The share of time that some task waited for memory. @param {import("../i18n.js").Words} words @param {NodeView} view */
 function pressureText(words, view) {
   const ratio = view.info.sample?.host?.memory_pressure_some_ratio;
-  return ratio == null ? null : percent(words, ratio);
+  return ratio == null ? (view.isDetailed ? null : UNTOLD) : percent(words, ratio);
 }
