@@ -4,9 +4,6 @@
 import { h } from "../dom.js";
 import { nothing } from "../parts.js";
 
-/** In place of a figure that has not been told yet, where its place is kept. */
-export const UNTOLD = "…";
-
 export class Detail {
   /** @param {import("../i18n.js").Words} words */
   constructor(words) {

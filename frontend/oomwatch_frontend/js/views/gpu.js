@@ -2,9 +2,9 @@
 
 import { Part, fill, h, setText } from "../dom.js";
 import { absent } from "../elements/absent.js";
-import { Detail, UNTOLD } from "../elements/detail.js";
+import { Detail } from "../elements/detail.js";
 import { TimeBar } from "../elements/time-bar.js";
-import { gib, gibOf, percent, wholePercent } from "../format.js";
+import { UNKNOWN, gib, gibOf, percent, wholePercent } from "../format.js";
 import { gpuData, gpuRatio, nodeData } from "../judge.js";
 import { watchNode } from "../nodewatch.js";
 import { alertLines, crumbs, facts, nothing, runLinks, section, sourceList } from "../parts.js";
@@ -188,7 +188,7 @@ class Gpu {
   /** @param {NodeView} node @param {GpuView} card */
   #drawNode(node, card) {
     const { words } = this.app;
-    const errors = node.isDetailed ? (card.sample?.ecc_uncorrected_total ?? null) : UNTOLD;
+    const errors = card.sample?.ecc_uncorrected_total ?? null;
     if (!this.#unchanged("facts", [card.facts, card.run, errors])) patch(this.parts.facts, this.#facts(card, errors));
     if (!this.#unchanged("sources", node.info.facts.sources))
       patch(this.parts.sources, sourceList(words, node.info.facts.sources));
@@ -203,7 +203,7 @@ class Gpu {
     if (!this.#unchanged("now", sample)) patch(this.parts.now, ...memoryNow(words, card, sample));
   }
 
-  /** @param {GpuView} card @param {number | string | null} errors of its memory */
+  /** @param {GpuView} card @param {number | null} errors of its memory */
   #facts(card, errors) {
     const { words } = this.app;
     const fixed = card.facts;
@@ -220,7 +220,7 @@ class Gpu {
       ],
       [words.t("gpu.pci"), fixed.pci_bus_id],
       ["UUID", fixed.uuid],
-      [words.t("gpu.ecc"), typeof errors === "number" ? words.integer.format(errors) : errors],
+      [words.t("gpu.ecc"), errors === null ? UNKNOWN : words.integer.format(errors)],
     ]);
   }
 
@@ -239,7 +239,7 @@ function currentFigures(words, card, isDetailed) {
     [words.t("gpu.free"), gib(words, card.usableBytes - (card.usedBytes ?? 0)), ""],
     [words.t("gpu.utilization"), wholePercent(words, card.utilizationRatio), ""],
   ];
-  const unknown = isDetailed ? null : UNTOLD;
+  const unknown = isDetailed ? null : UNKNOWN;
   const watts = sample?.power_watts == null ? unknown : `${words.integer.format(sample.power_watts)} W`;
   const celsius = sample?.temperature_celsius == null ? unknown : `${words.integer.format(sample.temperature_celsius)} °C`;
   if (watts !== null) figures.push([words.t("gpu.power"), watts, ""]);

@@ -2,9 +2,9 @@
 
 import { h, setText } from "../dom.js";
 import { absent } from "../elements/absent.js";
-import { Detail, UNTOLD } from "../elements/detail.js";
+import { Detail } from "../elements/detail.js";
 import { TimeBar } from "../elements/time-bar.js";
-import { duration, gib, gibOf, percent, wholePercent } from "../format.js";
+import { UNKNOWN, duration, gib, gibOf, percent, wholePercent } from "../format.js";
 import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { watchNode } from "../nodewatch.js";
@@ -100,8 +100,10 @@ class NodePage {
     const alerts = [...store.alerts.values()].filter((alert) => alert.labels.node === this.name);
     this.#drawGpus();
     this.detail.draw(view.isDetailed);
-    patch(this.parts.processes, hostProcesses(words, sample?.host?.processes ?? null, hostUse(view)));
-    patch(this.parts.engines, engineTable(words, sample?.engines ?? []));
+    if (view.isDetailed) {
+      patch(this.parts.processes, hostProcesses(words, sample?.host?.processes ?? null, hostUse(view)));
+      patch(this.parts.engines, engineTable(words, sample?.engines ?? []));
+    }
     patch(this.parts.alerts, alertLines(words, alerts));
     patch(this.parts.facts, nodeFacts(this.app, view));
     patch(this.parts.sources, sourceList(words, known.sources));
@@ -194,12 +196,12 @@ function nodeFacts(app, view) {
 function partOf(words, view, field, whole) {
   if (whole == null || whole === 0) return null;
   const used = view.info.sample?.host?.[field];
-  if (used == null) return view.isDetailed ? null : UNTOLD;
+  if (used == null) return UNKNOWN;
   return `${gibOf(words, used, whole)}\u2002${percent(words, used / whole)}`;
 }
 
 /** The share of time that some task waited for memory. @param {import("../i18n.js").Words} words @param {NodeView} view */
 function pressureText(words, view) {
   const ratio = view.info.sample?.host?.memory_pressure_some_ratio;
-  return ratio == null ? (view.isDetailed ? null : UNTOLD) : percent(words, ratio);
+  return ratio == null ? UNKNOWN : percent(words, ratio);
 }
