@@ -29,7 +29,7 @@ from oomwatch.notify.channel import ChannelSection
 from oomwatch.notify.inbox import ARRIVALS_MAX, Inbox
 from oomwatch.notify.notice import Notice
 from oomwatch.notify.outbox import mail_again
-from oomwatch.notify.outcome import Delivered, Outcome
+from oomwatch.notify.outcome import Delivered, Outcome, TryAgain
 from oomwatch.notify.rate import parse_rate
 from oomwatch.notify.route import Escalation, Route, Router, Timing
 from oomwatch.notify.secret import Secret
@@ -246,6 +246,40 @@ class EditedBoard:
         self.given.append(notice)
         is_new = notice.receipt is None or notice.receipt in self.lost
         return Delivered(receipt=f"receipt {len(self.given)}" if is_new else None)
+
+
+class CrowdedBoard(EditedBoard):
+    """It answers only once so many messages are on their way to it, and the first of these it cannot take."""
+
+    def __init__(self, crowd: int) -> None:
+        super().__init__()
+        self._crowd = crowd
+        self._is_here = asyncio.Event()
+
+    async def send(self, notice: Notice) -> Outcome:
+        self.given.append(notice)
+        if len(self.given) == self._crowd:
+            self._is_here.set()
+        await asyncio.wait_for(self._is_here.wait(), DEADLINE_SECONDS)
+        return TryAgain("too many") if len(self.given) == self._crowd else Delivered()
+
+
+def test_where_very_many_wait_several_go_at_once_and_their_failures_count_as_one(store: Store) -> None:
+    failures: list[int] = []
+
+    def patience(row: int) -> float:
+        failures.append(row)
+        return 0.01
+
+    async def story() -> int:
+        board = CrowdedBoard(courier.SENT_AT_ONCE)
+        async with notifying(store, others=[board], patience=patience) as world:
+            await world.happens(*(recent(0, run=f"run{number}") for number in range(courier.SENT_AT_ONCE)))
+            await world.nothing_waits()
+        return len({notice.id for notice in board.given})
+
+    assert asyncio.run(story()) == courier.SENT_AT_ONCE
+    assert set(failures) == {1}
 
 
 def test_later_messages_of_an_incident_bring_its_first_receipt_also_after_a_restart(store: Store) -> None:

@@ -35,6 +35,12 @@ def test_what_never_failed_goes_first_and_then_the_gravest() -> None:
     assert order(box) == ["grave", "usual", "failed"]
 
 
+def test_several_go_at_once_where_so_many_wait_that_never_failed_the_gravest_first() -> None:
+    box = outbox(mail("failed", "critical", attempts=1), mail("usual"), mail("grave", "critical"), mail("other"))
+    assert [one.notice.labels["run"] for one in box.next_several(NOW, 3)] == ["grave", "usual", "other"]
+    assert box.next_several(NOW, 4) == []
+
+
 def test_messages_of_an_incident_keep_their_order() -> None:
     first, second = mail("a", attempts=3), mail("a", "critical")
     second = second._replace(letter=second.letter._replace(incident=first.letter.incident))

@@ -34,6 +34,7 @@ KEEP_AGAIN_SECONDS = 5.0  # until the database is asked again to take what it di
 # Where very many groups have something to say, so many messages are written in one transaction, and what became of them
 # in another. Killed in between, the server sends them again, by the same ids.
 MAILS_AT_ONCE = 32
+SENT_AT_ONCE = 8  # of those
 UNSAVED_MAX = 1000  # messages that the database could not be given
 UNSAVED_CHARS_MAX = 32 * 2**20  # of a thousand alerts one is megabytes
 RECEIPTS_KEPT = 1000
@@ -146,9 +147,14 @@ class Courier:
         now = _now()
         mail = await self._next_mail(now) if now >= self._opens_at(now) else None
         if mail is not None:
-            await self._deliver(mail)
+            await self._deliver(self._with_company(mail, now))
         else:
             await self._rest()
+
+    def _with_company(self, mail: Mail, now: float) -> list[Mail]:
+        """Where very many wait, several go at the same time: one by one, each would wait for the answer to the last."""
+        several = self._outbox.next_several(now, SENT_AT_ONCE) if self._at_once() > 1 else []
+        return several if mail in several else [mail]
 
     def _take_in(self) -> None:
         """What has come since."""
@@ -200,8 +206,16 @@ class Courier:
 
     # ------------------------------------------------------------ one message
 
-    async def _deliver(self, mail: Mail) -> None:
-        outcome = await self._attempt(mail)
+    async def _deliver(self, mails: Sequence[Mail]) -> None:
+        outcomes = await asyncio.gather(*(self._attempt(mail) for mail in mails))
+        failures = self._failures
+        for mail, outcome in zip(mails, outcomes, strict=True):
+            if isinstance(outcome, TryAgain):
+                self._failures = failures  # those of the same moment are one in the row
+            await self._note(mail, outcome)
+
+    async def _note(self, mail: Mail, outcome: Outcome) -> None:
+        """What became of a message."""
         now, wall = _now(), self._clock()
         self._tokens.take(now)
         changed = self._health.note(outcome, now, wall)

@@ -1,5 +1,6 @@
 """The messages of one channel that are made and have not arrived, and which goes next. Pure: time is an argument."""
 
+from heapq import nsmallest
 from typing import NamedTuple
 
 import msgspec
@@ -68,6 +69,13 @@ class Outbox:
         """What to send now. It stays until it is replaced or removed."""
         due = [queue[0] for queue in self._queues.values() if queue[0].retry_at <= now]
         return min(due, key=lambda mail: (mail.letter.attempts, -mail.rank, mail.letter.made_at), default=None)
+
+    def next_several(self, now: float, count: int) -> list[Mail]:
+        """Of those that never failed, each of another incident, so many; none where there are not so many."""
+        first = [queue[0] for queue in self._queues.values()]
+        untried = [mail for mail in first if mail.letter.attempts == 0 and mail.retry_at <= now]
+        ordered = nsmallest(count, untried, key=lambda mail: (-mail.rank, mail.letter.made_at))
+        return ordered if len(ordered) == count else []
 
     def next_at(self) -> float | None:
         """When there will be something to send; None where there is nothing."""
