@@ -18,7 +18,6 @@ from oomwatch import wire
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.ray_jobs import Job, JobNames
 from oomwatch_agent.raylets import USUAL_PLACE, raylet_sessions, usual_places
-from oomwatch_agent.run_files import RunFiles
 from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
 from oomwatch_agent.who.roles import role_of
 
@@ -27,6 +26,7 @@ if (
 ):  # what reads logs is loaded where there are any: it is a MiB of memory, and most nodes have no session
     from oomwatch_agent.follower import Follower, LogFrom
     from oomwatch_agent.logs.context import PhaseMemory
+    from oomwatch_agent.run_files import RunFiles
 
 _WORKER = re.compile(r"worker-[0-9a-f]{8,64}-(?P<job>[0-9a-f]{8})-(?P<pid>\d{1,10})\.(?:out|err)$")
 _DAEMONS = ("raylet.out", "raylet.err")  # they tell of workers killed for memory, and of a full disk
@@ -54,7 +54,7 @@ class RaySource:
         usual_place: Path = USUAL_PLACE,
         most_files: int = _MOST_FILES,
         own: OwnPatterns | None = None,
-        run_files: RunFiles | None = None,
+        run_files: "RunFiles | None" = None,
     ) -> None:
         self._mode = mode
         self._log_from = log_from
@@ -65,7 +65,7 @@ class RaySource:
         self._usual_place = usual_place
         self._most_files = most_files
         self._own = own
-        self._run_files = run_files or RunFiles()
+        self._run_files = run_files  # made when they are wanted
         self._told: list[tuple[_File, Found]] = []  # configurations, not told yet
         self._files: dict[Path, _File] = {}
         self._known: set[Path] = set()  # whatever was taken up once is not begun again
@@ -117,7 +117,10 @@ class RaySource:
     def _look_at_processes(self) -> None:
         """Files that a worker's environment or working folder tells of: its metrics as JSON, its configuration."""
         from oomwatch_agent.follower import Follower  # noqa: PLC0415 - memory
+        from oomwatch_agent.run_files import RunFiles  # noqa: PLC0415 - memory
 
+        if self._run_files is None:
+            self._run_files = RunFiles()
         for file in list(self._files.values()):
             if file.pid is None or file.asked or not file.follower.reader.run:
                 continue
