@@ -134,7 +134,7 @@ def test_without_a_server_it_runs_on_and_stops_at_once_when_asked() -> None:
 
 
 def test_it_fits_into_a_trainers_image() -> None:
-    """36 MiB on Python 3.11 (bench/agent.py); the budget leaves room for other versions' interpreters."""
+    """35 MiB on Python 3.11 (bench/agent.py); the budget leaves room for other versions' interpreters."""
     server = FakeServer(welcoming())
 
     async def story() -> None:
