@@ -5,6 +5,8 @@ its rows of one width, and its loose chunks.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
@@ -128,9 +130,10 @@ def fields(
     connection: Connection, found: Mapping[int, Stretches], field: int
 ) -> Iterator[tuple[int, Columns | Rolled]]:
     """One field of each subject: the column of readings, or what a tier holds of it."""
-    for subject, part in raw_parts(connection, found, [field]):
-        if part.values:
-            yield subject, part
+    for subject, parts in groupby(raw_parts(connection, found, [field]), key=itemgetter(0)):
+        having = [part for _, part in parts if part.values]
+        if having:
+            yield subject, columns.merged(having)
     for tier in TIERS:
         for subject, part in rolled_parts(connection, found, tier, tiers.places_of(field)):
             rolled = tiers.field_of(part)
