@@ -67,6 +67,7 @@ def test_one_that_is_gone_on_to_asks_and_says_so_and_what_comes_moves_nothing_th
     expect(page.locator(".detail-waiting")).to_contain_text("Asking who holds the memory", timeout=PATIENCE_MS)
     expect(page.locator("main")).not_to_contain_text("The process table was not read")
     expect(page.locator(".chart-frame").first).to_have_attribute("aria-busy", "false", timeout=PATIENCE_MS)
+    expect(page.locator("main")).to_contain_text("no data for", timeout=PATIENCE_MS)  # and from then on says so
     places = "() => [...document.querySelectorAll('section h2')].map(one => one.checkVisibility() && one.offsetTop)"
     before = page.evaluate(places)
     for route in asked:

@@ -108,8 +108,9 @@ export class ChartView {
       this.drawnAt = performance.now();
       this.timer = null;
       const settings = { displayModeBar: false, responsive: true, doubleClick: chart.zoomed ? false : "reset+autosize" };
-      await plotly.react(this.element, traces(chart), layout(chart), settings);
-      this.#drawAround(chart);
+      const drawn = plotly.react(this.element, traces(chart), layout(chart), settings);
+      this.#drawAround(chart); // at once: none is seen to move before the other
+      await drawn;
       if (!this.listens && chart.zoomed) this.#listen();
       this.frame?.setAttribute("aria-busy", String(isLoading));
     } catch (error) {
