@@ -65,11 +65,22 @@ def test_a_flood_is_heard_slowly_and_costs_nobody_else_anything(server: RunningS
         until("the flood to be noticed", lambda: session.allowance is not None and session.allowance.owed_seconds() > 0)
         honest.say(sample(1, 40, time.time()))
         honest.hear_ack_of(1)
-    with AgentClient(server) as again:
-        again.say(hello("liar", sent_at=time.time()))
-        refused = again.hear_refusal()
-    assert (refused.reason, refused.retry) == (wire.RefusedReason.OVERLOADED, True)
-    assert "says too much" in refused.detail
+    assert server.parts.store.progress("honest", "s1") == 1
+
+
+def test_who_says_too_much_is_not_heard_sooner_by_connecting_anew() -> None:
+    house = House()
+    session, _ = house.connect()
+    assert session.allowance is not None
+    session.allowance.charge(BYTES_SAVED + int(10 * BYTES_PER_SECOND))
+    for again in ("s1", "s2"):
+        house.now += 4
+        session.peer = None
+        with pytest.raises(RefusalError, match="says too much") as caught:
+            house.connect(hello(session=again, sent_at=house.now))
+        assert (caught.value.refused.reason, caught.value.refused.retry) == (wire.RefusedReason.OVERLOADED, True)
+    house.now += 4
+    house.connect(hello(session="s2", sent_at=house.now))
 
 
 def test_what_an_honest_agent_saved_up_is_taken_at_once_and_more_is_not() -> None:

@@ -37,6 +37,7 @@ notify:
   channels:
     - {{kind: webhook, name: ops, url: "{url}"}}
 """
+pytestmark = pytest.mark.acceptance
 STARTS = 4
 SENT = 400
 Self = TypeVar("Self", bound="Telling")

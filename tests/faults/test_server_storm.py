@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from tests.faults.programs import Program
 from tests.server.house import hello, sample
 from tests.server.running_server import DEADLINE_SECONDS
@@ -17,6 +18,7 @@ from oomwatch_agent.outbox import Outbox
 from oomwatch_agent.pace import Backoff
 from oomwatch_agent.uplink import Uplink
 
+pytestmark = pytest.mark.acceptance
 AGENTS = int(os.environ.get("OOMWATCH_STORM", "200"))  # 1,000 take half a minute of two cores
 READINGS = 3
 

@@ -19,6 +19,7 @@ GPUS_MAX = 2 * wire.GPUS_MAX
 ENGINES_MAX = 2 * wire.ENGINES_MAX
 RUNS_OF_ALL_MAX = 16_384
 DAY_SECONDS = 86_400.0
+LATELY_SECONDS = 3600.0
 
 STAND_IN = "job "  # what a name that stands for a run has in it: "SESSION job NUMBER"
 
@@ -76,6 +77,8 @@ class Allowance:
         self._gpus = Vocabulary(GPUS_MAX)
         self._cards = Vocabulary(GPUS_MAX)
         self._engines = Vocabulary(ENGINES_MAX)
+        self._lately: set[str | None] = {None}  # GPUs and runs that samples named within the hour: nearly always all
+        self._lately_since = 0.0
 
     def charge(self, frame_bytes: int) -> float:
         """A frame came: for so many seconds the next one is not to be read."""
@@ -93,6 +96,8 @@ class Allowance:
         if isinstance(body, wire.RunNamed) and STAND_IN not in body.provisional:
             return f'"{body.provisional}" stands for no run: it is the name of one'
         now = self._steady()
+        if isinstance(message, wire.Sample) and self._is_as_ever(message, now):
+            return None
         for vocabulary, names, what in (
             (self._runs, runs_in(message), "runs"),
             (self._runs_of_all, runs_in(message), "runs, of all nodes together"),
@@ -102,7 +107,25 @@ class Allowance:
         ):
             if names and not vocabulary.takes(names, now):
                 return f"there are more than {vocabulary.at_most} {what} within a day; someone makes up names"
+        if isinstance(message, wire.Sample):
+            self._lately |= gpus_in(message) | runs_in(message)
         return None
+
+    def _is_as_ever(self, sample: wire.Sample, now: float) -> bool:
+        """Whether it names nothing that was not looked at within the hour. Every reading comes by here."""
+        if now - self._lately_since > LATELY_SECONDS:
+            self._lately, self._lately_since = {None}, now
+        known = self._lately
+        for gpu in sample.gpus:
+            if gpu.gpu not in known:
+                return False
+            for process in gpu.processes or ():
+                if process.run not in known:
+                    return False
+        for reading in sample.torch:
+            if reading.run not in known or reading.gpu not in known:
+                return False
+        return not sample.engines and (sample.host is None or not sample.host.processes)
 
 
 def runs_in(message: wire.AgentMessage) -> set[str]:

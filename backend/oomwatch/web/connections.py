@@ -115,6 +115,7 @@ class Connections:
             if why is not None:
                 self.cut_off_total += 1
                 self._say("cut off", f"a connection of {watched.address} is cut off: {why}", now)
+                self.lose(transport)
                 transport.abort()
 
     def _is_full(self, what: str, key: str, remedy: str) -> bool:
