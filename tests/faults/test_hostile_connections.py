@@ -20,7 +20,7 @@ from tests.faults.strangers import (
     until_there_are,
 )
 from tests.server.house import hello, sample
-from tests.server.running_server import AgentClient, RunningServer, serving, settings_in, until
+from tests.server.running_server import DEADLINE_SECONDS, AgentClient, RunningServer, serving, settings_in, until
 
 from oomwatch import wire
 from oomwatch.hub import QUEUE_MAX
@@ -169,12 +169,9 @@ def test_a_browser_that_never_reads_costs_a_bounded_memory_and_is_cut_off(tmp_pa
         silent_browser(here.server),
     ):
         until("both to watch", lambda: here.server.call(lambda: len(here.server.parts.hub)) == 2)
-        published = 4 * QUEUE_MAX
-        reader = threading.Thread(target=_read, args=(good, published))
-        reader.start()
-        for number in range(published):
+        for number in range(4 * QUEUE_MAX):
             here.server.call(lambda number=number: here.server.parts.hub.publish([_large(number)]))  # type: ignore[misc]
-        reader.join()
+            _read_up_to(good, f'"node":"n{number}"')
         assert 0 < _unread(here) < 2**20
         here.sweep()
         here.clock.now += READING_SECONDS + 1
@@ -183,10 +180,9 @@ def test_a_browser_that_never_reads_costs_a_bounded_memory_and_is_cut_off(tmp_pa
         until_there_are(1, here.connections, here.server)
 
 
-def _read(browser: Any, wanted: int) -> None:
-    seen = 0
-    while seen < wanted:
-        seen += '"type":"node"' in browser.recv()[:40]
+def _read_up_to(browser: Any, wanted: str) -> None:
+    while wanted not in browser.recv(timeout=DEADLINE_SECONDS)[:100]:
+        pass
 
 
 def test_pings_of_one_who_reads_no_answers_are_not_kept(tmp_path: Path) -> None:
