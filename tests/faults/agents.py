@@ -103,6 +103,20 @@ def samples(server: FakeServer) -> list[wire.Sample]:
     return [message for message in server.heard if isinstance(message, wire.Sample)]
 
 
+def with_host(server: FakeServer, after: int) -> list[wire.Sample]:
+    """Those after so many that tell of the host. On a busy machine a reading may come one sample late."""
+    return [sample for sample in samples(server)[after:] if sample.host is not None]
+
+
+def used_bytes(server: FakeServer, gpu: str) -> int | None:
+    """Of a card, as it was told last."""
+    for sample in reversed(samples(server)):
+        for told in sample.gpus:
+            if told.gpu == gpu:
+                return told.used_bytes
+    return None
+
+
 def statuses(server: FakeServer) -> dict[str, str]:
     """Of the GPUs, in the last sample that came."""
     came = samples(server)

@@ -36,7 +36,7 @@ def test_a_clock_that_is_set_neither_stops_the_samples_nor_floods_the_server_and
             # At most one more than the rhythm gives, however long that took on a slow machine.
             assert len(samples(server)) - before <= passed / INTERVAL_SECONDS + 3
             assert abs(samples(server)[-1].at - time.time() - jump_seconds) < passed
-            await until(lambda: len(_hellos(server)) == 2, "the server to be told")
+            await until(lambda: len(_hellos(server)) >= 2, "the server to be told")
             assert abs(_hellos(server)[-1].sent_at - time.time() - jump_seconds) < passed
             assert "this machine's clock was set by" in agent.log
             assert len(server.connections) == 1, "it is told on the connection that there is"

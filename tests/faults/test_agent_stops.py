@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -118,12 +119,13 @@ def test_while_the_server_reads_nothing_in_the_middle_of_a_backlog(tmp_path: Pat
     """It welcomes, and then stands still: what is sent fills both sides' buffers, and the agent waits to write more."""
     log = tmp_path / "train.log"
     log.write_text(
-        "".join(f"step:{number} - timing_s/step:{number}.5 - timing_s/gen:9.0\n" for number in range(60_000))
+        "".join(f"step:{number} - timing_s/step:{number}.5 - timing_s/gen:9.0\n" for number in range(20_000))
     )
 
     async def stand_still(server: FakeServer, connection: ServerConnection) -> None:
         server.heard.append(wire.decode_agent(await connection.recv()))
         connection.transport.pause_reading()
+        connection.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         await say(connection, WELCOME)
         await over.wait()
 
