@@ -12,7 +12,7 @@ from oomwatch.core.rule import RuleSet
 from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import UNKNOWN, Verdict
 from oomwatch.rulefile import parse_rules
-from oomwatch.service.journal import BYTES_MAX, Entry, Journal
+from oomwatch.service.journal import BYTES_MAX, UNSTORED_MAX, Entry, Journal
 from oomwatch.service.seams import Incidents
 from oomwatch.service.service import Service
 from oomwatch.service.sessions import Session
@@ -187,6 +187,7 @@ class House:
         *,
         entries_max: int = 1000,
         bytes_max: int = BYTES_MAX,
+        unstored_max: int = UNSTORED_MAX,
         now: float = START,
         incidents: Incidents | None = None,
     ) -> None:
@@ -198,7 +199,13 @@ class House:
             rules, self.browsers, self.channels, clock=self._clock, steady=lambda: self.now, incidents=incidents
         )
         self.journal = Journal(
-            self.shelf, _call, self.service.tell, flush_seconds=5.0, entries_max=entries_max, bytes_max=bytes_max
+            self.shelf,
+            _call,
+            self.service.tell,
+            flush_seconds=5.0,
+            entries_max=entries_max,
+            bytes_max=bytes_max,
+            unstored_max=unstored_max,
         )
         self.service.attach(self.journal)
 

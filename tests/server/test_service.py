@@ -98,6 +98,45 @@ def test_a_transition_that_could_not_be_stored_is_tried_again_without_further_ne
     assert [transition.state for transition in house.shelf.transitions] == ["firing"]
 
 
+def test_what_another_server_could_not_store_is_stored_here_whenever_it_comes() -> None:
+    house = House()
+    session, _ = house.connect()
+    house.service.reception.take(session, sample(1, 79))
+    house.shelf.is_full = True
+    house.flush()
+    house.shelf.is_full = False
+    (told,) = house.channels.offered
+
+    async def story() -> None:
+        writing = asyncio.create_task(house.journal.flush())
+        await asyncio.sleep(0)  # it has begun to write, and waits
+        house.journal.adopt([msgspec.structs.replace(told, id="another's")])
+        await writing
+
+    asyncio.run(story())
+    house.flush()
+    assert [transition.id for transition in house.shelf.transitions] == [told.id, "another's"]
+
+
+def test_what_is_told_while_the_database_takes_nothing_is_bounded_counted_and_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    house = House(unstored_max=3)
+    session, _ = house.connect(hello(sent_at=house.now, gpus=3))
+    house.shelf.is_full = True
+    house.service.reception.take(session, sample(1, 79, gpus=3))
+    house.flush()
+    house.journal.adopt([msgspec.structs.replace(house.channels.offered[0], id="another's")])
+    house.flush()
+    assert house.journal.waiting() == (2, 3)
+    assert house.journal.dropped_total == 1
+    assert "1 change(s) of alerts were told and will be missing" in caplog.text
+    house.shelf.is_full = False
+    house.flush()
+    one, two, adopted = (transition.id for transition in house.shelf.transitions)
+    assert (one, two, adopted) == (house.channels.offered[1].id, house.channels.offered[2].id, "another's")
+
+
 def test_of_very_many_transitions_the_first_are_told_before_the_last_are_stored() -> None:
     house, gpus = House(), NEWS_AT_ONCE + 1
     session, _ = house.connect(hello(sent_at=house.now, gpus=gpus))

@@ -18,6 +18,8 @@ UNKNOWN = Family("oomwatch_messages_unknown", "counter", "Messages of a type new
 MALFORMED = Family("oomwatch_messages_malformed", "counter", "Frames that broke the protocol; skipped.")
 REFUSED = Family("oomwatch_messages_refused", "counter",
                  "Messages that found no room to wait for the database; their agents send them again.")  # fmt: skip
+DROPPED = Family("oomwatch_transitions_dropped", "counter",
+                 "Changes of alerts that were told and are in no history, for the database took none.")  # fmt: skip
 QUEUES = Family("oomwatch_queue_length", "gauge",
                 "What waits: messages and alerts for the database, publications for the slowest browser.",
                 ("queue",), ("queue",))  # fmt: skip
@@ -49,6 +51,7 @@ def _read(view: View) -> Iterator[Reading]:
     yield UNKNOWN.one(service.reception.unknown_total)
     yield MALFORMED.one(service.reception.malformed_total)
     yield REFUSED.one(service.journal.refused_total)
+    yield DROPPED.one(service.journal.dropped_total)
     yield QUEUES.of(_queues(view))
     yield BROWSERS.one(len(view.watchers))
     yield FAILURES.one(service.defects.total)
@@ -77,7 +80,7 @@ def _outcomes(view: View) -> Rows:
 
 
 ROOM = Room(
-    (LAG, JUDGING, RULES, WRITING, BEAT, UNKNOWN, MALFORMED, REFUSED, QUEUES, BROWSERS, FAILURES, SENT, WAITING,
-     PROBLEMS, HEARTBEAT, RELOAD, STORE, BUILD),
+    (LAG, JUDGING, RULES, WRITING, BEAT, UNKNOWN, MALFORMED, REFUSED, DROPPED, QUEUES, BROWSERS, FAILURES, SENT,
+     WAITING, PROBLEMS, HEARTBEAT, RELOAD, STORE, BUILD),
     _read,
 )  # fmt: skip

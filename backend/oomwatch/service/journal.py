@@ -18,6 +18,7 @@ from oomwatch.service.sessions import Session
 ENTRIES_MAX = 60_000
 BYTES_MAX = 256 * 2**20  # of their frames; a message of ours takes about as much in memory
 ENTRIES_AT_ONCE = 320  # one transaction of the store, some 45 ms: an alert may have to wait for one
+UNSTORED_MAX = 20_000  # transitions that were told while the store failed, of some KiB each
 NEWS_AT_ONCE = 200  # transitions that are stored, and then told, in one go: where very many fire, others get their turn
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class Journal:
         flush_seconds: float,
         entries_max: int = ENTRIES_MAX,
         bytes_max: int = BYTES_MAX,
+        unstored_max: int = UNSTORED_MAX,
     ) -> None:
         self._archive = archive
         self._call = call
@@ -63,6 +65,7 @@ class Journal:
         self._flush_seconds = flush_seconds
         self._entries_max = entries_max
         self._bytes_max = bytes_max
+        self._unstored_max = unstored_max
         self._bytes = 0  # of the entries
         self._news: list[wire.Transition] = []  # to be stored, then told
         self._unstored: list[wire.Transition] = []  # told already, since the store failed
@@ -74,6 +77,7 @@ class Journal:
         self._flush_now = False
         self.writing = Histogram()
         self.refused_total = 0  # messages that found no room
+        self.dropped_total = 0  # transitions that were told, and are in no history
         self.is_running = False
         self.problem: str | None = None  # why the store cannot be written; None while it can
 
@@ -166,10 +170,9 @@ class Journal:
         left = len(self._news)
         while left:
             news = self._news[: min(left, NEWS_AT_ONCE) if self.problem is None else left]
-            if not await self._write(self._archive.append, [*self._unstored, *news]):
+            if not await self._store(news):
                 self._unstored += news
-            else:
-                self._unstored = []
+                self._drop_the_oldest()
             del self._news[: len(news)]
             left -= len(news)
             self._tell(news)
@@ -199,9 +202,30 @@ class Journal:
     async def _all_is_told(self) -> bool:
         """Store transitions that came up meanwhile, which go first, and those that could not be stored before."""
         await self._store_news()
-        if self._unstored and await self._write(self._archive.append, list(self._unstored)):
-            self._unstored = []
+        if self._unstored and not await self._store(()):
+            self._drop_the_oldest()
         return not self._unstored
+
+    async def _store(self, news: Sequence[wire.Transition]) -> bool:
+        """Store these, and before them what could not be stored. What is adopted meanwhile stays for the next time."""
+        before = list(self._unstored)
+        if not await self._write(self._archive.append, [*before, *news]):
+            return False
+        del self._unstored[: len(before)]
+        return True
+
+    def _drop_the_oldest(self) -> None:
+        """The last ones say how things stand."""
+        surplus = len(self._unstored) - self._unstored_max
+        if surplus > 0:
+            del self._unstored[:surplus]
+            self.dropped_total += surplus
+            logger.error(
+                "%d change(s) of alerts were told and will be missing in the history: the database takes none, and no "
+                "more than %d can wait",
+                surplus,
+                self._unstored_max,
+            )
 
     def _close_gaps(self) -> None:
         """There is room again: an agent that connects again sends what found none."""
