@@ -32,11 +32,14 @@ class Fleet:
             Uplink(url, outbox, lambda number=number: _hello(number), jitter=random.Random(number))  # type: ignore[misc]
             for number, outbox in enumerate(self.outboxes)
         ]
+        self._at = time.time() - 10
         self._tasks = [asyncio.create_task(uplink.run()) for uplink in self._uplinks]
 
     def say(self) -> None:
+        """Each a second after the one before: of two of the same millisecond one would be kept."""
+        self._at += 1
         for outbox, uplink in zip(self.outboxes, self._uplinks, strict=True):
-            outbox.add(sample(0, 40, time.time()), time.monotonic())
+            outbox.add(sample(0, 40, self._at), time.monotonic())
             uplink.wake()
 
     async def until_stored(self) -> float:
