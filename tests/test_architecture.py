@@ -89,6 +89,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.doctor", "oomwatch.doctor.read"},
     "oomwatch.commands.alerts": INSIDE | {"oomwatch.commands", "oomwatch.commands.client"},
     "oomwatch.commands.silence": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.commands.client"},
+    "oomwatch.commands.storage": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.commands.client"},
     "oomwatch.commands.rules": INSIDE | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.ruleedit"},
     "oomwatch.commands.rules_try": INSIDE
     | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.store", "oomwatch.tryout"},

@@ -202,6 +202,8 @@ def _add_reports(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     report_flags.add_scorecard_flags(card)
     told = _command(commands, "incident", "tell what ran out of memory", report_flags.INCIDENT, _later("incident"))
     report_flags.add_incident_flags(told)
+    stored = _command(commands, "storage", "say how large the database is", report_flags.STORAGE, _later("storage"))
+    people_flags.add_list_flags(stored)
 
 
 def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -49,6 +49,18 @@ def _rounded(value: float, digits: int) -> str:
     return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,f}"
 
 
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
+_SIZE_BELOW = 999.95  # of a unit; what would be rounded to 1,000 is told in the next one
+
+
+def size(value: float) -> str:
+    """Bytes in the unit that suits them, as of files: "512 B", "3.4 MiB", "-1.2 GiB". Memory is always told in GiB."""
+    step = 0
+    while abs(value) >= _SIZE_BELOW and step < len(_SIZES) - 1:
+        value, step = value / 1024, step + 1
+    return f"{_rounded(value, 1 if step else 0)} {_SIZES[step]}"
+
+
 class Judged(Protocol):
     """What a rule judged, as a transition and a row of the API tell it."""
 

@@ -7,11 +7,13 @@ from tests.browser.desk import Play
 from oomwatch import wire
 from oomwatch.incident.report import Entry
 from oomwatch.plan.batches import batches_of
+from oomwatch.store.sizes import HistorySize, Kept
 from oomwatch.web.batches import Told, batches_of_run
 from oomwatch.web.choosing import Wanted
 from oomwatch.web.planrows import PlannedPhase, PlanOfRun
 from oomwatch.web.rows import Peaks, PeaksOfRun, PeakSource, alert_row
 from oomwatch.web.spans import AlertSpans, span_of
+from oomwatch.web.storagewatch import Storage
 from oomwatch.web.timeline import SPANS_MAX
 
 GIB = 2**30
@@ -28,6 +30,8 @@ class Past:
         self.older: tuple[wire.StepPoint, ...] = ()
         self.incidents: tuple[Entry, ...] = ()
         self.plan: PlanOfRun | None = None  # None: a usual one
+        self.storage = storage(play.snapshot.at)
+        self.problems: tuple[str, ...] = ()  # that the server notices of itself
         self.timelines: list[dict[str, str]] = []  # what was asked of them
 
     def install(self, app: FastAPI) -> None:
@@ -35,6 +39,8 @@ class Past:
         app.add_api_route("/api/v1/runs/{name:path}/plan", self._plan)
         app.add_api_route("/api/v1/runs/{name:path}/batches", self._batches)
         app.add_api_route("/api/v1/runs/{name:path}/steps", self._steps)
+        app.add_api_route("/api/v1/storage", lambda: _answer(self.storage))
+        app.add_api_route("/readyz", lambda: _answer({"ready": True, "problems": self.problems}))
         app.add_api_route("/api/v1/incidents", lambda: _answer(self.incidents))
         app.add_api_route("/api/v1/alerts/timeline", self._timeline)
         app.add_api_route("/api/v1/alerts", self._alerts)
@@ -99,6 +105,27 @@ def peaks(run: wire.Run) -> PeaksOfRun:
         gpus=tuple([PeakSource(node=nodes[0], gpu=str(gpu), usable_bytes=USABLE_BYTES) for gpu in (3, 5)]),
         phases={phase: column(gib) for phase, gib in HEIGHTS_GIB.items()},
         reshard_cycles=tuple([1 if place else None for place in range(count)]),
+    )
+
+
+def storage(at: float) -> Storage:
+    """Of a server that has run for two days."""
+    sizes: tuple[tuple[Kept, float, int, int], ...] = (
+        ("raw", 86_400.0, 290, 241),
+        ("10s", 176_400.0, 588, 92),
+        ("1m", 172_800.0, 96, 18),
+    )
+    history = tuple(
+        HistorySize(kept=kept, chunks=chunks, bytes=mib * 2**20, oldest_at=at - age, newest_at=at - 4000)
+        for kept, age, chunks, mib in sizes
+    )
+    return Storage(
+        measured_at=at - 130,
+        database_bytes=497 * 2**20,
+        used_bytes=412 * 2**20,
+        growth_bytes_per_day=38.4 * 2**20,
+        growth_since_at=at - 23_000,
+        history=history,
     )
 
 

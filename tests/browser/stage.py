@@ -207,6 +207,7 @@ SCENES: dict[str, Callable[[float], wire.Snapshot]] = {
     "mixed": on_call.mixed,
     "empty": lambda at: wire.Snapshot(at=at, server=scenes.SERVER),
     "foresight": foresight.fleet,
+    "128": lambda at: scenes.crowded(at, 16),
     "1024": lambda at: scenes.crowded(at, 128),
     "10240": lambda at: scenes.crowded(at, 1280),
 }

@@ -387,7 +387,7 @@ def test_an_alert_tells_what_happened_before_on_its_run_and_leads_to_it(stage: S
     stage.ended = tuple(earlier)
     page = reader.open(stage, "#/alerts?id=n5")
     before = page.locator("#alert-n5 .before")
-    expect(before).to_contain_text("This rule has fired here 7 times before. Of these 4 on this GPU.")
+    expect(before).to_contain_text("This rule has fired here 7 times before. 4 of them on this GPU.")
     expect(before.locator("li")).to_have_count(5)
     expect(before.locator("li").first).to_contain_text(re.compile("gpu-01 · GPU 5: 2 h ago, for 10 min · avoided"))
     before.locator("li a").first.click()

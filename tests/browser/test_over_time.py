@@ -213,7 +213,7 @@ def test_where_the_memory_is_adds_up_to_what_is_in_use(healthy: Stage, reader: R
     expect(section.locator("tbody tr td:first-child").last).to_have_text("In use")
     names = section.locator("tbody tr td:first-child").all_inner_texts()
     asleep = [name for name in told if name != "CUDA context and libraries"]  # of which some moments leave nothing
-    assert names in [[*those, "Other processes", "Not told by anyone", "In use"] for those in (told, asleep)]
+    assert names in [[*those, "Other processes", "Unattributed", "In use"] for those in (told, asleep)]
     gib = [float(text.split()[0]) for text in section.locator("tbody tr td:nth-child(2)").all_inner_texts()]
     assert sum(gib[:-1]) == pytest.approx(gib[-1], abs=0.35)
 
@@ -225,9 +225,9 @@ LAYERS = {
         "CUDA context and libraries",
         "Rollout engine",
         "Other processes",
-        "Not told by anyone",
+        "Unattributed",
     ),
-    "zh-CN": ("torch 已分配", "torch 已保留未使用", "CUDA 上下文与库", "rollout 引擎", "其他进程", "无人说明的部分"),
+    "zh-CN": ("torch 已分配", "torch 已保留未使用", "CUDA 上下文与库", "rollout 引擎", "其他进程", "未归属部分"),
 }
 
 
@@ -415,7 +415,7 @@ def test_a_past_stretch_of_a_real_server_is_split_by_whose_memory_it_was(chromiu
         page = chromium.new_page(locale="en")
         page.goto(f"{server.url}/#/gpu/gpu-07/0?from={int(now - 120)}&to={int(now)}")
         _drawn(page)
-        names = ["Training, not told apart", "Rollout engine", "Other processes", "Not told by anyone"]
+        names = ["Training, not told apart", "Rollout engine", "Other processes", "Unattributed"]
         expect(page.locator(".legend.lines li")).to_have_text([*names, "Device memory used"], timeout=30_000)
         assert _at_one_moment(page, names) == pytest.approx([30, 50, 55, 58])
         page.close()

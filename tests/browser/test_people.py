@@ -52,7 +52,7 @@ def test_keys_lead_to_the_views_and_the_help_lists_them(healthy: Stage, reader: 
 
 def test_j_and_k_go_through_the_lines_of_a_list(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled, "#/runs")
-    links = page.locator("#view tbody a")
+    links = page.locator("#view tbody .name a")
     expect(links).to_have_count(2)
     page.keyboard.press("j")
     expect(links.first).to_be_focused()

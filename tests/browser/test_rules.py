@@ -52,7 +52,7 @@ def test_a_rule_says_where_it_fires_what_it_last_saw_and_how_good_it_was(reader:
     expect(rule).to_contain_text(re.compile("fires on [1-9]"))
     rule.locator("summary").click()
     expect(rule).to_contain_text("threshold gpu_used_ratio above 85%")
-    expect(rule.locator("tbody tr").first).to_contain_text("fires")
+    expect(rule.locator("tbody tr").first).to_contain_text("firing")
     expect(rule.locator("tbody tr").first).to_contain_text("85 %")
     expect(rule.locator(".rule-seen")).to_contain_text("so for 1")
     expect(rule.locator(".rule-seen tbody tr")).to_contain_text("99 %")

@@ -59,7 +59,7 @@ def test_batches_are_told_with_their_working_what_is_assumed_and_what_is_missing
     expect(_row(page, "Sequences in a step")).to_contain_text(re.compile("256 × 12.*3,072"), timeout=PATIENCE_MS)
     expect(_row(page, "GPUs")).to_contain_text(re.compile(r"GPUs \*.*1 × 8.*8"))
     passes = _row(page, "old log-prob")
-    expect(passes).to_contain_text(re.compile("Nobody tells.*log_prob_micro_batch_size_per_gpu.*–"))
+    expect(passes).to_contain_text(re.compile("Missing:.*log_prob_micro_batch_size_per_gpu.*–"))
     expect(_batches(page)).to_contain_text(re.compile("verl's default, nobody sets it:.*trainer.n_gpus_per_node"))
     expect(_batches(page)).to_contain_text("the newest: which release runs is not told")
     page.evaluate(AXE.read_text(encoding="utf-8"))

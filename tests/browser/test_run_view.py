@@ -232,7 +232,7 @@ def test_incidents_can_be_read_and_downloaded_and_verdicts_are_told(troubled: St
     expect(link).to_have_count(1)
     expect(link).to_have_attribute("href", f"api/v1/incidents/{incident.id}.html?lang=en")
     expect(link).to_have_attribute("download", f"{incident.id}.html")
-    verdicts = page.locator("section", has=page.get_by_role("heading", name="What warnings came to"))
+    verdicts = page.locator("section", has=page.get_by_role("heading", name="How the warnings turned out"))
     expect(verdicts.locator("li").first).to_contain_text("it happened, 14 min after the alert")
 
 

@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { toldValue } from "../../frontend/oomwatch_frontend/js/elements/alert-figures.js";
 import { byNode, byRisk, byRun, readGrouping } from "../../frontend/oomwatch_frontend/js/fleet-groups.js";
+import { LARGEST_ON_WALL } from "../../frontend/oomwatch_frontend/js/fleet-layout.js";
 import * as look from "../../frontend/oomwatch_frontend/js/fleet-look.js";
 import { Scene } from "../../frontend/oomwatch_frontend/js/fleet-scene.js";
 import { foreseenBy, indexForecasts, isForeseen } from "../../frontend/oomwatch_frontend/js/foreseen.js";
@@ -97,6 +98,8 @@ test("a look holds all that is painted of a GPU, and two that look the same are 
   assert.equal(packed, look.lookOf(flags, "ok", 0.8761, 96));
   assert.equal(look.ratioIn(look.lookOf(0, "ok", 0.9967, 96)), 0.996); // 100 % means full
   assert.equal(look.heightIn(look.lookOf(0, "ok", 1.5, 96)), 96);
+  const largest = look.lookOf(flags, "ok", 0.77, LARGEST_ON_WALL);
+  assert.deepEqual([look.heightIn(largest), look.ratioIn(largest), look.bandIn(largest)], [185, 0.77, 1]);
 });
 
 test("what is stale or lost has no share, whatever it last said", () => {

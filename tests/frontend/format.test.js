@@ -13,6 +13,7 @@ import {
   percent,
   quantity,
   roughAge,
+  size,
   stepSeconds,
 } from "../../frontend/oomwatch_frontend/js/format.js";
 import { chinese, english } from "./reading.js";
@@ -48,6 +49,14 @@ for (const { unit, value, en, zh } of cases) {
   test(`${value} in ${unit} reads ${en}, as the server writes it`, () => {
     assert.equal(plain(quantity(english, value, unit)), en);
     assert.equal(plain(quantity(chinese, value, unit)), zh);
+  });
+}
+
+const sizes = JSON.parse(readFileSync(new URL("../rules/sizes.json", import.meta.url), "utf8"));
+for (const { value, text } of sizes) {
+  test(`${value} bytes of what is stored read ${text}, as the server writes it`, () => {
+    assert.equal(plain(size(english, value)), text);
+    assert.equal(plain(size(chinese, value)), text);
   });
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LARGEST_CELL, LARGEST_ON_WALL, SMALLEST_CELL, cellAt, fit, hit, step } from "../../frontend/oomwatch_frontend/js/fleet-layout.js";
+import { LARGEST_CELL, LARGEST_ON_WALL, ON_WALL, SMALLEST_CELL, cellAt, fit, hit, step } from "../../frontend/oomwatch_frontend/js/fleet-layout.js";
 
 /** @param {number} count @param {number} [gpus] */
 const nodes = (count, gpus = 8) => [
@@ -98,7 +98,14 @@ test("down leads to the cell below, also of the next node, and up leads back", (
 
 test("on a wall screen the cells of a few GPUs grow into the room that there is", () => {
   assert.equal(fit(nodes(1), 1600, 900).cell, LARGEST_CELL);
-  const wall = fit(nodes(1), 1600, 900, LARGEST_ON_WALL);
+  const wall = fit(nodes(1), 1600, 900, ON_WALL);
   assert.ok(wall.cell > 180, `${wall.cell} px`);
   assert.ok(wall.blocks[0].width <= 1600);
+});
+
+test("on a wall screen a single node takes two rows, where one would leave the lower half empty", () => {
+  const wall = fit(nodes(1), 890, 560, ON_WALL);
+  assert.equal(wall.blocks[0].columns, 4);
+  assert.ok(wall.height > 0.7 * 560, `${wall.height} px`);
+  assert.ok(wall.cell <= LARGEST_ON_WALL);
 });

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from oomwatch import wire
-from oomwatch.figures import figure, judged_figure, named_figure
+from oomwatch.figures import figure, judged_figure, named_figure, size
 
 CASES = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))
+SIZES = json.loads(Path(__file__).with_name("sizes.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -17,6 +18,11 @@ def test_figures_carry_their_unit_as_they_do_on_the_page(case: dict[str, Any]) -
     assert {language: figure(case["value"], case["unit"], language) for language in wire.LANGUAGES} == {
         language: case[language] for language in wire.LANGUAGES
     }
+
+
+@pytest.mark.parametrize("case", SIZES, ids=str)
+def test_the_size_of_what_is_stored_has_the_unit_that_suits_it(case: dict[str, Any]) -> None:
+    assert size(case["value"]) == case["text"]
 
 
 def test_figures_beyond_all_measure_are_written_too() -> None:

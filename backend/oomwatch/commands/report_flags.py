@@ -11,6 +11,13 @@ INCIDENT = """\
 Tells of the incidents that the server wrote down, each when something ran out of memory: the last fifteen minutes of
 every series, the phases, the message, the alerts before it, causes and advice. Without an ID it lists them."""
 
+STORAGE = """\
+Says how large the database of a running server is, how fast it grows, and how much of it is history of which fineness.
+docs/explanation/history.md
+
+The server is the one of --server or OOMWATCH_SERVER, else http://127.0.0.1:8642.
+Exit status: 0; 1 where the server cannot be reached or refuses, with what it says on standard error."""
+
 
 def add_scorecard_flags(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()

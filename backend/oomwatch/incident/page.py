@@ -20,7 +20,8 @@ th,td{text-align:left;vertical-align:top;padding:.25rem .6rem .25rem 0;border-bo
 code,pre{font:13px ui-monospace,monospace;background:#f4f4f4;padding:.1rem .3rem}
 code,pre{white-space:pre-wrap;word-break:break-word}
 .muted{color:#666}.chip{display:inline-block;padding:0 .5rem;margin:.1rem;border-radius:.6rem;font-size:.85rem}
-.demo{background:#fff3cd;padding:.3rem .6rem}.critical{color:#b00020}"""
+.demo{background:#fff3cd;padding:.3rem .6rem}.critical{color:#b00020}
+h1,p{overflow-wrap:anywhere}@media(max-width:45rem){table{display:block;overflow-x:auto}}"""
 
 
 def page(incident: Incident, language: wire.Language) -> str:

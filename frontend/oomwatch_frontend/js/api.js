@@ -30,6 +30,15 @@ export async function ask(method, path, body, signal) {
 }
 
 /**
+ * What stands beside the interface: /readyz. It tells the same JSON with 200 and with 503.
+ * @param {string} path @param {AbortSignal} signal @returns {Promise<unknown>} null where it is no JSON @throws {ApiError} no answer came
+ */
+export async function askBeside(path, signal) {
+  const { text } = await answerOf(path, { signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) });
+  return parse(text);
+}
+
+/**
  * Sends a text as it is, for as long as the signal lets it.
  * @param {"POST" | "PUT"} method @param {string} path below api/v1 @param {string} body
  * @param {AbortSignal} signal @param {Record<string, string>} [headers]

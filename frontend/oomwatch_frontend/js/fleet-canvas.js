@@ -1,7 +1,7 @@
 // The fleet map as an element: a canvas on which what changed is painted, with pointer and keyboard.
 
 import { h } from "./dom.js";
-import { LARGEST_CELL, LARGEST_ON_WALL, cellAt, fit, hit, step } from "./fleet-layout.js";
+import { LARGEST_ON_WALL, ON_DESK, ON_WALL, cellAt, fit, hit, step } from "./fleet-layout.js";
 import { Painter } from "./fleet-paint.js";
 import { readPalette } from "./fleet-palette.js";
 
@@ -21,8 +21,10 @@ import { readPalette } from "./fleet-palette.js";
 export const FEW_NODES = 16;
 const LEAST_HEIGHT = 220; // px
 const BELOW = 110; // px that the legend and the margin take
+const ABOUT_LEGEND = 56; // px that are free above and below it on a wall screen
 const PHONE = 620; // px: on so narrow a screen whoever reads scrolls anyway, and the cells are to be told apart
 const TALL = 1.7; // the height of the map there, of its width
+const OF_WIDTH = 12; // the largest cell, as a part of a wide map
 const MOVES = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"];
 
 let painted = false;
@@ -38,6 +40,9 @@ const zoom = () => document.body.currentCSSZoom ?? 1;
 
 /** Pixels of the screen in one of the canvas. */
 const scaleNow = () => devicePixelRatio * zoom();
+
+/** Few cards are drawn larger where there is much room. @param {number} width px */
+const onDesk = (width) => ({ ...ON_DESK, most: Math.min(LARGEST_ON_WALL, Math.max(ON_DESK.most, Math.round(width / OF_WIDTH))) });
 
 export class FleetMap {
   /** @param {Scene} scene @param {MapHandlers} handlers @param {import("./fleet-paint.js").Sayings} sayings @param {{ label: string, help: string }} words */
@@ -76,6 +81,8 @@ export class FleetMap {
   /** Call once the element is in the document. */
   start() {
     this.resizing.observe(/** @type {Element} */ (this.element.parentElement));
+    // Nobody scrolls a wall screen: what comes and goes above the map takes of its room.
+    if (this.handlers.isKiosk()) for (const above of document.querySelectorAll("#headline, #why, #notices")) this.resizing.observe(above);
     addEventListener("resize", this.resize);
     this.resize();
   }
@@ -115,7 +122,7 @@ export class FleetMap {
     const size = `${width} ${height} ${scaleNow()}`;
     if (size === this.size || width === 0) return;
     this.size = size;
-    this.layout = fit(this.sections, width, height, this.handlers.isKiosk() ? LARGEST_ON_WALL : LARGEST_CELL);
+    this.layout = fit(this.sections, width, height, this.handlers.isKiosk() ? ON_WALL : onDesk(width));
     this.scale = scaleNow();
     this.canvas.width = Math.ceil(width * this.scale);
     this.canvas.height = Math.ceil((this.layout.height + 2) * this.scale);
@@ -130,12 +137,18 @@ export class FleetMap {
   /** @returns {[number, number]} px */
   #room() {
     const top = this.element.getBoundingClientRect().top + scrollY;
-    const few = this.scene.nodes.length <= FEW_NODES; // beside the map of a few nodes their table is to be seen too
-    const room = (innerHeight - top) / zoom();
-    const share = few && !this.handlers.isKiosk() ? 0.6 * room : room - BELOW;
     const width = this.element.clientWidth;
+    const room = (innerHeight - top) / zoom();
+    if (this.handlers.isKiosk()) return [width, Math.round(Math.max(LEAST_HEIGHT, room - this.#legendHeight()))];
+    const few = this.scene.nodes.length <= FEW_NODES; // beside the map of a few nodes their table is to be seen too
     const least = width < PHONE ? TALL * width : LEAST_HEIGHT;
-    return [width, Math.round(Math.max(least, share))];
+    return [width, Math.round(Math.max(least, few ? 0.6 * room : room - BELOW))];
+  }
+
+  /** What is below the map on a wall screen, px. */
+  #legendHeight() {
+    const legend = this.element.nextElementSibling;
+    return (legend instanceof HTMLElement ? legend.offsetHeight : 0) + ABOUT_LEGEND;
   }
 
   #drawRing() {

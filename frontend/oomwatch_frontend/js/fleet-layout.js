@@ -4,6 +4,7 @@ export const LARGEST_CELL = 96;
 export const LARGEST_ON_WALL = 240; // read from across the room, where there is nothing else to see
 export const SMALLEST_CELL = 2;
 const CELLS_A_ROW = 8; // a node of the usual kind is one row
+const HALF_A_ROW = 4; // or two, where a wide and low map would leave a wall screen half empty
 const NAMED_FROM = 24; // px: cells of this size are large enough, names and all
 const LEAST_NAMED = 9; // px: below it there is no room for the names of nodes
 const NAMED_WORTH = 0.6; // names are worth cells of this share of the size they could have
@@ -19,6 +20,12 @@ const LEAST_HEADING = 72; // px: less of a heading says nothing
 /** @typedef {{ cell: number, gap: number, label: number, host: number, blocks: Block[], headings: Heading[], width: number, height: number }} Layout */
 /** @typedef {{ gap: number, label: number, host: number, between: number, heading: number }} Spacing px */
 /** @typedef {{ blocks: Block[], width: number, height: number }} Box a section laid out by itself, from 0, 0 */
+/** @typedef {{ most: number, aRow: number[], isLow: boolean }} Wish px of a cell at most, how many cells a row may have, and whether a low map is worth slightly smaller ones */
+
+/** @type {Wish} */
+export const ON_DESK = { most: LARGEST_CELL, aRow: [CELLS_A_ROW], isLow: true };
+/** @type {Wish} */
+export const ON_WALL = { most: LARGEST_ON_WALL, aRow: [CELLS_A_ROW, HALF_A_ROW], isLow: false };
 
 /** Spaces that go with a size of cell. @param {number} cell px @param {boolean} named @returns {Spacing} */
 function spacing(cell, named) {
@@ -33,9 +40,10 @@ function spacing(cell, named) {
 
 /**
  * Blocks from left to right, wrapped; sections below each other, and beside each other where they are narrow.
- * @param {Section[]} sections @param {number} width px @param {number} cell px @param {boolean} named @returns {Layout}
+ * @param {Section[]} sections @param {number} width px @param {number} cell px @param {boolean} named
+ * @param {number} [aRow] cells in a row of a node @returns {Layout}
  */
-export function place(sections, width, cell, named) {
+export function place(sections, width, cell, named, aRow = CELLS_A_ROW) {
   const spaces = spacing(cell, named);
   const { gap, label, host, between, heading } = spaces;
   const apart = Math.max(between, 10) + 2;
@@ -43,7 +51,7 @@ export function place(sections, width, cell, named) {
   const layout = { cell, gap, label, host, blocks: [], headings: [], width, height: 0 };
   let [x, y, tallest] = [0, 0, 0];
   sections.forEach((section, index) => {
-    const box = boxOf(section, index, width, cell, spaces);
+    const box = boxOf(section, index, width, { ...spaces, cell, aRow });
     const above = section.title === null ? 0 : heading;
     const wide = Math.max(box.width, headingWidth(section.title, width));
     if (x > 0 && x + wide > width) {
@@ -62,14 +70,14 @@ export function place(sections, width, cell, named) {
 /** @param {string | null} title @param {number} width of the map */
 const headingWidth = (title, width) => (title === null ? 0 : Math.min(width, Math.max(LEAST_HEADING, Math.min(HEADING_MOST, title.length * LETTER))));
 
-/** @param {Section} section @param {number} index @param {number} width px at most @param {number} cell px @param {Spacing} spaces @returns {Box} */
-function boxOf(section, index, width, cell, { gap, label, host, between }) {
+/** @param {Section} section @param {number} index @param {number} width px at most @param {Spacing & { cell: number, aRow: number }} spaces @returns {Box} */
+function boxOf(section, index, width, { cell, aRow, gap, label, host, between }) {
   /** @type {Box} */
   const box = { blocks: [], width: 0, height: 0 };
   let [x, y, tallest] = [0, 0, 0];
   section.nodes.forEach(({ name, gpus }, node) => {
-    const columns = Math.max(1, Math.min(CELLS_A_ROW, gpus));
-    const rows = Math.max(1, Math.ceil(gpus / CELLS_A_ROW));
+    const columns = Math.max(1, Math.min(aRow, gpus));
+    const rows = Math.max(1, Math.ceil(gpus / aRow));
     const room = label > 0 ? Math.min(NAME_MOST, MARK_ROOM + Math.ceil(name.length * LETTER)) : 0;
     const size = { width: Math.max(columns * (cell + gap) - gap, room), height: label + rows * (cell + gap) - gap + host };
     if (x > 0 && x + size.width > width) {
@@ -88,23 +96,24 @@ function boxOf(section, index, width, cell, { gap, label, host, between }) {
 /**
  * The layout with the largest cells that fits, or, where none fits, the smallest (the page then scrolls). Nodes are
  * named unless that makes the cells much smaller: then the tooltip names them.
- * @param {Section[]} sections @param {number} width px @param {number} height px @param {number} [most] px of a cell @returns {Layout}
+ * @param {Section[]} sections @param {number} width px @param {number} height px @param {Wish} [wish] @returns {Layout}
  */
-export function fit(sections, width, height, most = LARGEST_CELL) {
-  const named = largest(sections, width, height, true, most);
+export function fit(sections, width, height, wish = ON_DESK) {
+  const named = largest(sections, width, height, true, wish);
   if (named !== null && named.cell >= NAMED_FROM) return named;
-  const bare = largest(sections, width, height, false, most);
+  const bare = largest(sections, width, height, false, wish);
   if (named !== null && bare !== null && named.cell >= NAMED_WORTH * bare.cell) return named;
   return bare ?? place(sections, width, SMALLEST_CELL, false);
 }
 
-/** @param {Section[]} sections @param {number} width @param {number} height @param {boolean} named @param {number} most */
-function largest(sections, width, height, named, most) {
+/** @param {Section[]} sections @param {number} width @param {number} height @param {boolean} named @param {Wish} wish */
+function largest(sections, width, height, named, { most, aRow, isLow }) {
   const from = named ? LEAST_NAMED : SMALLEST_CELL;
-  for (let cell = Math.min(most, roomiest(sections, width, height)); cell >= from; cell -= cell > 40 ? 4 : 1) {
-    const tried = place(sections, width, cell, named);
-    if (tried.height <= height && widest(tried) <= width) return flatter(sections, tried);
-  }
+  for (let cell = Math.min(most, roomiest(sections, width, height)); cell >= from; cell -= cell > 40 ? 4 : 1)
+    for (const cells of aRow) {
+      const tried = place(sections, width, cell, named, cells);
+      if (tried.height <= height && widest(tried) <= width) return isLow ? flatter(sections, tried) : tried;
+    }
   return null;
 }
 

@@ -25,15 +25,15 @@ export const flagsOf = (level, sign, foreseen) =>
 const TENTHS_FROM = 0.99; // as format.js writes it: the last percent before full has a decimal
 
 /**
- * 5 bits of flags, 2 of data, 2 of the band, 7 of the height in pixels, 11 of the share as it is written.
- * @param {number} flags @param {Data} data @param {number | null} ratio @param {number} size of the cell, px, at most 127
+ * 5 bits of flags, 2 of data, 2 of the band, 8 of the height in pixels, 11 of the share as it is written.
+ * @param {number} flags @param {Data} data @param {number | null} ratio @param {number} size of the cell, px, at most 255
  */
 export function lookOf(flags, data, ratio, size) {
   const known = data === "ok" && ratio !== null;
   const share = known ? Math.max(0, Math.min(1.2, ratio)) : 0;
   const height = Math.round(Math.min(1, share) * size);
   const written = !known ? 2047 : share >= TENTHS_FROM ? Math.floor(share * 1000) : Math.round(share * 100) * 10;
-  return flags | (DATA_OF.indexOf(data) << 5) | ((known ? bandOf(share) : 0) << 7) | (height << 9) | (written << 16);
+  return flags | (DATA_OF.indexOf(data) << 5) | ((known ? bandOf(share) : 0) << 7) | (height << 9) | (written << 17);
 }
 
 /** @param {number} look */
@@ -47,9 +47,9 @@ export const dataIn = (look) => DATA_OF[(look >> 5) & 3];
 /** @param {number} look */
 export const bandIn = (look) => (look >> 7) & 3;
 /** Pixels. @param {number} look */
-export const heightIn = (look) => (look >> 9) & 127;
+export const heightIn = (look) => (look >> 9) & 255;
 /** The share, as exactly as it is written; null where it is not known. @param {number} look */
-export const ratioIn = (look) => (look >> 16 === 2047 ? null : (look >> 16) / 1000);
+export const ratioIn = (look) => (look >> 17 === 2047 ? null : (look >> 17) / 1000);
 
 /** For small cells the same without what only large ones show: their text. @param {number} look */
-export const withoutText = (look) => look & 0xffff;
+export const withoutText = (look) => look & 0x1ffff;

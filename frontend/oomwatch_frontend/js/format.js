@@ -30,6 +30,17 @@ export function memoryOf(words, used, whole) {
   return gibOf(words, used / 1024, whole / 1024).replace("GiB", "TiB");
 }
 
+const SIZES = ["B", "KiB", "MiB", "GiB", "TiB"];
+const SIZE_BELOW = 999.95; // of a unit; what would be rounded to 1,000 is told in the next one
+
+/** Bytes in the unit that suits them, as of files; memory is always told in GiB. @param {Words} words @param {number | null} bytes @returns {string} "3.4 MiB" */
+export function size(words, bytes) {
+  if (bytes === null) return UNKNOWN;
+  let [value, step] = [bytes, 0];
+  for (; Math.abs(value) >= SIZE_BELOW && step < SIZES.length - 1; step += 1) value /= 1024;
+  return `${(step === 0 ? words.integer : words.decimal1).format(value)}\u00a0${SIZES[step]}`;
+}
+
 /**
  * A share without decimals; the last one before full with one, so that 100 means full.
  * @param {Words} words @param {number | null} ratio @returns {string} "98 %"

@@ -91,10 +91,10 @@ export class Shell {
     const { phase, retryAtMs } = store.connection;
     const demo = isDemo(store) ? h("span", { class: "demo", title: words.t("demo.why") }, words.t("demo.badge")) : null;
     const state = h(
-      "span",
-      { class: `link link-${phase}`, role: "status" },
+      "a",
+      { class: `link link-${phase}`, href: link("server"), title: words.t("tools.server"), "data-focus": "server" },
       h("i", { class: "dot" }),
-      words.t(`link.${phase}`),
+      h("span", { role: "status" }, words.t(`link.${phase}`)),
     );
     const retry =
       retryAtMs === null ? null : h("button", { type: "button", click: this.handlers.retry }, words.t("link.retry"));

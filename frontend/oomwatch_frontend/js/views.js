@@ -16,6 +16,7 @@ const OTHERS = {
   channels: async () => (await import("./views/channels.js")).channelsView,
   incidents: async () => (await import("./views/incidents.js")).incidentsView,
   rules: async () => (await import("./views/rules.js")).rulesView,
+  server: async () => (await import("./views/server.js")).serverView,
   doctor: async () => (await import("./views/doctor.js")).doctorView,
   "": async () => (await import("./views/nowhere.js")).nowhereView,
 };

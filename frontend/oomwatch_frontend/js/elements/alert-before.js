@@ -59,7 +59,7 @@ export class AlertBefore {
     if (before.length === 0) return [h("p", { class: "muted" }, words.t(run === undefined ? "before.none_node" : "before.none_run"))];
     const here = before.filter(({ labels }) => labels.node === node && labels.gpu === gpu).length;
     const count = words.count("before.count", before.length);
-    const sentence = gpu === undefined ? count : words.t("before.here", { count, here });
+    const sentence = gpu === undefined ? count : words.t(here === 0 ? "before.elsewhere" : "before.here", { count, here });
     const all = link("alerts", [], { show: "timeline", alert: alert.alert, run: run ?? "", node: run === undefined ? (node ?? "") : "", span: "604800" });
     const items = before.slice(0, SHOWN).map((span) => this.#item(span));
     return [

@@ -27,8 +27,9 @@ export class AlertBody {
     this.told = new Told(app);
     this.before = new AlertBefore(app);
     this.share = new AlertShare(app);
-    const parts = [this.handled, this.actions, this.strip, this.waiting, this.why, this.changes, this.before, this.told, this.share];
-    this.element = h("div", { class: "alert-body" }, ...parts.map((part) => part.element));
+    const parts = [this.handled, this.actions, this.strip, this.waiting, this.why, this.changes];
+    const beside = [this.before, this.told, this.share].map((part) => part.element);
+    this.element = h("div", { class: "alert-body" }, ...parts.map((part) => part.element), h("div", { class: "beside" }, ...beside));
   }
 
   /** @param {Alert} alert @param {Alert[]} together all that its buttons act on @param {string} title what those are about */

@@ -3,6 +3,7 @@
 import { h } from "../dom.js";
 import { duration, isDue, moment, quantity, timeAndSteps } from "../format.js";
 import { places } from "../parts.js";
+import { quoted } from "./problem.js";
 
 /** @typedef {import("../i18n.js").Words} Words */
 /** @typedef {import("../wire.js").Alert} Alert */
@@ -97,7 +98,7 @@ export function acts(words, done) {
         {},
         words.t(act.ok ? "alerts.act_done" : "alerts.act_failed", { act: actName(words, act.act), node: act.node }),
       ),
-      act.detail === null ? null : h("div", {}, act.detail),
+      act.detail === null ? null : h("div", {}, quoted(words, "alerts.act_said", act.detail)),
       act.path === null ? null : h("code", {}, act.path),
     ),
   );

@@ -13,6 +13,7 @@ import { AlertBar, barLines } from "./alert-bar.js";
 /** @typedef {import("../alertline.js").Row} Row */
 
 const TICK_PX = 88;
+const LABEL_PX = 80; // that the longest of them takes, and the margins of the axis
 const BAR_PX = 26; // what begins closer than this to another is one bar with it
 const NARROW_PX = 640; // names stand above their row
 
@@ -67,7 +68,7 @@ export class AlertTimeline {
     const width = this.#width();
     const lanes = lanesOf(spans, look.by, ((ends[1] - ends[0]) * BAR_PX) / width);
     const marks = ticks(ends, Math.max(2, Math.floor(width / TICK_PX)));
-    this.axis.draw([marks.map(({ at }) => at), ends, zoneName()], () => this.#marks(marks, ends));
+    this.axis.draw([marks.map(({ at }) => at), ends, zoneName(), width], () => this.#marks(marks, ends, width));
     this.body.classList.toggle("narrow", this.body.clientWidth < NARROW_PX);
     this.now.hidden = now < ends[0] || now > ends[1];
     this.now.style.left = `${((now - ends[0]) / (ends[1] - ends[0])) * 100}%`;
@@ -81,11 +82,13 @@ export class AlertTimeline {
     return Math.max(120, this.body.clientWidth - names);
   }
 
-  /** @param {{ at: number, step: number }[]} marks @param {[number, number]} ends */
-  #marks(marks, ends) {
+  /** @param {{ at: number, step: number }[]} marks @param {[number, number]} ends @param {number} width px */
+  #marks(marks, ends, width) {
     return marks.map((mark) => {
-      const element = h("span", {}, tickText(this.app.words, mark));
-      element.style.left = `${((mark.at - ends[0]) / (ends[1] - ends[0])) * 100}%`;
+      const share = (mark.at - ends[0]) / (ends[1] - ends[0]);
+      const fits = (1 - share) * width > LABEL_PX; // at the edge the mark stands alone
+      const element = h("span", {}, fits ? tickText(this.app.words, mark) : "");
+      element.style.left = `${share * 100}%`;
       return element;
     });
   }

@@ -16,7 +16,7 @@ export function doctorVerdict(words, report) {
   return h(
     "div",
     { class: `doctor-verdict verdict-${report.verdict}` },
-    h("p", { class: "said" }, markIcon(mark), h("strong", {}, words.t(`doctor.verdict_${report.verdict}`)), prose(words, sentence)),
+    h("p", { class: "said" }, markIcon(mark, words.t(`doctor.verdict_${report.verdict}`)), prose(words, sentence)),
     h("p", { class: "muted" }, about(words, report)),
     ...report.missing.filter(() => report.verdict !== "unknown").map((one) => h("p", {}, missing(words, one))),
   );

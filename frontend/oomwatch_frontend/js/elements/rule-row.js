@@ -107,7 +107,7 @@ function timing(words, rule) {
     rule.keep_firing_steps > 0 ? words.count("figure.steps", rule.keep_firing_steps) : "",
   ].filter((part) => part !== "");
   return [
-    ["scope" in rule ? words.t("rules.scope") : "", "scope" in rule ? rule.scope : null],
+    ["scope" in rule ? words.t("rules.scope") : "", "scope" in rule ? words.t(`rules.scope_${rule.scope}`) : null],
     [words.t("rules.for"), rule.for_seconds === 0 ? words.t("rules.at_once") : duration(words, rule.for_seconds)],
     [words.t("rules.keep"), keep.length === 0 ? words.t("rules.at_once") : keep.join(words.t("rules.or"))],
   ];

@@ -181,7 +181,7 @@ class Gpu {
     patch(
       this.parts.alerts,
       alertLines(words, here),
-      h("p", {}, h("a", { href: link("alerts", [], { node: this.node }) }, words.t("alerts.of_node"))),
+      h("p", { class: "onward" }, h("a", { href: link("alerts", [], { node: this.node }) }, words.t("alerts.of_node"))),
     );
   }
 

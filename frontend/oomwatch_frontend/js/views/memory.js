@@ -29,7 +29,7 @@ export function gpuProcesses(words, processes, at) {
       String(pid),
     ),
   );
-  const read = at === null ? null : h("p", {}, aged(words, "processes.read", at));
+  const read = at === null ? null : h("p", { class: "hint" }, aged(words, "processes.read", at));
   return [table(heads, [0, 3, 5], h("tbody", {}, ...rows)), read];
 }
 

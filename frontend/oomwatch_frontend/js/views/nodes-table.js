@@ -79,7 +79,7 @@ export class NodesTable {
     const usable = known.reduce((sum, gpu) => sum + gpu.usableBytes, 0);
     const silent = facts.sources
       .filter((source) => source.state !== "ok")
-      .map((source) => `${source.name}: ${words.t(`sources.${source.state}`)}`);
+      .map((source) => words.t("sources.one", { name: source.name, state: words.t(`sources.${source.state}`) }));
     const runs = byNode.get(node) ?? [];
     const texts = [
       stateText(words, view, now),
@@ -87,7 +87,7 @@ export class NodesTable {
       String(view.gpus.length),
       usable > 0 ? `${gibOf(words, used, usable)}\u2002${percent(words, used / usable)}` : "–",
       host === null ? "–" : `${gibOf(words, host.used, host.whole)}\u2002${percent(words, host.ratio)}`,
-      silent.length === 0 ? words.t("sources.all_ok") : silent.join(", "),
+      silent.length === 0 ? words.t("sources.all_ok") : silent.join(words.t("sources.and")),
     ];
     const level = alerts.nodes.get(node) ?? null;
     const shape = JSON.stringify([runs, level, current]);

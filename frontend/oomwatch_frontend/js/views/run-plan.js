@@ -52,7 +52,7 @@ function cells(words, one) {
 function measured(words, { measured_bytes: bytes, stands }) {
   if (bytes === null || stands === null) return UNKNOWN;
   const mark = stands === "above" ? markIcon("watch") : null;
-  return h("div", {}, gib(words, bytes), h("div", { class: "muted" }, mark, words.t(`run.plan_${stands}`)));
+  return h("div", {}, gib(words, bytes), h("div", { class: "muted" }, mark, mark === null ? null : " ", words.t(`run.plan_${stands}`)));
 }
 
 /** @param {Words} words @param {number | null} ratio */
