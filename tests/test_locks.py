@@ -10,8 +10,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCKS = {"requirements-agent.txt": "", "requirements.txt": "cluster", "requirements-dev.txt": "dev"}
-RUN = ("server", "postgres", "cluster")
+LOCKS = {"requirements-agent.txt": "", "requirements.txt": "run", "requirements-dev.txt": "dev"}
+RUN = ("server", "postgres", "cluster", "oidc")
 EACH_LOCK = pytest.mark.parametrize("name", LOCKS)
 
 
@@ -32,7 +32,7 @@ def _pins(name: str) -> dict[str, list[Requirement]]:
 def _wanted(extra: str) -> list[Requirement]:
     """What pyproject.toml asks for, as the installed project says it."""
     found = [Requirement(text) for text in requires("oomwatch") or ()]
-    extras = {"": [""], "cluster": ["", *RUN], "dev": ["", *RUN, "dev"]}[extra]
+    extras = {"": [""], "run": ["", *RUN], "dev": ["", *RUN, "dev"]}[extra]
     needed = [wish for wish in found if any(_applies(wish, one) for one in extras)]
     return [wish for wish in needed if wish.name != "oomwatch"]
 
