@@ -72,7 +72,9 @@ def test_the_image_has_what_one_of_several_servers_and_an_identity_provider_need
     dockerfile = (ROOT / SERVERS["server-a"]["build"]["dockerfile"]).read_text(encoding="utf-8")
     assert "-r requirements.txt" in dockerfile
     locked = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    assert all(re.search(rf"^{package}==", locked, re.MULTILINE) for package in ("nats-py", "psycopg-binary", "joserfc"))
+    assert all(
+        re.search(rf"^{package}==", locked, re.MULTILINE) for package in ("nats-py", "psycopg-binary", "joserfc")
+    )
 
 
 def test_the_load_balancer_knows_every_server_by_its_port() -> None:

@@ -138,3 +138,11 @@ def test_made_up_names_and_addresses_fill_no_memory() -> None:
         attempts.begin(str(number), f"{number} {'x' * 10_000}", NOW)
     assert len(attempts._by_name._failures) == len(attempts._by_address._failures) == KEPT_MAX
     assert max(map(len, attempts._by_address._failures)) < 50
+
+
+def test_ipv4_clients_of_a_socket_of_both_families_are_told_apart() -> None:
+    attempts = Attempts()
+    for _ in range(BY_ADDRESS.free + 5):
+        attempts.begin(None, "::ffff:192.0.2.1", NOW)
+    assert attempts.wait_seconds(None, "::ffff:192.0.2.2", NOW) == 0
+    assert attempts.wait_seconds(None, "192.0.2.1", NOW) > 0

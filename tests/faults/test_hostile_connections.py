@@ -275,6 +275,25 @@ def test_one_address_may_not_have_them_all_but_a_proxy_on_this_machine_may() -> 
     assert connections.take(lines[5], None)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("addresses", "taken"),
+    [
+        (["::ffff:10.1.2.3", "10.1.2.3"], [True, False]),  # a socket of both families tells IPv4's like this
+        (["::ffff:10.1.2.3", "::ffff:10.1.2.4"], [True, True]),
+        (["2001:db8::1", "2001:db8::2"], [True, False]),  # whoever has the one has the other
+        (["2001:db8::1", "2001:db8:0:1::1"], [True, True]),
+        (["::ffff:127.0.0.2", "::ffff:127.0.0.2"], [True, True]),
+    ],
+)
+def test_who_has_one_address_has_its_other_spellings_and_its_ipv6_network(
+    addresses: list[str], taken: list[bool]
+) -> None:
+    connections = Connections(3, clock=Clock())
+    assert connections.of_one_address == 1
+    lines: list[Any] = [Line(address) for address in addresses]
+    assert [connections.take(line, None) for line in lines] == taken  # type: ignore[arg-type]
+
+
 def test_a_part_of_the_files_is_kept_for_the_server_itself() -> None:
     assert connections_at_most(1024) == 1024 - FILES_KEPT
     assert connections_at_most(200) == 100

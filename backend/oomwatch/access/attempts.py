@@ -4,13 +4,12 @@ Each try counts as failed until it has succeeded, so that many at once are no wa
 whoever knows a name could else keep its owner out. By address it gets long.
 """
 
-import ipaddress
 from typing import NamedTuple
+
+from oomwatch.access.addresses import home
 
 FORGOTTEN_SECONDS = 900.0  # after so long without a failure
 KEPT_MAX = 10_000  # of each kind; the one that failed longest ago goes first
-ADDRESS_CHARS = 45  # of the longest IPv6 address
-IPV6_HOME = 64  # bits: whoever has one address of such a network has all of them
 
 
 class Limit(NamedTuple):
@@ -74,26 +73,16 @@ class Attempts:
     def wait_seconds(self, name: str | None, address: str, now: float) -> float:
         """How long to wait before the next try; 0 where it may be made."""
         by_name = 0.0 if name is None else self._by_name.wait_seconds(name, now)
-        return max(by_name, self._by_address.wait_seconds(_home(address), now))
+        return max(by_name, self._by_address.wait_seconds(home(address), now))
 
     def begin(self, name: str | None, address: str, now: float) -> None:
         """A try is made: it has failed until it succeeds."""
         if name is not None:
             self._by_name.failed(name, now)
-        self._by_address.failed(_home(address), now)
+        self._by_address.failed(home(address), now)
 
     def succeeded(self, name: str | None, address: str) -> None:
         """It was no failure. Those of others from the same address stay what they are."""
         if name is not None:
             self._by_name.forgive(name)
-        self._by_address.forgive(_home(address), one=True)
-
-
-def _home(address: str) -> str:
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:  # what a proxy says may be anything
-        return address[:ADDRESS_CHARS]
-    if found.version == 4:  # noqa: PLR2004
-        return address
-    return str(ipaddress.ip_network((found, IPV6_HOME), strict=False))
+        self._by_address.forgive(home(address), one=True)

@@ -3,14 +3,13 @@
 import ipaddress
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
+from oomwatch.access.addresses import Network, is_in
 from oomwatch.access.person import name_objection
 from oomwatch.access.roles import RoleMap
 from oomwatch.access.token import Token
 from oomwatch.options import SettingError
-
-Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 OUTSIDE = "proxy "  # so begin the ids of tokens that no database has
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
@@ -31,12 +30,7 @@ class ProxyHeader(NamedTuple):
 
     def believes(self, peer: str) -> bool:
         """Whether this address, the other end of the connection itself, is a proxy's."""
-        try:
-            address = ipaddress.ip_address(peer.partition("%")[0])
-        except ValueError:
-            return False
-        inner = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-        return any((inner or address) in network for network in self.networks)
+        return is_in(peer, self.networks)
 
     def token(self, peer: str, values_of: Callable[[str], Sequence[str]]) -> Token | None:
         """The person's; None where nobody is named, or by somebody who is not believed. Raises UnknownPersonError."""

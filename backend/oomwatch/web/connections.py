@@ -16,6 +16,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import CloseCode, Frame
 
+from oomwatch.access.addresses import THIS_MACHINE, home, is_in
+
 CONNECTIONS_MAX = 65_536
 FILES_KEPT = 256  # of the process' files: for the database, reports, channels, and whoever is sent away
 REQUEST_SECONDS = 15.0  # for the head of a request, and for the rest of one that was answered
@@ -50,9 +52,9 @@ def connections_at_most(files: int) -> int:
 class _Watched:
     """One connection, as the last sweeps saw it."""
 
-    def __init__(self, protocol: "Http | WebSocket", address: str, now: float) -> None:
+    def __init__(self, protocol: "Http | WebSocket", owner: str, now: float) -> None:
         self.protocol = protocol
-        self.address = address
+        self.owner = owner  # an IPv4 address, or an IPv6 network
         self.request: object = None  # the last one
         self.idle_since: float | None = now
         self.unread_bytes = 0
@@ -69,7 +71,7 @@ class Connections:
         self.cut_off_total = 0
         self._clock = clock
         self._open: dict[asyncio.Transport, _Watched] = {}
-        self._by_address: Counter[str] = Counter()
+        self._by_owner: Counter[str] = Counter()
         self._said_at: dict[str, float] = {}
 
     def __len__(self) -> int:
@@ -82,14 +84,15 @@ class Connections:
             known.protocol = protocol
             return True
         address = _address(transport)
+        owner = home(address)
         if len(self._open) >= self.at_most:
             return self._is_full(f"{self.at_most} connections are open", "all", "raise ulimit -n where it is too low")
-        if self._by_address[address] >= self.of_one_address and not _is_loopback(address):
+        if self._by_owner[owner] >= self.of_one_address and address and not is_in(address, THIS_MACHINE):
             return self._is_full(
-                f"{self.of_one_address} connections of {address} are open", address, "what is it that connects there?"
+                f"{self.of_one_address} connections of {owner} are open", owner, "what is it that connects there?"
             )
-        self._open[transport] = _Watched(protocol, address, self._clock())
-        self._by_address[address] += 1
+        self._open[transport] = _Watched(protocol, owner, self._clock())
+        self._by_owner[owner] += 1
         return True
 
     def lose(self, transport: asyncio.Transport) -> None:
@@ -97,9 +100,9 @@ class Connections:
         watched = self._open.pop(transport, None)
         if watched is None:
             return
-        self._by_address[watched.address] -= 1
-        if not self._by_address[watched.address]:
-            del self._by_address[watched.address]
+        self._by_owner[watched.owner] -= 1
+        if not self._by_owner[watched.owner]:
+            del self._by_owner[watched.owner]
 
     async def watch(self) -> None:
         """Until cancelled."""
@@ -114,7 +117,7 @@ class Connections:
             why = _stuck(transport, watched, now)
             if why is not None:
                 self.cut_off_total += 1
-                self._say("cut off", f"a connection of {watched.address} is cut off: {why}", now)
+                self._say("cut off", f"a connection of {watched.owner} is cut off: {why}", now)
                 self.lose(transport)
                 transport.abort()
 
@@ -156,10 +159,6 @@ def _unasked(watched: _Watched, now: float) -> str | None:
 def _address(transport: asyncio.Transport) -> str:
     peer = transport.get_extra_info("peername")
     return str(peer[0]) if isinstance(peer, tuple) and peer else ""
-
-
-def _is_loopback(address: str) -> bool:
-    return address.startswith("127.") or address in {"", "::1", "::ffff:127.0.0.1"}
 
 
 class Http(H11Protocol):

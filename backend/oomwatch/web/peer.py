@@ -2,12 +2,14 @@
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from oomwatch.access.addresses import normal
+
 # As uvicorn would by itself: a proxy on this machine says who asked it, and how.
 BELIEVED = ("127.0.0.1", "::1")
 
 
 class Peer:
-    """An ASGI middleware: `scope["state"]["peer"]` is the address that connected."""
+    """An ASGI middleware: `scope["state"]["peer"]` is the address that connected, in its one form."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -15,5 +17,8 @@ class Peer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
             client = scope.get("client")
-            scope.setdefault("state", {})["peer"] = client[0] if client else ""
+            peer = normal(client[0]) if client else ""
+            scope.setdefault("state", {})["peer"] = peer
+            if client:
+                scope["client"] = (peer, client[1])
         await self._app(scope, receive, send)
