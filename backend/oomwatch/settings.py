@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from oomwatch.access.addresses import THIS_MACHINE, Network
 from oomwatch.access.proxied import check_header, networks_of
 from oomwatch.options import SettingError, option
 from oomwatch.units import Duration
@@ -100,13 +101,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ("groups",)
     oidc_private: Annotated[bool, option("the provider's name may lead to an address of a private network")] = False
+    trusted_proxies: Annotated[
+        tuple[str, ...],
+        option(
+            "address or network of proxies and load balancers whose X-Forwarded-For and X-Forwarded-Proto are "
+            "believed; without it this machine's own",
+            metavar="CIDR",
+        ),
+    ] = ()
     auth_header: Annotated[
         str | None,
         option("header by which a proxy before the server names whom it signed in, e.g. X-Remote-User", metavar="NAME"),
     ] = None
     auth_header_from: Annotated[
         tuple[str, ...],
-        option("address or network of these proxies; nobody else's header counts", metavar="CIDR"),
+        option(
+            "address or network of these proxies, nobody else's header counts; without it those of --trusted-proxies",
+            metavar="CIDR",
+        ),
     ] = ()
     auth_role_header: Annotated[
         str | None,
@@ -207,6 +219,19 @@ def address_of(settings: Settings) -> Address:
     return Address(host, int(port))
 
 
+def signing_proxies(settings: Settings) -> tuple[Network, ...]:
+    """Whose word counts on who somebody is: those that are named, and not whoever is on this machine. SettingError."""
+    if settings.auth_header_from:
+        return networks_of(settings.auth_header_from, "auth_header_from")
+    return networks_of(settings.trusted_proxies, "trusted_proxies")
+
+
+def believed_proxies(settings: Settings) -> tuple[Network, ...]:
+    """Whose word counts on where somebody comes from, and whether by https. Raises SettingError."""
+    named = networks_of(settings.trusted_proxies, "trusted_proxies") or THIS_MACHINE
+    return (*named, *networks_of(settings.auth_header_from, "auth_header_from"))
+
+
 def check(settings: Settings) -> None:
     """Raises SettingError for what the types cannot say."""
     address_of(settings)
@@ -234,14 +259,16 @@ def _check_people(settings: Settings) -> None:
         raise SettingError("oidc_issuer and oidc_client_id: one is of no use without the other")
     if by_oidc and "openid" not in settings.oidc_scopes:
         raise SettingError('oidc_scopes: must hold "openid", else the provider says of nobody who it is')
-    if by_header != bool(settings.auth_header_from):
+    if settings.auth_header_from and not by_header:
+        raise SettingError("auth_header_from: is of no use without auth_header")
+    if by_header and not signing_proxies(settings):
         raise SettingError(
-            "auth_header and auth_header_from: one is of no use without the other; the header of whom is believed?"
+            "auth_header: is of no use without auth_header_from or trusted_proxies; the header of whom is believed?"
         )
     for name in ("auth_header", "auth_role_header"):
         if getattr(settings, name) is not None:
             check_header(getattr(settings, name), name)
-    networks_of(settings.auth_header_from)
+    believed_proxies(settings)
     if (by_oidc or by_header) and not (settings.readers or settings.operators):
         raise SettingError(
             "readers and operators: nobody could look; name groups, or * for everybody whom the provider or proxy knows"

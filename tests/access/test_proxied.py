@@ -10,7 +10,7 @@ from tests.server.running_server import DEADLINE_SECONDS, RunningServer, serving
 from oomwatch.access.proxied import ProxyHeader, networks_of
 from oomwatch.access.roles import role_map
 from oomwatch.options import SettingError
-from oomwatch.settings import Settings, check
+from oomwatch.settings import Settings, check, signing_proxies
 
 LIN = {"X-Remote-User": "lin", "X-Forwarded-Groups": "staff, gpu-ops"}
 
@@ -116,6 +116,36 @@ def test_a_proxy_that_is_believed_says_who_asked_it_and_how(proxied: RunningServ
     assert lin.get("/sign-in").headers["set-cookie"].startswith("__Host-oomwatch_form=")
 
 
+def test_a_load_balancer_that_is_trusted_says_who_asked_it_and_how_and_signs_nobody_in(tmp_path: Path) -> None:
+    with serving(settings_in(tmp_path, trusted_proxies=("127.0.0.0/30",), operator_token="act")) as server:
+        told = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "Authorization": "Bearer act"}
+        visitor = Visitor(server, told)
+        assert visitor.act().status_code == 201
+        (deed,) = visitor.get("/api/v1/audit").json()
+        assert deed["address"] == "203.0.113.9"
+        assert visitor.get("/sign-in").headers["set-cookie"].startswith("__Host-oomwatch_form=")
+        assert Visitor(server, LIN).act().status_code == 403
+
+
+def test_who_is_no_trusted_proxy_speaks_for_nobody_and_the_log_says_so_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(settings_in(tmp_path, trusted_proxies=("10.9.8.7",), operator_token="act")) as server:
+        visitor = Visitor(server, {"X-Forwarded-For": "203.0.113.9", "Authorization": "Bearer act"})
+        assert visitor.act().status_code == 201
+        (deed,) = visitor.get("/api/v1/audit").json()
+        assert deed["address"] == "127.0.0.1"
+    (said,) = [record.getMessage() for record in caplog.records if "X-Forwarded-For" in record.getMessage()]
+    assert said.endswith("if it is your proxy or load balancer: --trusted-proxies 127.0.0.1")
+
+
+def test_those_who_sign_people_in_are_the_trusted_proxies_where_nobody_else_is_named() -> None:
+    named = Settings(auth_header="X-User", trusted_proxies=("10.0.0.1",), readers=("*",))
+    check(named)
+    assert signing_proxies(named) == networks_of(["10.0.0.1"], "trusted_proxies")
+    check(Settings(auth_header="X-User", trusted_proxies=("10.0.0.1",), auth_header_from=("10.0.0.2",), readers=("*",)))
+
+
 @pytest.mark.parametrize(
     ("peer", "believed"),
     [
@@ -129,21 +159,23 @@ def test_a_proxy_that_is_believed_says_who_asked_it_and_how(proxied: RunningServ
     ],
 )
 def test_an_address_is_a_proxys_or_it_is_not(peer: str, *, believed: bool) -> None:
-    header = ProxyHeader("X", "X", networks_of(["10.0.0.0/24", "fd00::/64"]), role_map([], ["*"]))
+    header = ProxyHeader("X", "X", networks_of(["10.0.0.0/24", "fd00::/64"], "auth_header_from"), role_map([], ["*"]))
     assert header.believes(peer) is believed
 
 
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"auth_header": "X-Remote-User"}, "one is of no use without the other"),
-        ({"auth_header_from": ("10.0.0.1",)}, "one is of no use without the other"),
+        ({"auth_header": "X-Remote-User"}, "the header of whom is believed"),
+        ({"auth_header_from": ("10.0.0.1",)}, "is of no use without auth_header"),
         ({"auth_header": "X-Remote-User", "auth_header_from": ("10.0.0.1",)}, "nobody could look"),
         ({"auth_header": "Cookie", "auth_header_from": ("10.0.0.1",)}, "no header that names a person"),
         ({"auth_header": "X: y", "auth_header_from": ("10.0.0.1",)}, "no header that names a person"),
         ({"auth_header": "X-User", "auth_header_from": ("0.0.0.0/0",)}, "is everybody"),
         ({"auth_header": "X-User", "auth_header_from": ("10.0.0.1/8",)}, "has host bits set"),
         ({"auth_header": "X-User", "auth_header_from": ("proxy.example",)}, "no address and no network"),
+        ({"trusted_proxies": ("proxy.example",)}, 'trusted_proxies: "proxy.example" is no address and no network'),
+        ({"trusted_proxies": ("::/0",)}, 'trusted_proxies: "::/0" is everybody'),
     ],
 )
 def test_settings_that_would_believe_the_wrong_ones_are_refused(changes: dict[str, object], why: str) -> None:

@@ -23,6 +23,7 @@ from tests.server.house import hello, sample
 from tests.server.running_server import DEADLINE_SECONDS, AgentClient, RunningServer, serving, settings_in, until
 
 from oomwatch import wire
+from oomwatch.access.proxied import networks_of
 from oomwatch.hub import QUEUE_MAX
 from oomwatch.web import connections as rooms
 from oomwatch.web.connections import (
@@ -292,6 +293,12 @@ def test_who_has_one_address_has_its_other_spellings_and_its_ipv6_network(
     assert connections.of_one_address == 1
     lines: list[Any] = [Line(address) for address in addresses]
     assert [connections.take(line, None) for line in lines] == taken  # type: ignore[arg-type]
+
+
+def test_a_trusted_proxy_may_have_all_connections() -> None:
+    connections = Connections(4, proxies=networks_of(["10.0.0.1"], "trusted_proxies"), clock=Clock())
+    lines: list[Any] = [Line("10.0.0.1") for _ in range(4)]
+    assert all(connections.take(line, None) for line in lines)  # type: ignore[arg-type]
 
 
 def test_a_part_of_the_files_is_kept_for_the_server_itself() -> None:

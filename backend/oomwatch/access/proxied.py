@@ -52,20 +52,18 @@ class ProxyHeader(NamedTuple):
         return Token(id=f"{OUTSIDE}{name}", name=name, role=role, digest="")
 
 
-def networks_of(texts: Sequence[str]) -> tuple[Network, ...]:
+def networks_of(texts: Sequence[str], setting: str) -> tuple[Network, ...]:
     """Raises SettingError."""
-    return tuple(_network(text) for text in texts)
+    return tuple(_network(text, setting) for text in texts)
 
 
-def _network(text: str) -> Network:
+def _network(text: str, setting: str) -> Network:
     try:
         network = ipaddress.ip_network(text.strip())
     except ValueError as error:
-        raise SettingError(
-            f'auth_header_from: "{text}" is no address and no network such as 10.0.0.0/24: {error}'
-        ) from error
+        raise SettingError(f'{setting}: "{text}" is no address and no network such as 10.0.0.0/24: {error}') from error
     if network.prefixlen == 0:
-        raise SettingError(f'auth_header_from: "{text}" is everybody; name the addresses of the proxy alone')
+        raise SettingError(f'{setting}: "{text}" is everybody; name the addresses of the proxy alone')
     return network
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from oomwatch.access.keyring import Keyring, fixed_tokens
 from oomwatch.access.person import Lasts
-from oomwatch.access.proxied import ProxyHeader, networks_of
+from oomwatch.access.proxied import ProxyHeader
 from oomwatch.access.roles import role_map
 from oomwatch.access.sessions import Known
 from oomwatch.access.token import Token
 from oomwatch.options import SettingError
-from oomwatch.settings import Settings, address_of
+from oomwatch.settings import Settings, address_of, signing_proxies
 from oomwatch.store.store import Store, StoreError
 from oomwatch.web.parts import Parts
 
@@ -36,8 +36,7 @@ def header_of(settings: Settings) -> ProxyHeader | None:
     if name is None:
         return None
     role_name = settings.auth_role_header or name
-    networks = networks_of(settings.auth_header_from)
-    return ProxyHeader(name, role_name, networks, role_map(settings.operators, settings.readers))
+    return ProxyHeader(name, role_name, signing_proxies(settings), role_map(settings.operators, settings.readers))
 
 
 logger = logging.getLogger(__name__)

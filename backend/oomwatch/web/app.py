@@ -35,6 +35,7 @@ from oomwatch.service.rulewatch import RuleWatch, Stamp, stamp
 from oomwatch.service.service import BEAT_SECONDS, Service
 from oomwatch.settings import (
     Settings,
+    believed_proxies,
     check,
     database_url,
     incidents_path,
@@ -58,7 +59,7 @@ from oomwatch.web.herald import Herald
 from oomwatch.web.ingest import agent_endpoint
 from oomwatch.web.live import LIVE_PATH, live_endpoint
 from oomwatch.web.parts import Parts
-from oomwatch.web.peer import BELIEVED, Peer
+from oomwatch.web.peer import Peer
 from oomwatch.web.practice import Practice
 from oomwatch.web.restart import restore
 from oomwatch.web.ruledesk import RuleDesk
@@ -105,8 +106,9 @@ def create_app(parts: Parts) -> FastAPI:
     app.add_middleware(Crowd)
     # What is added last comes first: who connected, whom they say they speak for, and whether these may come in.
     app.add_middleware(Guard, settings=parts.settings, access=access_of(parts))
-    app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=[*BELIEVED, *parts.settings.auth_header_from])
-    app.add_middleware(Peer)
+    proxies = believed_proxies(parts.settings)
+    app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=[str(network) for network in proxies])
+    app.add_middleware(Peer, proxies=proxies)
     return app
 
 

@@ -9,14 +9,14 @@ import logging
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import CloseCode, Frame
 
-from oomwatch.access.addresses import THIS_MACHINE, home, is_in
+from oomwatch.access.addresses import THIS_MACHINE, Network, home, is_in
 
 CONNECTIONS_MAX = 65_536
 FILES_KEPT = 256  # of the process' files: for the database, reports, channels, and whoever is sent away
@@ -62,11 +62,21 @@ class _Watched:
 
 
 class Connections:
-    """Everyone who is connected. `clock` never jumps. Used from the event loop only."""
+    """Everyone who is connected. `clock` never jumps. Used from the event loop only.
 
-    def __init__(self, at_most: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+    `proxies` and this machine's own may have all there are: they come for others.
+    """
+
+    def __init__(
+        self,
+        at_most: int,
+        *,
+        proxies: Sequence[Network] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.at_most = at_most
-        self.of_one_address = max(1, at_most // 2)  # a proxy has but one; this machine's own may have them all
+        self.of_one_address = max(1, at_most // 2)
+        self._proxies = (*THIS_MACHINE, *proxies)
         self.turned_away_total = 0
         self.cut_off_total = 0
         self._clock = clock
@@ -87,9 +97,11 @@ class Connections:
         owner = home(address)
         if len(self._open) >= self.at_most:
             return self._is_full(f"{self.at_most} connections are open", "all", "raise ulimit -n where it is too low")
-        if self._by_owner[owner] >= self.of_one_address and address and not is_in(address, THIS_MACHINE):
+        if self._by_owner[owner] >= self.of_one_address and address and not is_in(address, self._proxies):
             return self._is_full(
-                f"{self.of_one_address} connections of {owner} are open", owner, "what is it that connects there?"
+                f"{self.of_one_address} connections of {owner} are open",
+                owner,
+                "what connects there? if a proxy does, --trusted-proxies lets it have more",
             )
         self._open[transport] = _Watched(protocol, owner, self._clock())
         self._by_owner[owner] += 1

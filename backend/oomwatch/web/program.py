@@ -13,7 +13,7 @@ from typing import Any
 import uvicorn
 
 from oomwatch.options import SettingError
-from oomwatch.settings import Settings
+from oomwatch.settings import Settings, believed_proxies
 from oomwatch.web.connections import Connections, Http, WebSocket, connections_at_most, files_at_most
 
 FRAME_BYTES_MAX = 8 * 2**20
@@ -35,7 +35,7 @@ class Program(uvicorn.Server):
         settings: Settings,
         connections: Connections | None = None,
     ) -> None:
-        self.connections = connections if connections is not None else Connections(connections_at_most(files_at_most()))
+        self.connections = connections if connections is not None else _connections(settings)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -70,6 +70,10 @@ class Program(uvicorn.Server):
         await super().startup(sockets)
         for listener in sockets or ():
             listener.listen(BACKLOG)  # so many may wait; asyncio took the number for both
+
+
+def _connections(settings: Settings) -> Connections:
+    return Connections(connections_at_most(files_at_most()), proxies=believed_proxies(settings))
 
 
 def end_at_last(seconds: float) -> None:
