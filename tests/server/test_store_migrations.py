@@ -1,5 +1,7 @@
 """Every schema there ever was is brought to the one that the code uses, and a newer one is left alone."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,7 +17,7 @@ from tests.server.older_databases import ALERT, fill, found_in
 
 from oomwatch.store.address import parsed
 from oomwatch.store.errors import StoreError
-from oomwatch.store.migrate import MIGRATIONS, migrate
+from oomwatch.store.migrate import MIGRATIONS, migrate, newest
 from oomwatch.store.schema import metadata
 from oomwatch.store.store import Store
 
@@ -25,6 +27,14 @@ def _scripts() -> ScriptDirectory:
     config.set_main_option("script_location", str(MIGRATIONS))
     return ScriptDirectory.from_config(config)
 
+
+# What a server that starts does with its database; the modules of Alembic that it has loaded then.
+OPENING = """
+import sys
+from oomwatch.store.store import Store
+Store.open(sys.argv[1]).close()
+print("loaded:", [name for name in sys.modules if name.partition(".")[0] == "alembic"])
+"""
 
 REVISIONS = [script.revision for script in _scripts().walk_revisions()][::-1]
 
@@ -87,6 +97,16 @@ def test_the_comparison_would_notice_a_missing_column(url: str) -> None:
 def test_revisions_are_one_line_from_the_first_to_the_last() -> None:
     assert _scripts().get_bases() == [REVISIONS[0]]
     assert _scripts().get_heads() == [REVISIONS[-1]]
+
+
+def test_the_newest_revision_is_known_without_alembic() -> None:
+    assert newest() == REVISIONS[-1]
+
+
+def test_a_database_that_is_up_to_date_costs_no_memory_for_migrations(url: str) -> None:
+    Store.open(url).close()
+    told = subprocess.run([sys.executable, "-c", OPENING, url], check=True, capture_output=True, text=True, timeout=60)
+    assert told.stdout == "loaded: []\n"
 
 
 def test_a_newer_schema_is_refused_with_the_remedy_and_left_as_it_is(url: str) -> None:

@@ -3,15 +3,14 @@
 import sqlite3
 from itertools import islice
 
-from alembic.util.exc import CommandError
 from msgspec import DecodeError
 from sqlalchemy.exc import SQLAlchemyError
 
 from oomwatch.store.columns import ColumnsError
 
-# A full disk, a lost mount and a foreign file come out of SQLAlchemy, out of the driver inside an event handler, or out
-# of Alembic; a damaged row comes out of whoever reads what is in it.
-DATABASE_ERRORS = (SQLAlchemyError, sqlite3.Error, CommandError, OSError, DecodeError, ColumnsError)
+# A full disk, a lost mount and a foreign file come out of SQLAlchemy, or out of the driver inside an event handler; a
+# damaged row comes out of whoever reads what is in it.
+DATABASE_ERRORS = (SQLAlchemyError, sqlite3.Error, OSError, DecodeError, ColumnsError)
 
 FOLDER_REMEDY = "its folder must be one, and be writable for the user that runs the server"
 # Left: what SQLite says (its own words, sqlite3.c); right: what a person can do about it.
