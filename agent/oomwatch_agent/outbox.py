@@ -13,8 +13,6 @@ import msgspec
 from oomwatch import wire
 
 MAX_AGE_SECONDS = 600.0  # the protocol's promise
-MAX_FRAMES = 100_000  # a driver log of a week, read from its start, is about 50,000 events
-MAX_BYTES = 32 * 2**20  # ten minutes of samples of 64 GPUs with full process tables are about 20 MiB
 
 Numbered: TypeAlias = wire.Sample | wire.Event | wire.Bye
 
@@ -34,8 +32,8 @@ class Outbox:
         self,
         *,
         max_age_seconds: float = MAX_AGE_SECONDS,
-        max_frames: int = MAX_FRAMES,
-        max_bytes: int = MAX_BYTES,
+        max_frames: int = wire.OUTBOX_FRAMES_MAX,
+        max_bytes: int = wire.OUTBOX_BYTES_MAX,
     ) -> None:
         self._max_age_seconds = max_age_seconds
         self._max_frames = max_frames

@@ -21,7 +21,7 @@ class Job(NamedTuple):
     @property
     def stand_in(self) -> str:
         """What its run is called while nobody has told its name."""
-        return f"{self.session} job {self.number}"[: wire.NAME_CHARS_MAX]
+        return f"{self.session} {wire.STAND_IN}{self.number}"[: wire.NAME_CHARS_MAX]
 
 
 class JobNames:

@@ -38,6 +38,10 @@ SOURCES_MAX = 1000
 ADDRESSES_MAX = 256
 PHASES_MAX = 100  # of a step line
 TAGS_MAX = 100
+OUTBOX_FRAMES_MAX = 100_000  # what an agent keeps for a server that is away: a driver log of a week, read from its
+# start, is about 50,000 events; ten minutes of samples of 64 GPUs with full process tables are about 20 MiB
+OUTBOX_BYTES_MAX = 32 * 2**20
+STAND_IN = "job "  # is in every name that stands for a run until the run's own is told: "SESSION job NUMBER"
 FIGURE_MAX = 1e15  # of tokens and their kin: sums and squares of it are still numbers
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 Text: TypeAlias = Annotated[str, Meta(max_length=TEXT_CHARS_MAX)]

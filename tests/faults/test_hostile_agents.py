@@ -11,16 +11,16 @@ from tests.server.house import GIB, START, House, hello, sample
 from tests.server.running_server import AgentClient, RunningServer, serving, settings_in, until
 
 from oomwatch import wire
-from oomwatch.service import allowance
 from oomwatch.service.allowance import (
     BYTES_PER_SECOND,
     BYTES_SAVED,
     FRAMES_PER_SECOND,
     FRAMES_SAVED,
     Bucket,
-    Vocabulary,
 )
 from oomwatch.service.sessions import MAX_NODES, RefusalError, Roster, Session
+from oomwatch.service.timepiece import steady_clock
+from oomwatch.service.vocabulary import DAY_SECONDS, GPUS_MAX, RUNS_MAX, RUNS_OF_ALL_MAX, RUNS_SURE, Runs, Vocabulary
 from oomwatch.web.ingest import MALFORMED_MAX
 
 
@@ -62,7 +62,9 @@ def test_a_flood_is_heard_slowly_and_costs_nobody_else_anything(server: RunningS
         for _ in range(8):
             liar.connection.send(padded)
         session = session_of(server, "liar")
-        until("the flood to be noticed", lambda: session.allowance is not None and session.allowance.owed_seconds() > 0)
+        paced = session.allowance
+        assert paced is not None
+        until("the flood to be noticed", lambda: paced.owed_seconds(steady_clock()) > 0)
         honest.say(sample(1, 40, time.time()))
         honest.hear_ack_of(1)
     assert server.parts.store.progress("honest", "s1") == 1
@@ -71,8 +73,7 @@ def test_a_flood_is_heard_slowly_and_costs_nobody_else_anything(server: RunningS
 def test_who_says_too_much_is_not_heard_sooner_by_connecting_anew() -> None:
     house = House()
     session, _ = house.connect()
-    assert session.allowance is not None
-    session.allowance.charge(BYTES_SAVED + int(10 * BYTES_PER_SECOND))
+    house.service.roster.charge(session, BYTES_SAVED + int(10 * BYTES_PER_SECOND))
     for again in ("s1", "s2"):
         house.now += 4
         session.peer = None
@@ -113,7 +114,7 @@ def test_what_waits_for_the_database_is_bounded_in_bytes() -> None:
 
 
 def test_made_up_runs_are_refused_and_an_honest_run_is_not(server: RunningServer) -> None:
-    made_up = allowance.RUNS_MAX + 200
+    made_up = RUNS_MAX + 200
     with AgentClient(server) as liar, AgentClient(server) as honest:
         liar.greet(hello("liar", sent_at=time.time()))
         liar.say(*(event(seq, wire.Reshard(marker="x"), f"run-{seq}") for seq in range(1, made_up + 1)))
@@ -122,10 +123,56 @@ def test_made_up_runs_are_refused_and_an_honest_run_is_not(server: RunningServer
         honest.say(event(1, wire.Step(step=1, step_seconds=60.0), "real"))
         honest.hear_ack_of(1)
     runs = server.call(lambda: set(server.parts.service.engine.fleet.runs))
-    assert len(runs) == allowance.RUNS_MAX + 1
+    assert len(runs) == RUNS_MAX + 1
     assert "real" in runs
     assert session_of(server, "liar").refused_total == 200
-    assert len(server.parts.store.runs()) == allowance.RUNS_MAX + 1
+    assert len(server.parts.store.runs()) == RUNS_MAX + 1
+
+
+def with_runs(seq: int, used_gib: float, names: range) -> wire.Sample:
+    """A card on which a process of each of these runs works."""
+    processes = tuple(wire.GpuProcess(pid=number + 1, run=f"run-{number}", used_bytes=1) for number in names)
+    told = sample(seq, used_gib)
+    return msgspec.structs.replace(told, gpus=(msgspec.structs.replace(told.gpus[0], processes=processes),))
+
+
+def test_a_card_whose_processes_are_of_too_many_runs_is_judged_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    house = House()
+    session, agent = house.connect()
+    for seq in (1, 2):
+        house.service.reception.take(session, with_runs(seq, 79, range(RUNS_MAX + 5)))
+    house.flush()
+    assert house.log == ["stored firing", "shown firing", "sent firing"]
+    stored = [one for one in house.shelf.messages if isinstance(one, wire.Sample)]
+    assert [len(one.gpus[0].processes or ()) for one in stored] == [RUNS_MAX + 5] * 2
+    named = [{process.run for process in one.gpus[0].processes or ()} - {None} for one in stored]
+    assert len(named[0]) == RUNS_MAX
+    assert named[0] == named[1]
+    assert (session.refused_total, session.nameless_total, agent.acknowledged) == (0, 2, [2])
+    assert caplog.text.count("names more runs than there is room for") == 1
+
+
+def test_an_agent_that_names_one_run_too_many_may_come_back_without_it() -> None:
+    house = House()
+    session, _ = house.connect()
+    house.service.reception.take(session, with_runs(1, 10, range(RUNS_MAX)))
+    session.peer = None
+    house.connect(hello(run="one-too-many", sent_at=house.now))
+    assert house.service.engine.fleet.nodes["gpu-07"].hello.run is None
+
+
+def test_liars_who_use_up_all_runs_take_no_honest_nodes_own() -> None:
+    of_all = Vocabulary(RUNS_OF_ALL_MAX)
+    liars = [Runs(of_all) for _ in range(RUNS_OF_ALL_MAX // RUNS_MAX)]
+    for liar, runs in enumerate(liars):
+        assert runs.surplus([f"{liar} {number}" for number in range(RUNS_MAX)], START) == []
+    honest = Runs(of_all)
+    of_today = [f"job {number:02}" for number in range(RUNS_SURE)]
+    assert honest.surplus([*of_today, "job 99"], START + 1) == ["job 99"]
+    assert honest.surplus(of_today, START + 2) == []
+    assert honest.surplus(["0 0"], START + 2) == []  # everybody knows it already
+    assert liars[0].surplus(["another"], START + 2) == ["another"]
+    assert honest.surplus(["job 99"], START + DAY_SECONDS + 3) == []
 
 
 def test_all_nodes_together_can_make_up_so_many_runs() -> None:
@@ -134,7 +181,7 @@ def test_all_nodes_together_can_make_up_so_many_runs() -> None:
     assert vocabulary.takes({"b", "c"}, START + 10)
     assert not vocabulary.takes({"d"}, START + 10)
     assert vocabulary.takes({"a"}, START + 20)
-    assert vocabulary.takes({"d"}, START + 10 + allowance.DAY_SECONDS)
+    assert vocabulary.takes({"d"}, START + 10 + DAY_SECONDS)
     assert len(vocabulary) == 2  # a is a second older than a day, b and c as well
 
 
@@ -154,9 +201,9 @@ def test_other_gpus_each_second_end_at_a_limit_and_prometheus_keeps_its_series(s
             if second % 10 == 9:
                 liar.hear_ack_of(second + 1)
                 seen |= series_of(server, "liar")
-    assert len({one for one in seen if one.startswith("oomwatch_gpu_info")}) <= allowance.GPUS_MAX
+    assert len({one for one in seen if one.startswith("oomwatch_gpu_info")}) <= GPUS_MAX
     assert session_of(server, "liar").refused_total >= 2 * (40 - 21)
-    assert len(server.parts.store.gpus(node="liar")) <= allowance.GPUS_MAX
+    assert len(server.parts.store.gpus(node="liar")) <= GPUS_MAX
 
 
 def test_the_largest_node_that_there_can_be_has_so_many_series(server: RunningServer) -> None:

@@ -4,6 +4,7 @@ The node with a run's driver tells that what goes by the job's name is that run 
 message says so, before anything else sees it: `apply` is all there is to it.
 """
 
+from collections.abc import Mapping
 from typing import TypeAlias, TypeVar
 
 from msgspec import structs
@@ -45,21 +46,24 @@ class RunNames:
         if isinstance(message, wire.Event):
             run = message.run and self.of(message.run)
             return message if run == message.run else structs.replace(message, run=run)
-        return self._in_sample(message) if isinstance(message, wire.Sample) else message
+        return renamed(message, self._names) if isinstance(message, wire.Sample) else message
 
-    def _in_sample(self, sample: wire.Sample) -> wire.Sample:
-        gpus = tuple(
-            structs.replace(gpu, processes=self._all(gpu.processes)) if gpu.processes else gpu for gpu in sample.gpus
-        )
-        host = sample.host
-        if host is not None and host.processes:
-            host = structs.replace(host, processes=self._all(host.processes))
-        return structs.replace(
-            sample, gpus=gpus, host=host, torch=self._all(sample.torch), engines=self._all(sample.engines)
-        )
 
-    def _all(self, things: tuple[_OfRun, ...]) -> tuple[_OfRun, ...]:
-        return tuple(
-            structs.replace(thing, run=self._names[thing.run]) if thing.run in self._names else thing
-            for thing in things
-        )
+def renamed(sample: wire.Sample, names: Mapping[str, str | None]) -> wire.Sample:
+    """The same sample, with these runs by other names, or by none."""
+    gpus = tuple(
+        structs.replace(gpu, processes=_all(gpu.processes, names)) if gpu.processes else gpu for gpu in sample.gpus
+    )
+    host = sample.host
+    if host is not None and host.processes:
+        host = structs.replace(host, processes=_all(host.processes, names))
+    return structs.replace(
+        sample, gpus=gpus, host=host, torch=_all(sample.torch, names), engines=_all(sample.engines, names)
+    )
+
+
+def _all(things: tuple[_OfRun, ...], names: Mapping[str, str | None]) -> tuple[_OfRun, ...]:
+    return tuple(
+        structs.replace(thing, run=names[thing.run]) if thing.run is not None and thing.run in names else thing
+        for thing in things
+    )

@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from oomwatch import wire
 from oomwatch.core.fleet import Fleet
+from oomwatch.service.allowance import MadeUpError
 from oomwatch.service.journal import Entry
 from oomwatch.service.measured import Histogram
 from oomwatch.service.sessions import Numbered, Peer, RefusalError, Roster, Session
@@ -15,6 +16,7 @@ from oomwatch.service.sessions import Numbered, Peer, RefusalError, Roster, Sess
 logger = logging.getLogger(__name__)
 
 Observe = Callable[[wire.AgentMessage, str, float], None]
+_Message = TypeVar("_Message", bound=wire.AgentMessage)
 
 
 class Keeper(Protocol):
@@ -48,7 +50,7 @@ class Reception:
         self._check_open()
         now = self._now()
         session = self._roster.admit(hello, peer, stored_seq, now)
-        self._take_hello(session, hello, now, frame_bytes)
+        self._take_hello(session, self._believed(session, hello), now, frame_bytes)
         return session
 
     def check(self, hello: wire.Hello) -> None:
@@ -68,9 +70,10 @@ class Reception:
 
     def take(self, session: Session, message: wire.AgentMessage, frame_bytes: int = 0) -> None:
         """A message of an admitted agent. One that was processed before is only kept, where that is still to do."""
-        objection = session.allowance.objection(message) if session.allowance is not None else None
-        if objection is not None:
-            self._refuse(session, message, objection)
+        try:
+            message = self._believed(session, message)
+        except MadeUpError as error:
+            self._refuse(session, message, str(error))
             return
         now = self._now()
         session.heard_at = now
@@ -96,6 +99,16 @@ class Reception:
                 return
             session.processed_seq = message.seq
         self._observe(message, session.node, received_at)
+
+    def _believed(self, session: Session, message: _Message) -> _Message:
+        """Raises MadeUpError."""
+        believed = self._roster.believed(session, message)
+        if believed is not message and session.nameless_total == 1:
+            logger.warning(
+                "node %s names more runs than there is room for: it is judged all the same, without their names",
+                session.node,
+            )
+        return believed
 
     def _with_run(self, message: Numbered, node: str) -> Numbered:
         """Runs by their names; an event that names none belongs to the run that its agent was given. In history too."""

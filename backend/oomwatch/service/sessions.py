@@ -2,19 +2,21 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from oomwatch import wire
 from oomwatch.core.noderecord import stale_after_seconds
-from oomwatch.service.allowance import RUNS_OF_ALL_MAX, Allowance, Vocabulary
+from oomwatch.service.allowance import Allowance, MadeUpError
 from oomwatch.service.timepiece import steady_clock
+from oomwatch.service.vocabulary import RUNS_OF_ALL_MAX, Vocabulary
 
 SKEW_SECONDS_MIN = 2.0  # docs/reference/wire-protocol.md, "Clocks": less than that is delay, not skew
 MAX_NODES = 16_384  # far above what one server is meant for; beyond it someone is inventing names
 
 Numbered: TypeAlias = wire.Sample | wire.Event | wire.Bye
+_Message = TypeVar("_Message", bound=wire.AgentMessage)
 
 
 class Peer(Protocol):
@@ -68,6 +70,7 @@ class Session:
         self.messages_total = 0
         self.malformed_total = 0
         self.refused_total = 0  # of these, what was understood and is not believed
+        self.nameless_total = 0  # what is taken without some of its runs' names
         self.unknown_total = 0
 
     @property
@@ -153,8 +156,8 @@ class Roster:
     def admit(self, hello: wire.Hello, peer: Peer, stored_seq: int, now: float) -> Session:
         """Give the node to this agent. Raises RefusalError where another live one has it."""
         self.check_free(hello, now)
-        allowance = self._allowances.get(hello.node) or Allowance(self._runs, self._steady)
-        _check_allowed(hello, allowance)
+        allowance = self._allowances.get(hello.node) or Allowance(self._runs)
+        _check_allowed(hello, allowance, self._steady())
         self._allowances[hello.node] = allowance
         holder = self._by_node.get(hello.node)
         if holder is not None and holder.peer is not None:
@@ -166,6 +169,19 @@ class Roster:
         holder.connect(peer, hello, now)
         holder.allowance = allowance
         return holder
+
+    def charge(self, session: Session, frame_bytes: int) -> float:
+        """A frame of it came: for so many seconds the next one is not to be read."""
+        return session.allowance.charge(frame_bytes, self._steady()) if session.allowance is not None else 0.0
+
+    def believed(self, session: Session, message: _Message) -> _Message:
+        """What is to be taken of its message. Raises MadeUpError."""
+        if session.allowance is None:
+            return message
+        believed = session.allowance.believed(message, self._steady())
+        if believed is not message:
+            session.nameless_total += 1
+        return believed
 
     def stand_in(self, hello: wire.Hello, elsewhere: Peer) -> Session:
         """The session of an agent that is connected to another server."""
@@ -212,15 +228,16 @@ class Roster:
             await self._left.wait()
 
 
-def _check_allowed(hello: wire.Hello, allowance: Allowance) -> None:
+def _check_allowed(hello: wire.Hello, allowance: Allowance, steady: float) -> None:
     """Raises RefusalError."""
-    owed_seconds = allowance.owed_seconds()
+    owed_seconds = allowance.owed_seconds(steady)
     if owed_seconds > 0:
         raise RefusalError(
             wire.RefusedReason.OVERLOADED,
             f'the agent of "{hello.node}" says too much: it is heard again in {owed_seconds:.0f} s',
             retry=True,
         )
-    objection = allowance.objection(hello)
-    if objection is not None:
-        raise RefusalError(wire.RefusedReason.MALFORMED, f'node "{hello.node}": {objection}', retry=False)
+    try:
+        allowance.believed(hello, steady)
+    except MadeUpError as error:
+        raise RefusalError(wire.RefusedReason.MALFORMED, f'node "{hello.node}": {error}', retry=False) from error

@@ -160,7 +160,7 @@ class Connection:
 
     async def _be_paced(self, session: Session, frame_bytes: int) -> None:
         """Whoever says too much is read more slowly: it waits at its own end."""
-        wait_seconds = session.allowance.charge(frame_bytes) if session.allowance is not None else 0.0
+        wait_seconds = self._service.roster.charge(session, frame_bytes)
         if wait_seconds <= 0:
             return
         if not self._is_paced:
