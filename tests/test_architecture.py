@@ -140,7 +140,7 @@ class Module(NamedTuple):
     name: str
     path: Path
     imports: tuple[str, ...]  # full names of the modules, as far as the source alone can tell
-    says_pure: bool  # its first line does
+    says_pure: bool  # its first paragraph does
 
 
 def _modules() -> Iterator[Module]:
@@ -149,7 +149,8 @@ def _modules() -> Iterator[Module]:
             parts = path.relative_to(root).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             tree = ast.parse(path.read_text(encoding="utf-8"))
-            yield Module(name, path, tuple(_imports(tree)), (ast.get_docstring(tree) or "").startswith("PURE"))
+            first = (ast.get_docstring(tree) or "").split("\n\n", maxsplit=1)[0]
+            yield Module(name, path, tuple(_imports(tree)), re.search(r"\bPURE\b", first) is not None)
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:
