@@ -1,15 +1,29 @@
 """A run that starts again begins a new story: what was foretold of the start before is over, and so is its failure."""
 
+from typing import ClassVar
+
 from tests.core.step_story import Told, configure, tell, tell_all
 from tests.core.story import GIB, Story, shipped
 
 from oomwatch import wire
+from oomwatch.core.asking import ask, stands
+from oomwatch.core.conditions.threshold import Threshold
 from oomwatch.core.engine import Engine
+from oomwatch.core.lives import RunNews
 from oomwatch.core.rule import RuleSet
+from oomwatch.core.subject import Subject
+from oomwatch.core.verdict import UNKNOWN
+from oomwatch.units import Quantity
 
 LEAK = RuleSet(rules=(*shipped("memory_forecast").rules, *shipped("out_of_memory").rules))
 DEATH = 8  # the last step that is told before it
 OOM = wire.DeviceOom(gpu="0", error="CUDA out of memory")
+
+
+class OfAStart(Threshold, frozen=True, kw_only=True, tag="of_a_start"):
+    """One that may stand, and is over with its run's start."""
+
+    over_when_run: ClassVar[RunNews | None] = "starts"
 
 
 def _leak(number: int) -> Told:
@@ -163,3 +177,13 @@ def _continued(story: Story, messages: list[wire.AgentMessage]) -> list[str | No
         engine.recall(message, "n", story.now)
     told = [one for one in story.heard if one.id in {episode.id for episode in story.engine.episodes()}]
     return [one.reason for one in engine.restore(told, story.now + 61) if one.state == "resolved"]
+
+
+def test_what_is_unknown_between_two_starts_does_not_stand_there_either() -> None:
+    story = tell_all(configure(Story(LEAK), a=1), 1, _leak)
+    of_a_start, fleet = OfAStart(metric="gpu_used_ratio", above=Quantity(0.9)), story.engine.fleet
+    card = Subject("gpu", "n", "0")
+    assert stands(of_a_start, fleet, card, story.now)
+    story.event(OOM, pid=1).wait(2, lambda one: one.used(1.0))
+    assert ask(of_a_start, fleet, card, story.now) == UNKNOWN
+    assert not stands(of_a_start, fleet, card, story.now)

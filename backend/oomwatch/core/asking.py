@@ -1,7 +1,6 @@
 """Asking a condition: what looks at one start of a run knows nothing until the next one has finished a step."""
 
 from oomwatch.core.conditions import Condition
-from oomwatch.core.conditions.threshold import Threshold
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import UNKNOWN, Verdict
@@ -9,12 +8,15 @@ from oomwatch.core.verdict import UNKNOWN, Verdict
 
 def ask(condition: Condition, fleet: Fleet, subject: Subject, now: float) -> Verdict:
     """What it says of a subject."""
-    if condition.over_when_run == "starts" and fleet.is_between_starts(subject):
+    if _waits_for_a_start(condition, fleet, subject):
         return UNKNOWN
     return condition.judge(fleet, subject, now)
 
 
 def stands(condition: Condition, fleet: Fleet, subject: Subject, now: float) -> bool:
     """Whether it would say what it said last, where all that was heard of the subject since is that time has passed."""
-    is_fresh = condition.signal.is_fresh if isinstance(condition, Threshold) else None
-    return is_fresh is not None and is_fresh(fleet, subject, now)
+    return not _waits_for_a_start(condition, fleet, subject) and condition.stands(fleet, subject, now)
+
+
+def _waits_for_a_start(condition: Condition, fleet: Fleet, subject: Subject) -> bool:
+    return condition.over_when_run == "starts" and fleet.is_between_starts(subject)

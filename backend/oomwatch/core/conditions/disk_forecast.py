@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from msgspec import Struct
-
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.filling import FACTS, Horizon, filling, last_filling, rhythm_of
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.foretold import Foretold
@@ -19,9 +18,7 @@ from oomwatch.units import Duration, Quantity
 UNTIL: dict[Disk, float] = {"spill_disk": 0.95, "shm": 1.0}  # Ray spills no more to a disk that is 95 % full
 
 
-class DiskForecast(
-    Struct, frozen=True, kw_only=True, tag_field="kind", tag="disk_forecast", forbid_unknown_fields=True
-):
+class DiskForecast(Kind, frozen=True, kw_only=True, tag="disk_forecast"):
     """{kind: disk_forecast, of: [spill_disk, shm], within: 60m, within_steps: 40}
 
     What is used of the file system grows, and is expected at `until` (95 % of the disk that Ray spills to, all of

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from oomwatch import wire
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.lives import RunNews
@@ -17,7 +18,7 @@ from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
 from oomwatch.units import Duration
 
 
-class EventSeen(Struct, frozen=True, kw_only=True, tag_field="kind", tag="event", forbid_unknown_fields=True):
+class EventSeen(Kind, frozen=True, kw_only=True, tag="event"):
     """{kind: event, of: [device_oom, host_oom], within: 10m}
 
     Judged of the GPU that the event names, of the node where it names none, and of the run where it happened on a node

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple, TypeAlias
 
-from msgspec import Struct
-
 from oomwatch import wire
 from oomwatch.core.blockforecast import BlockForecast
 from oomwatch.core.blockforecast import forecast as forecast_blocks
 from oomwatch.core.blocks import FIVE_SECONDS, MINUTE_SECONDS
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.forecast import Forecast, forecast
 from oomwatch.core.foretold import Foretold
@@ -43,7 +42,7 @@ FACTS = (
 Found: TypeAlias = tuple[str, Forecast]  # the phase that is full first
 
 
-class ForecastOf(Struct, frozen=True, kw_only=True, tag_field="kind", tag="forecast", forbid_unknown_fields=True):
+class ForecastOf(Kind, frozen=True, kw_only=True, tag="forecast"):
     """{kind: forecast, within_steps: 40, within: 30m, blocks_within: 2h}
 
     The peaks of each phase are followed from step to step (core/forecast.py). It comes true when those of one lead to

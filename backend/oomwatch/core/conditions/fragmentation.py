@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from msgspec import Struct
-
 from oomwatch import wire
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.drift import LONG_STEPS, drift
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
@@ -22,12 +21,10 @@ PEAK_STEPS = 3  # the card counts as full by the highest of so many
 
 
 class Fragmentation(
-    Struct,
+    Kind,
     frozen=True,
     kw_only=True,
-    tag_field="kind",
     tag="fragmentation",
-    forbid_unknown_fields=True,
     cache_hash=True,
 ):
     """{kind: fragmentation, above: 15%, peak_above: 80%}

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from msgspec import Struct
-
 from oomwatch import wire
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.filling import FACTS, Filling, Horizon, filling, last_filling, rhythm_of
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.foretold import Foretold
@@ -20,9 +19,7 @@ from oomwatch.units import Duration, Quantity
 GROWER_SHARE_MIN = 0.2  # of the growth: a process that took less is not the one to name
 
 
-class HostForecast(
-    Struct, frozen=True, kw_only=True, tag_field="kind", tag="host_forecast", forbid_unknown_fields=True
-):
+class HostForecast(Kind, frozen=True, kw_only=True, tag="host_forecast"):
     """{kind: host_forecast, until: 95%, within: 60m, within_steps: 40}
 
     The memory in use by the machine, or by the container, grows, and is expected at `until` of the limit within the

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import ClassVar
 
-from msgspec import Struct
-
 from oomwatch import wire
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on
@@ -23,9 +22,7 @@ FAR_SCATTERS = 4.0
 PIPELINE_KEYS = tuple(f"{role}.megatron.pipeline_model_parallel_size" for role in ("actor_rollout_ref.actor", "critic"))
 
 
-class Imbalance(
-    Struct, frozen=True, kw_only=True, tag_field="kind", tag="imbalance", forbid_unknown_fields=True, cache_hash=True
-):
+class Imbalance(Kind, frozen=True, kw_only=True, tag="imbalance", cache_hash=True):
     """{kind: imbalance, above: 15%, peak_above: 80%, steps: 3}
 
     In so many steps in a row, a GPU's peak is above the median of the run's other GPUs of the same role by that share

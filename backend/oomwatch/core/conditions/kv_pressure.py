@@ -2,9 +2,8 @@
 
 from typing import ClassVar, NamedTuple
 
-from msgspec import Struct
-
 from oomwatch import wire
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.lives import RunNews
 from oomwatch.core.noderecord import NodeRecord
@@ -24,7 +23,7 @@ class _Pressed(NamedTuple):
     preemptions: int
 
 
-class KvPressure(Struct, frozen=True, kw_only=True, tag_field="kind", tag="kv_pressure", forbid_unknown_fields=True):
+class KvPressure(Kind, frozen=True, kw_only=True, tag="kv_pressure"):
     """{kind: kv_pressure, above: 95%}
 
     Of a node: an engine's page says that its cache is above that, and that requests were put back lately, or that more

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import ClassVar
 
-from msgspec import Struct
-
 from oomwatch import wire
 from oomwatch.core.conditions.bounds import check_share
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.drift import LONG_STEPS, drift
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held
@@ -20,9 +19,7 @@ from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict, inactive
 from oomwatch.units import Quantity
 
 
-class Lengths(
-    Struct, frozen=True, kw_only=True, tag_field="kind", tag="lengths", forbid_unknown_fields=True, cache_hash=True
-):
+class Lengths(Kind, frozen=True, kw_only=True, tag="lengths", cache_hash=True):
     """{kind: lengths, by: 20%, clipped_by: 5%}
 
     Over the last thirty usual steps, and still over the last twelve, the mean response length drifts up by that share

@@ -3,15 +3,14 @@
 from functools import cached_property
 from typing import ClassVar
 
-from msgspec import Struct
-
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.lives import RunNews
 from oomwatch.core.signals import signal
 from oomwatch.core.signals.signal import Signal
 from oomwatch.core.subject import Channel, News, Scope, Topic
 
 
-class OfSignal(Struct, frozen=True, kw_only=True, tag_field="kind", forbid_unknown_fields=True, dict=True):
+class OfSignal(Kind, frozen=True, kw_only=True, dict=True):
     """A condition of the signal `metric`, which is looked up once (`dict` makes room for it)."""
 
     over_when_run: ClassVar[RunNews | None] = None

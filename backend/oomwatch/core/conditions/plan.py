@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
-from msgspec import Struct
-
 from oomwatch import wire
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on, last_active
@@ -34,9 +33,7 @@ class _Told(NamedTuple):
     phases: tuple[str, ...] = ()
 
 
-class PlanExceeded(
-    Struct, frozen=True, kw_only=True, tag_field="kind", tag="plan", forbid_unknown_fields=True, cache_hash=True
-):
+class PlanExceeded(Kind, frozen=True, kw_only=True, tag="plan", cache_hash=True):
     """{kind: plan, steps: 2, peak_above: 90%}
 
     In each of the last usual steps a phase's peak, less what programs of others hold, was above the interval that is

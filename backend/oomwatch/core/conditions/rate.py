@@ -2,9 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from msgspec import Struct
-
 from oomwatch import wire
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.lives import RunNews
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
@@ -12,7 +11,7 @@ from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
 from oomwatch.units import Duration, Quantity
 
 
-class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate", forbid_unknown_fields=True):
+class Rate(Kind, frozen=True, kw_only=True, tag="rate"):
     """{kind: rate, of: reshard_cycles, above_per_minute: 6, window: 1m}
 
     Cycles are counted by the most reliable marker that the run prints, and once however many processes print it.

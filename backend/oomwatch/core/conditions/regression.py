@@ -6,10 +6,9 @@ A public case: 27.0 GB held after offload, against 7.9 GB with the version befor
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from msgspec import Struct
-
 from oomwatch import wire
 from oomwatch.core.conditions.bounds import check_share, check_size
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held
 from oomwatch.core.lives import RunNews
@@ -30,9 +29,7 @@ class Excess(NamedTuple):
     limit_bytes: float
 
 
-class Regression(
-    Struct, frozen=True, kw_only=True, tag_field="kind", tag="regression", forbid_unknown_fields=True, cache_hash=True
-):
+class Regression(Kind, frozen=True, kw_only=True, tag="regression", cache_hash=True):
     """{kind: regression, steps: 3, by: 5GiB, increase: 30%, of_card: 20%, peak_above: 80%}
 
     In each of the last usual steps, on the run's fullest GPU, the floor of the step or a phase's peak is above that of

@@ -9,10 +9,9 @@ from itertools import pairwise
 from statistics import median
 from typing import ClassVar, NamedTuple
 
-from msgspec import Struct
-
 from oomwatch import wire
 from oomwatch.core.conditions.bounds import check_share
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.drift import drift
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
@@ -47,9 +46,7 @@ class Growth(NamedTuple):
     slope_bytes: float | None = None  # a step; None: it leapt
 
 
-class Residue(
-    Struct, frozen=True, kw_only=True, tag_field="kind", tag="residue", forbid_unknown_fields=True, cache_hash=True
-):
+class Residue(Kind, frozen=True, kw_only=True, tag="residue", cache_hash=True):
     """{kind: residue, increase: 50%, by: 5GiB}
 
     Up by both at once, by either for two steps (one-sided CUSUM: several lesser steps count together), or growing

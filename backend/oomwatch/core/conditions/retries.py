@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from msgspec import Struct
-
 from oomwatch import wire
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.held import held_on
 from oomwatch.core.lives import RunNews
@@ -15,9 +14,7 @@ from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
 from oomwatch.units import Quantity
 
 
-class Retries(
-    Struct, frozen=True, kw_only=True, tag_field="kind", tag="retries", forbid_unknown_fields=True, cache_hash=True
-):
+class Retries(Kind, frozen=True, kw_only=True, tag="retries", cache_hash=True):
     """{kind: retries, in_steps: 2, of_steps: 3, peak_above: 90%}
 
     torch's `num_alloc_retries` rose in so many of the last usual steps, as the probe tells it: a request did not fit,

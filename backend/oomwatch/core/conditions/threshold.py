@@ -55,6 +55,10 @@ class Threshold(OfSignal, frozen=True, kw_only=True, tag="threshold"):
         facts = self.signal.explain(fleet, subject)
         return Verdict("active", value, float(limit), self.signal.unit, facts, self._is_steady(fleet, subject, value))
 
+    def stands(self, fleet: Fleet, subject: Subject, now: float) -> bool:
+        is_fresh = self.signal.is_fresh
+        return is_fresh is not None and is_fresh(fleet, subject, now)
+
     def _is_steady(self, fleet: Fleet, subject: Subject, value: float) -> bool | None:
         if self.signal.peaks is None or not (self.steady_steps or self.steady):
             return None

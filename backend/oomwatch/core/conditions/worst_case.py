@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from msgspec import Struct
-
 from oomwatch import wire
 from oomwatch.core import microbatch
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on, last_active
@@ -39,9 +38,7 @@ class Worst(NamedTuple):
     longest_tokens: float  # of the responses in that batch
 
 
-class WorstCase(
-    Struct, frozen=True, kw_only=True, tag_field="kind", tag="worst_case", forbid_unknown_fields=True, cache_hash=True
-):
+class WorstCase(Kind, frozen=True, kw_only=True, tag="worst_case", cache_hash=True):
     """{kind: worst_case, steps: 8}
 
     In each phase the peak follows the tokens of the largest micro batch. How much so is told by the mean response of

@@ -1,0 +1,12 @@
+"""What every kind of condition has: how alerts.yaml tells them apart, and what one says that does not say otherwise."""
+
+from msgspec import Struct
+
+from oomwatch.core.fleet import Fleet
+from oomwatch.core.subject import Subject
+
+
+class Kind(Struct, frozen=True, kw_only=True, tag_field="kind", forbid_unknown_fields=True):
+    def stands(self, _fleet: Fleet, _subject: Subject, _now: float) -> bool:
+        """Whether `judge` would say what it said last, where nothing was heard of the subject since but the time."""
+        return False
