@@ -20,6 +20,7 @@ from oomwatch.core.subject import News, Scope, Subject
 from oomwatch.core.verdict import UNKNOWN, Verdict
 
 SCOPES: tuple[Scope, ...] = ("gpu", "node", "run")
+MIXES_KEPT = 4096  # of rules that are open on the same subject; a fleet has dozens
 LOOKS = 10  # steps after an alert has fired in which its causes may become clearer
 
 # What a message brings, or the grid.
@@ -65,7 +66,7 @@ class Judge:
             }
             for news in (READINGS, READINGS_AND_TORCH, BLOCKS, EVENT, STEP, TIME, ANYTHING)
         }
-        self._with_open: dict[tuple[Scope, tuple[News, ...], tuple[str, ...]], list[Rule]] = {}
+        self._with_open: dict[tuple[Scope, tuple[News, ...], frozenset[str]], list[Rule]] = {}
 
     def scopes_hearing(self, news: tuple[News, ...]) -> list[Scope]:
         """The kinds of subject of which some rule can come true by such news."""
@@ -75,7 +76,9 @@ class Judge:
         """Judge by the rules that such news can make true, and by those with an open episode, which anything ends."""
         open_here = self._lifecycle.open.get(subject, {})
         rules = (
-            self._rules_for(subject.scope, news, tuple(open_here)) if open_here else self._hearing[news][subject.scope]
+            self._rules_for(subject.scope, news, frozenset(open_here))
+            if open_here
+            else self._hearing[news][subject.scope]
         )
         with self._fleet.keeping:
             judged = [self._judge_one(rule, subject, open_here.get(rule.key), news, now) for rule in rules]
@@ -83,12 +86,14 @@ class Judge:
                 self._look_again(subject, now)
         return [transition for transition in judged if transition is not None]
 
-    def _rules_for(self, scope: Scope, news: tuple[News, ...], open_keys: tuple[str, ...]) -> list[Rule]:
+    def _rules_for(self, scope: Scope, news: tuple[News, ...], open_keys: frozenset[str]) -> list[Rule]:
         """Those that hear the news, and those with an open episode."""
         known = self._with_open.get((scope, news, open_keys))
         if known is None:
-            keys = {rule.key for rule in self._hearing[news][scope]} | set(open_keys)
+            keys = open_keys.union(rule.key for rule in self._hearing[news][scope])
             known = [rule for rule in self._by_scope[scope] if rule.key in keys]
+            if len(self._with_open) >= MIXES_KEPT:
+                self._with_open.clear()
             self._with_open[scope, news, open_keys] = known
         return known
 
