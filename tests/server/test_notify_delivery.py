@@ -196,23 +196,6 @@ class CountingLedger(BreakableLedger):
         super().keep_letters(letters, standings)
 
 
-def test_messages_of_many_groups_share_their_transactions(store: Store, receiver: Receiver) -> None:
-    ledger, groups = CountingLedger(store), 3 * courier.MAILS_AT_ONCE
-    fired = [recent(0, run=f"run{number}") for number in range(groups)]
-
-    async def story() -> None:
-        async with notifying(store, webhook(receiver), ledger=ledger) as world:
-            await world.happens(*fired)
-            await until(lambda: len(receiver.received) == groups)
-            await world.nothing_waits()
-
-    asyncio.run(story())
-    assert len(set(ids_of(receiver))) == groups
-    assert ledger.transactions <= 10
-    states = [one.state for fired_one in fired for one in store.deliveries_of(fired_one.id)]
-    assert states == ["delivered"] * groups
-
-
 def test_signed_webhooks_carry_a_signature(store: Store, receiver: Receiver) -> None:
     async def story() -> None:
         async with notifying(store, webhook(receiver, secret=Secret(KEY))) as world:
@@ -246,6 +229,60 @@ class EditedBoard:
         self.given.append(notice)
         is_new = notice.receipt is None or notice.receipt in self.lost
         return Delivered(receipt=f"receipt {len(self.given)}" if is_new else None)
+
+
+def test_messages_of_many_groups_share_their_transactions(store: Store) -> None:
+    ledger, groups, board = CountingLedger(store), 3 * courier.MAILS_AT_ONCE, EditedBoard()
+    fired = [recent(0, run=f"run{number}") for number in range(groups)]
+
+    async def story() -> None:
+        async with notifying(store, others=[board], ledger=ledger) as world:
+            await world.happens(*fired)
+            await until(lambda: len(board.given) == groups)
+            await world.nothing_waits()
+
+    asyncio.run(story())
+    assert len({notice.id for notice in board.given}) == groups
+    assert ledger.transactions <= 10
+    states = [one.state for fired_one in fired for one in store.deliveries_of(fired_one.id)]
+    assert states == ["delivered"] * groups
+
+
+class SlowBoard(EditedBoard):
+    """It answers only when it is let; one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let = asyncio.Event()
+
+    async def send(self, notice: Notice) -> Outcome:
+        outcome = await super().send(notice)
+        await self.let.wait()
+        self.let.clear()
+        return outcome
+
+
+def test_what_a_slow_channel_is_told_is_written_when_its_turn_comes(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And that a message has arrived is written down before the next one is sent."""
+    monkeypatch.setattr(courier, "AHEAD_SECONDS", 1e-9)  # whatever the channel takes is too long
+    fired = [recent(0, run=f"run{number}") for number in range(courier.SENT_AT_ONCE - 1)]
+
+    async def story() -> list[tuple[int, int]]:
+        board = SlowBoard()
+        seen: list[tuple[int, int]] = []
+        async with notifying(store, others=[board]) as world:
+            await world.happens(*fired)
+            for sent in range(1, len(fired) + 1):
+                await until(lambda sent=sent: len(board.given) == sent)  # type: ignore[misc]
+                states = [told.state for one in fired for told in store.deliveries_of(one.id)]
+                seen.append((len(states), states.count("delivered")))
+                board.let.set()
+            await world.nothing_waits()
+        return seen
+
+    assert asyncio.run(story()) == [(sent, sent - 1) for sent in range(1, len(fired) + 1)]
 
 
 class CrowdedBoard(EditedBoard):

@@ -32,9 +32,11 @@ from oomwatch.tasks import rung
 CHANNEL_PAUSE_SECONDS_MAX = 30.0
 KEEP_AGAIN_SECONDS = 5.0  # until the database is asked again to take what it did not, where nothing is sent meanwhile
 # Where very many groups have something to say, so many messages are written in one transaction, and what became of them
-# in another. Killed in between, the server sends them again, by the same ids.
+# in another. Killed in between, the server sends them again, by the same ids. No more than go out within seconds, by
+# how long the last ones took: what is written says how things stand, and is old once it has waited (decision 5).
 MAILS_AT_ONCE = 32
 SENT_AT_ONCE = 8  # of those
+AHEAD_SECONDS = 2.0
 UNSAVED_MAX = 1000  # messages that the database could not be given
 UNSAVED_CHARS_MAX = 32 * 2**20  # of a thousand alerts one is megabytes
 RECEIPTS_KEPT = 1000
@@ -68,6 +70,7 @@ class Courier:
         self._patience = patience
         self._wake = asyncio.Event()
         self._unsaved: dict[str, Letter] = {}
+        self._unsaved_since = 0.0  # loop time
         self._inbox = Inbox()
         self._begin(Standing(self.name, clock()), wire.ChannelState(name=self.name, kind=channel.config.kind))
 
@@ -84,6 +87,7 @@ class Courier:
         self._tokens = TokenBucket(config.rate, 0.0)
         self._free_at = 0.0  # loop time before which nothing is sent
         self._failures = 0  # in a row
+        self._took_seconds = AHEAD_SECONDS  # the last sending, of one message or of several
         self._stopping = False
 
     # ------------------------------------------------------------ from outside
@@ -153,7 +157,7 @@ class Courier:
 
     def _with_company(self, mail: Mail, now: float) -> list[Mail]:
         """Where very many wait, several go at the same time: one by one, each would wait for the answer to the last."""
-        several = self._outbox.next_several(now, SENT_AT_ONCE) if self._at_once() > 1 else []
+        several = [] if self._is_held_up() else self._outbox.next_several(now, SENT_AT_ONCE)
         return several if mail in several else [mail]
 
     def _take_in(self) -> None:
@@ -182,17 +186,25 @@ class Courier:
         waiting, rank = self._outbox.next(now), self._pool.rank_at(now)
         if rank is None or (waiting is not None and waiting.letter.attempts == 0 and waiting.rank >= rank):
             return waiting
-        drafts = self._pool.take(now, self._clock(), self._at_once())
+        drafts = self._pool.take(now, self._clock(), self._at_once(self._pool.due(now)))
         mails = [mail_of(self.name, as_of_now(one.notice, self._find), one.covers) for one in drafts]
         for mail in mails:
             self._outbox.put(mail)
         await self._save([mail.letter for mail in mails])
         return mails[0] if mails else waiting
 
-    def _at_once(self) -> int:
-        """How many groups may have their say now: no more than can be sent before it has become old."""
-        is_paced = self._channel.pause_seconds > 0 or self._channel.config.rate is not None
-        return 1 if is_paced or self._failures else MAILS_AT_ONCE
+    def _at_once(self, due: int) -> int:
+        """How many of the groups that are due may have their say now: no more than go out before it has become old."""
+        if self._is_held_up():
+            return 1
+        return min(MAILS_AT_ONCE, self._sendings_ahead() * (SENT_AT_ONCE if due >= SENT_AT_ONCE else 1))
+
+    def _sendings_ahead(self) -> int:
+        """How many fit into the time for which what is written is as things are; at least one."""
+        return max(1, int(AHEAD_SECONDS / max(self._took_seconds, AHEAD_SECONDS / MAILS_AT_ONCE)))
+
+    def _is_held_up(self) -> bool:
+        return self._channel.pause_seconds > 0 or self._channel.config.rate is not None or self._failures > 0
 
     async def _rest(self) -> None:
         times = [at for at in (self._outbox.next_at(), self._pool.next_at()) if at is not None]
@@ -207,7 +219,9 @@ class Courier:
     # ------------------------------------------------------------ one message
 
     async def _deliver(self, mails: Sequence[Mail]) -> None:
+        began = _now()
         outcomes = await asyncio.gather(*(self._attempt(mail) for mail in mails))
+        self._took_seconds = _now() - began
         failures = self._failures
         for mail, outcome in zip(mails, outcomes, strict=True):
             if isinstance(outcome, TryAgain):
@@ -234,7 +248,12 @@ class Courier:
     def _goes_on(self, now: float) -> bool:
         """Whether the next message goes at once: what became of this one is then written with what becomes of that."""
         waiting = self._outbox.next(now) if now >= self._opens_at(now) else None
-        return waiting is not None and waiting.letter.attempts == 0 and len(self._unsaved) < MAILS_AT_ONCE
+        return waiting is not None and waiting.letter.attempts == 0 and self._may_hold_back(now)
+
+    def _may_hold_back(self, now: float) -> bool:
+        """Whether what is known of messages may wait until the next ones are sent, for few of them and not for long."""
+        held_seconds = now - self._unsaved_since if self._unsaved else 0.0
+        return len(self._unsaved) < MAILS_AT_ONCE and held_seconds + self._took_seconds < AHEAD_SECONDS
 
     async def _attempt(self, mail: Mail) -> Outcome:
         receipt = self._receipts.get(mail.letter.incident)
@@ -273,6 +292,8 @@ class Courier:
 
     def _put_by(self, letters: Sequence[Letter]) -> None:
         """To be written with the next ones."""
+        if not self._unsaved:
+            self._unsaved_since = _now()
         self._unsaved.update({f"{one.channel} {one.id}": one for one in letters})
         while len(self._unsaved) > UNSAVED_MAX or self._unsaved_chars() > UNSAVED_CHARS_MAX:
             del self._unsaved[next(iter(self._unsaved))]

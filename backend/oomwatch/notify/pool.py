@@ -91,6 +91,11 @@ class Pool:
         self._look()
         return max((bucket.rank for bucket in self._free() if bucket.next_at <= now), default=None)
 
+    def due(self, now: float) -> int:
+        """How many groups `take` could give the messages of."""
+        self._look()
+        return sum(bucket.next_at <= now for bucket in self._free())
+
     def take(self, now: float, wall: float, groups: int = 1) -> list[Draft]:
         """The messages of groups that are due, the gravest and then the longest due first. They count as on their way.
 
