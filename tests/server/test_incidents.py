@@ -383,6 +383,25 @@ def test_reports_in_the_database_are_the_newest_so_many_whoever_wrote_them(store
     assert other.read(incident_id(START, "run r")) is other.page("none") is None
 
 
+def test_reports_that_were_files_are_taken_in_once_the_newest_so_many(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cabinet, folder = Cabinet(store, 3), Folder(tmp_path / "incidents", 9)
+    for second in range(4):
+        folder.write(report_of(START + second), "<html>")
+    cabinet.write(report_of(START + 9), "<html>")
+    damaged = incident_id(START + 3, "run r")
+    (folder.path / f"{damaged}.json").write_bytes(b"{")
+    for _ in range(2):
+        cabinet.take_in(folder)
+        assert cabinet.ids() == [incident_id(START + second, "run r") for second in (9, 2)]
+    assert msgspec.json.decode(cabinet.read(incident_id(START + 2, "run r")) or b"", type=Incident) == report_of(
+        START + 2
+    )
+    assert f"{damaged} in the folder is damaged" in caplog.text
+    assert len(folder.ids()) == 4
+
+
 class Unwritable(Cabinet):
     is_gone = True
 
@@ -465,14 +484,17 @@ def test_the_command_lists_and_tells(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_of_a_postgresql_the_reports_are_read_there_by_server_and_command(
-    postgres_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    postgres_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    Folder(tmp_path / "oomwatch" / "incidents", 5).write(report_of(START - 9), "<html>")  # of an earlier version
     store = Store.open(postgres_url)
     Cabinet(store, 5).write(report_of(START), "<html>")
     store.close()
     name = incident_id(START, "run r")
     with serving(settings_in(tmp_path, db=postgres_url)) as running:
-        assert [one["id"] for one in running.get("/api/v1/incidents").json()] == [name]
+        listed = [one["id"] for one in running.get("/api/v1/incidents").json()]
+        assert listed == [name, incident_id(START - 9, "run r")]
         assert running.get(f"/api/v1/incidents/{name}.html").text.startswith("<!DOCTYPE html>")
     assert main(["incident", "latest", "--db", postgres_url]) == 0
     assert f"report: /api/v1/incidents/{name}.html" in capsys.readouterr().out

@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 
 from oomwatch import wire
+from oomwatch.incident.folder import Folder
 from oomwatch.incident.page import page
 from oomwatch.incident.report import Entry, Incident, entry_of
 from oomwatch.store.store import Store
@@ -54,6 +55,19 @@ class Cabinet:
         """Keep a report, and let the oldest go."""
         entry, report = msgspec.json.encode(entry_of(incident)), msgspec.json.encode(incident)
         self._store.keep_report(incident.id, entry, report, self._keep)
+
+    def take_in(self, folder: Folder) -> None:
+        """Reports that were files before: those that would be among the newest are kept here too."""
+        known = set(self.ids())
+        for incident in sorted(known.union(folder.ids()), reverse=True)[: self._keep]:
+            if incident not in known:
+                self._take_in_one(incident, folder.read(incident))
+
+    def _take_in_one(self, incident: str, report: bytes | None) -> None:
+        try:
+            self.write(msgspec.json.decode(report or b"", type=Incident), "")
+        except msgspec.DecodeError as error:
+            logger.warning("the report of incident %s in the folder is damaged, and stays there: %s", incident, error)
 
     def ids(self) -> list[str]:
         return [incident for incident, _ in self._store.reports()]

@@ -191,7 +191,8 @@ async def _start(
     keyring = await threads.read(keyring_of, settings, store, clock)
     provider = provider_of(settings, client_of_provider := http.client(PERMIT), clock)
     stack.push_async_callback(client_of_provider.aclose)
-    reports, desk = _reports(settings, store, file.rules.notify.language), Desk()
+    reports: Reports = await threads.write(_reports, settings, store, file.rules.notify.language)
+    desk = Desk()
     desk.remember(reversed(await threads.read(reports.entries)))
     client, storage = http.client(), StorageWatch()
     herald = _herald(settings, store, threads, client, clock, lambda: parts)
@@ -234,9 +235,13 @@ async def _start(
 
 
 def _reports(settings: Settings, store: Store, language: wire.Language) -> Reports:
-    if keeps_incidents_in_database(settings):
-        return Cabinet(store, settings.incidents_keep, language)
-    return Folder(incidents_path(settings), settings.incidents_keep)
+    """It blocks. Raises StoreError."""
+    folder = Folder(incidents_path(settings), settings.incidents_keep)
+    if not keeps_incidents_in_database(settings):
+        return folder
+    cabinet = Cabinet(store, settings.incidents_keep, language)
+    cabinet.take_in(folder)  # where an earlier version kept them
+    return cabinet
 
 
 async def _clustered(
