@@ -9,7 +9,8 @@ from tests.server.house import START, Agent, House, hello, sample
 from oomwatch import wire
 from oomwatch.cluster.bus import Bus
 from oomwatch.cluster.envelope import Envelope, decode, encode
-from oomwatch.cluster.replica import Replica, World
+from oomwatch.cluster.replica import Replica
+from oomwatch.cluster.world import World
 from oomwatch.letters import key_of
 from oomwatch.service.journal import Entry, Journal
 from oomwatch.service.sessions import Session

@@ -8,74 +8,27 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from oomwatch import wire
 from oomwatch.cluster.abroad import Abroad, Crier
 from oomwatch.cluster.chorus import Chorus
 from oomwatch.cluster.envelope import Envelope, Gone, Pulse, Retried, Stored, Unstored
-from oomwatch.cluster.follower import Follower, Truth
-from oomwatch.cluster.gaps import Gaps, History
-from oomwatch.cluster.hearing import Hearing
-from oomwatch.cluster.keeping import Keeping
-from oomwatch.cluster.leadership import Leadership, Lease
+from oomwatch.cluster.follower import Follower
+from oomwatch.cluster.gaps import Gaps
+from oomwatch.cluster.hearing import Circle, Hearing
+from oomwatch.cluster.keeping import Keeping, Works
+from oomwatch.cluster.leadership import Leadership
 from oomwatch.cluster.members import Members
 from oomwatch.cluster.ownership import Doors
-from oomwatch.cluster.rolls import Rolls, Table
-from oomwatch.service.journal import Call
+from oomwatch.cluster.rolls import Rolls
+from oomwatch.cluster.world import World
 from oomwatch.service.service import Service
 
 UNSTORED_AT_ONCE = 20  # of at most some 10 KiB each: NATS takes a megabyte (max_payload)
 
 logger = logging.getLogger(__name__)
-
-
-class Line(Protocol):
-    """What is used of the bus."""
-
-    problem: str | None
-
-    @property
-    def is_connected(self) -> bool: ...
-
-    def publish(self, envelope: Envelope) -> None: ...
-
-    async def last_word(self, envelope: Envelope) -> None: ...
-
-
-class Channels(Protocol):
-    """What is used of the herald."""
-
-    def status(self) -> Sequence[wire.ChannelState]: ...
-
-    def hear(self, states: Sequence[wire.ChannelState]) -> None:
-        """How they fare at the replica that leads."""
-        ...
-
-    async def retry(self, name: str) -> bool: ...
-
-
-class World(NamedTuple):
-    """What a replica works with. Each `ask_` runs what blocks in a thread of its own: none waits for another's answer.
-
-    `told`: the number of the last transition in the database when the service was restored from it. `stored_within`:
-    for how many seconds a replica keeps what agents say before it stores it.
-    """
-
-    truth: Truth
-    ask_truth: Call
-    history: History
-    ask_history: Call
-    table: Table
-    ask_table: Call
-    lease: Lease
-    ask_lease: Call
-    bus: Line
-    channels: Channels
-    told: int
-    stored_within: float
-    steady: Callable[[], float]
 
 
 class Replica:
@@ -109,8 +62,39 @@ class Replica:
         self.gaps = Gaps(world.history, world.ask_history, service, world.stored_within, steady)
         nodes = service.engine.fleet.nodes
         self.abroad = Abroad(service.roster, self.gaps, nodes.get, self.doors, self.publish, me, clock)
-        self.hearing = Hearing(self, steady)
-        self.keeping = Keeping(self, service, steady)
+        self.hearing = Hearing(
+            Circle(
+                service,
+                self.members,
+                self.doors,
+                self.leadership,
+                self.chorus,
+                self.abroad,
+                self.nudged,
+                hear_channels=world.channels.hear,
+                greet_for_all=self.greet_for_all,
+                retry=self.retry,
+            ),
+            steady,
+        )
+        self.keeping = Keeping(
+            Works(
+                me,
+                world.bus,
+                self.members,
+                self.leadership,
+                self.chorus,
+                self.abroad,
+                self.follower,
+                self.rolls,
+                self.nudged,
+                ails=self.ails,
+                pulse=self.pulse,
+                greet_for=self.greet_for,
+            ),
+            service,
+            steady,
+        )
         service.chorus, service.on_told = self.chorus, self.told
         service.reception.journal, service.reception.on_leave = self.crier, self.crier.left
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from oomwatch.cluster.bus import Bus
-from oomwatch.cluster.replica import Replica, World
+from oomwatch.cluster.replica import Replica
+from oomwatch.cluster.world import World
 from oomwatch.metrics.family import ClusterCounts
 from oomwatch.service.journal import Call
 from oomwatch.service.service import Service
