@@ -1,1 +1,1 @@
-"""Who may do what: tokens, and the audit log of what was done."""
+"""Who may do what: tokens, people and the sessions of their browsers, and the audit log of what was done."""
