@@ -1,6 +1,5 @@
 """A clock that is set, and a machine that sleeps: samples keep their rhythm and the server is told."""
 
-import asyncio
 import signal
 import time
 from pathlib import Path
@@ -10,10 +9,12 @@ from tests.agent.fake_server import FakeServer, welcoming
 from tests.faults.agents import Shim, running, samples, until, with_server
 
 from oomwatch import wire
+from oomwatch_agent.sampler import HUNG_AFTER_SECONDS
 
 INTERVAL_SECONDS = 0.2
 SIMULATED = ("--simulate", "healthy", "--simulate-gpus", "2")
 WATCHED_SECONDS = 3.0  # after a jump
+SUSPENDED_SECONDS = HUNG_AFTER_SECONDS + 1.0  # a source would be called hung
 
 
 def _hellos(server: FakeServer) -> list[wire.Hello]:
@@ -53,8 +54,10 @@ def test_an_agent_that_was_suspended_goes_on_where_it_was(tmp_path: Path) -> Non
         async with running(server.url, tmp_path, *SIMULATED) as agent:
             await until(lambda: len(samples(server)) >= 3, "samples")
             agent.signal(signal.SIGSTOP)
-            slept_from = len(samples(server))
-            await asyncio.sleep(6.0)  # the sleep itself, longer than the agent takes for a hung source
+            slept_from, slept_at = len(samples(server)), time.monotonic()
+            await until(
+                lambda: time.monotonic() - slept_at > SUSPENDED_SECONDS, "the agent to have slept for long enough"
+            )
             assert len(samples(server)) <= slept_from + 2, "what it had sent came"
             at, before = time.monotonic(), len(samples(server))
             agent.signal(signal.SIGCONT)
