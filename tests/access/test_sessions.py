@@ -1,16 +1,13 @@
 """Which sessions are good, and who is cut off, by a clock that a test moves."""
 
-import asyncio
 from typing import Any
 
 import pytest
-from tests.server.running_server import DEADLINE_SECONDS, RunningServer
 
 from oomwatch.access.keyring import Keyring
 from oomwatch.access.person import Lasts, Session, session_text
 from oomwatch.access.sessions import Known
-from oomwatch.access.token import Token, digest_of, fixed
-from oomwatch.web.entrance import seeker
+from oomwatch.access.token import digest_of, fixed
 
 START = 1_700_000_000.0
 TEXT = session_text("of lin")
@@ -145,20 +142,3 @@ def test_where_people_have_names_only_they_look_and_operators_act() -> None:
     elsewhere = Keyring([fixed("token", "agent", "send")], lambda: START, knows_others=True)
     assert elsewhere.asks_for("operator")
     assert elsewhere.asks_for("agent")
-
-
-def test_a_session_that_another_server_has_just_begun_is_found(server: RunningServer) -> None:
-    parts = server.parts
-    made = session(parts.service.clock())
-    seek = seeker(parts)
-
-    async def look(text: str) -> Token | None:
-        return await seek(text)
-
-    def found(text: str) -> Token | None:
-        return asyncio.run_coroutine_threadsafe(look(text), server.loop).result(DEADLINE_SECONDS)
-
-    assert found(TEXT) is None
-    parts.store.people.begin_session(made)
-    assert found(TEXT) is not None
-    assert server.get("/api/v1/state", headers={"Cookie": f"oomwatch_token={TEXT}"}).status_code == 200

@@ -1,21 +1,21 @@
 """The ways in, put together: which paths people sign in by, and what the guard asks of everybody."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from starlette.requests import HTTPConnection
 
+from oomwatch.access.person import Session
 from oomwatch.access.roles import role_map
-from oomwatch.access.token import Token, digest_of
 from oomwatch.notify import http
 from oomwatch.notify.secret import Secret
 from oomwatch.options import SettingError
 from oomwatch.settings import Settings
-from oomwatch.store.store import StoreError
 from oomwatch.web.access import header_of
 from oomwatch.web.guard import Access
 from oomwatch.web.parts import Parts
+from oomwatch.web.seeking import Seeker
 from oomwatch.web.signin import Lobby, SignIn
 
 if TYPE_CHECKING:  # of an extra
@@ -58,7 +58,7 @@ def access_of(parts: Parts) -> Access:
 
         sign_in = SignIn(lobby, host_of(parts.provider.registration.issuer))
         OidcDoor(sign_in, lobby, parts.provider, role_map(settings.operators, settings.readers), settings.external_url)
-    seek = seeker(parts) if parts.cluster is not None else None
+    seek = seeker(parts).seek if parts.cluster is not None else None
     header = header_of(settings)
     return Access(parts.keyring, parts.audit, sign_in, header, parts.service.clock, is_https, seek)
 
@@ -69,22 +69,10 @@ def _is_https(settings: Settings) -> Callable[[HTTPConnection], bool]:
     return lambda connection: always or connection.scope["scheme"] in {"https", "wss"}
 
 
-def seeker(parts: Parts) -> Callable[[str], Awaitable[Token | None]]:
-    """Finds the session that another server has only just begun, before the database is looked at anyway."""
+def seeker(parts: Parts, clock: Callable[[], float] = time.monotonic) -> Seeker:
+    """For servers that share a database."""
 
-    one_at_once = asyncio.Semaphore(1)  # whoever makes texts up must not keep the database busy
+    async def look(digest: str) -> Session | None:
+        return await parts.read(parts.store.people.session, digest)
 
-    async def seek(text: str) -> Token | None:
-        if one_at_once.locked():
-            return None
-        try:
-            async with one_at_once:
-                session = await parts.read(parts.store.people.session, digest_of(text))
-        except StoreError:
-            return None
-        if session is None:
-            return None
-        parts.keyring.sessions.begin(session)
-        return parts.keyring.find(text)
-
-    return seek
+    return Seeker(parts.keyring, look, clock=clock)

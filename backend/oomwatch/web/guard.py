@@ -36,7 +36,8 @@ UNKNOWN = 401
 
 
 class Access(NamedTuple):
-    """What the guard works with. `clock` gives Unix seconds; `seek` finds a session that another server began."""
+    """What the guard works with. `clock` gives Unix seconds; `seek` finds a session that another server began,
+    by its text and the address that shows it."""
 
     keyring: Keyring
     audit: AuditLog
@@ -44,7 +45,7 @@ class Access(NamedTuple):
     header: ProxyHeader | None
     clock: Callable[[], float]
     is_https: Callable[[HTTPConnection], bool]
-    seek: Callable[[str], Awaitable[Token | None]] | None = None
+    seek: Callable[[str, str], Awaitable[Token | None]] | None = None
 
 
 class Shown(NamedTuple):
@@ -103,7 +104,7 @@ class Guard:
         token = next((token for text in texts if (token := self._keyring.find(text))), None)
         if token is None and self._access.seek is not None:
             for text in filter(is_session_text, texts[:1]):
-                token = await self._access.seek(text)
+                token = await self._access.seek(text, client_of(connection))
         return Shown(token, by_cookie=token is not None)
 
     def _objection(self, connection: HTTPConnection, shown: Shown, *, is_sign_in: bool) -> Response | None:
