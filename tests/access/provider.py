@@ -32,6 +32,7 @@ class FakeProvider:
         self.sign: Callable[[Claims], str] = self._sign
         self.tell: Callable[[Claims], Claims] = _unchanged  # of the discovery document
         self.refusal: str | None = None
+        self.is_away = False  # as what stands before it says
         self.secret: str | None = CLIENT_SECRET  # None: a public client
         self.basic = True
         self.rotate()
@@ -90,6 +91,8 @@ class FakeProvider:
 
     def post(self, path: str, form: dict[str, str], headers: Any) -> tuple[int, Claims]:
         self.asked.append(path)
+        if self.is_away:
+            return 503, {}
         begun = self._codes.pop(form.get("code", ""), None)  # good once
         if path != "/realm/token" or begun is None or begun["redirect_uri"] != form.get("redirect_uri"):
             return 400, {"error": "invalid_grant", "error_description": "no such code"}

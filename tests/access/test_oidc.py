@@ -15,6 +15,7 @@ from tests.access.provider import CLIENT_ID, CLIENT_SECRET, Claims, FakeProvider
 from tests.access.visitor import Visitor
 from tests.server.running_server import DEADLINE_SECONDS, RunningServer, serving, settings_in
 
+from oomwatch.access.attempts import BY_ADDRESS
 from oomwatch.notify import http
 from oomwatch.notify.gate import Address
 from oomwatch.notify.secret import Secret
@@ -502,6 +503,27 @@ def test_while_the_provider_is_away_that_is_said(server: RunningServer, live_idp
     answer = Visitor(server).get("/sign-in/oidc")
     assert answer.status_code == 502
     assert "could not sign you in" in answer.text
+
+
+def test_that_the_provider_is_away_is_nobodys_failed_try_and_a_forged_token_is_one(
+    server: RunningServer, live_idp: FakeProvider
+) -> None:
+    attempts, visitor = server.parts.attempts, Visitor(server)
+
+    def wait_seconds() -> float:
+        return server.call(lambda: attempts.wait_seconds(None, "127.0.0.1", time.time()))
+
+    def fail() -> None:
+        for _ in range(BY_ADDRESS.free - 1):
+            attempts.begin(None, "127.0.0.1", time.time())
+
+    server.call(fail)
+    live_idp.is_away = True
+    assert visitor.get(_come_back(visitor)).status_code == 502
+    assert wait_seconds() == 0
+    live_idp.is_away, live_idp.sign = False, unsigned
+    assert visitor.get(_come_back(visitor)).status_code == 502
+    assert wait_seconds() > 0
 
 
 def test_a_server_without_a_provider_has_no_such_paths(tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 import os
 import pty
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +28,14 @@ from tests.server.running_server import (
     until,
 )
 
+from oomwatch.access.attempts import BY_NAME
 from oomwatch.access.password import Cost, hashed, is_outdated
 from oomwatch.access.person import Session, User
 from oomwatch.store.store import Store
 from oomwatch.units import Duration
+from oomwatch.web.app import READ_THREADS
 from oomwatch.web.live import NOT_KNOWN
+from oomwatch.web.signin import WAITING_MAX
 
 
 def test_an_operator_signs_in_looks_acts_and_is_noted_by_name(server: RunningServer, visitor: Visitor) -> None:
@@ -120,6 +126,43 @@ def test_a_try_is_counted_until_it_succeeds(server: RunningServer, visitor: Visi
     server.call(lambda: attempts.succeeded("lin", "10.9.9.9"))
     assert visitor.sign_in(name="lin", password=PASSWORD).status_code == 303
     assert server.call(lambda: attempts.wait_seconds("lin", "10.8.8.8", time.time())) == 0
+
+
+def test_that_the_database_is_away_is_nobodys_failed_try(
+    tmp_path: Path, server: RunningServer, visitor: Visitor
+) -> None:
+    attempts = server.parts.attempts
+    _fail(server, BY_NAME.free - 1, time.time())
+    with closing(sqlite3.connect(tmp_path / "oomwatch.db")) as connection:
+        connection.execute("ALTER TABLE users RENAME TO away")
+        assert visitor.sign_in(name="lin", password=PASSWORD).status_code == 503
+        connection.execute("ALTER TABLE away RENAME TO users")
+    assert server.call(lambda: attempts.wait_seconds("lin", "127.0.0.1", time.time())) == 0
+    assert visitor.sign_in(name="lin", password="guess").status_code == 401
+    assert server.call(lambda: attempts.wait_seconds("lin", "127.0.0.1", time.time())) > 0
+
+
+def test_of_very_many_who_sign_in_at_once_most_are_told_to_come_again_also_while_the_database_is_slow(
+    server: RunningServer,
+) -> None:
+    many = WAITING_MAX + 3
+    visitors = [Visitor(server) for _ in range(many)]
+    forms = [visitor.form() for visitor in visitors]
+    may_go_on = threading.Event()
+    for _ in range(READ_THREADS):
+        server.parts.threads.readers.submit(may_go_on.wait, DEADLINE_SECONDS)
+
+    def try_it(number: int) -> int:
+        fields = {"name": f"nobody {number}", "password": "guess", "form": forms[number]}
+        return visitors[number].post("/sign-in", fields).status_code
+
+    with ThreadPoolExecutor(many) as crowd:
+        tries = [crowd.submit(try_it, number) for number in range(many)]
+        try:
+            until("those who find no room", lambda: sum(one.done() for one in tries) == many - WAITING_MAX)
+        finally:
+            may_go_on.set()
+        assert sorted(one.result() for one in tries) == [401] * WAITING_MAX + [503] * (many - WAITING_MAX)
 
 
 def test_the_cookie_is_for_no_script_and_for_no_other_site(visitor: Visitor) -> None:

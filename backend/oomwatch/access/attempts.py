@@ -81,6 +81,12 @@ class Attempts:
             self._by_name.failed(name, now)
         self._by_address.failed(home(address), now)
 
+    def take_back(self, name: str | None, address: str) -> None:
+        """Whether it would have succeeded nobody knows: something of ours failed, and not who tried."""
+        if name is not None:
+            self._by_name.forgive(name, one=True)
+        self._by_address.forgive(home(address), one=True)
+
     def succeeded(self, name: str | None, address: str) -> None:
         """It was no failure. Those of others from the same address stay what they are."""
         if name is not None:

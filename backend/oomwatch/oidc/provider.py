@@ -15,7 +15,7 @@ from joserfc.jwk import KeySet
 from oomwatch.notify import http
 from oomwatch.notify.secret import Secret
 from oomwatch.oidc.discovery import WELL_KNOWN, Discovery, discovery_of
-from oomwatch.oidc.errors import OidcError
+from oomwatch.oidc.errors import OidcError, ProviderAwayError
 from oomwatch.oidc.idtoken import Claims, UnknownKeyError, claims_of, keys_of
 from oomwatch.oidc.person import Person, lacks, person_of
 from oomwatch.oidc.trip import Trip
@@ -24,7 +24,7 @@ ANSWER_BYTES = 262_144  # keys of a large provider are some 10 KiB
 KEPT_SECONDS = 3600.0  # keys and addresses, which change by the month
 KEYS_AGAIN_SECONDS = 60.0  # sooner nobody's unknown key makes us ask for new ones
 FAILED_SECONDS = 5.0  # while it is away, not everybody who comes waits for it in turn
-OK = 200
+OK, BROKEN = 200, 500
 
 
 class Registration(NamedTuple):
@@ -57,7 +57,7 @@ class Provider:
         self._client = client
         self._clock = clock
         self._known: _Known | None = None
-        self._failed: tuple[float, OidcError] | None = None
+        self._failed: tuple[float, str] | None = None
         self._asking = asyncio.Lock()
 
     async def way_there(self, trip: Trip, redirect_uri: str) -> str:
@@ -98,7 +98,7 @@ class Provider:
         async with self._asking:  # one browser asks, the others wait for the answer
             if self._known is None or not 0 <= self._clock() - self._known.at < no_older_seconds:
                 if self._failed is not None and 0 <= self._clock() - self._failed[0] < FAILED_SECONDS:
-                    raise OidcError(str(self._failed[1]))
+                    raise ProviderAwayError(self._failed[1])
                 self._known = await self._look()
             return self._known
 
@@ -108,8 +108,8 @@ class Provider:
             discovery = discovery_of(await self._get(issuer.rstrip("/") + WELL_KNOWN), issuer)
             return _Known(discovery, keys_of(await self._get(discovery.jwks_uri)), self._clock())
         except OidcError as error:
-            self._failed = self._clock(), error
-            raise
+            self._failed = self._clock(), str(error)
+            raise ProviderAwayError(str(error)) from error
 
     async def _redeem(self, discovery: Discovery, code: str, trip: Trip, redirect_uri: str) -> _Tokens:
         ours = self.registration
@@ -149,10 +149,11 @@ class Provider:
         url = Secret(address)
         answer = await http.ask(self._client, method, url, content=content, headers=headers, answer_bytes=ANSWER_BYTES)
         if not isinstance(answer, http.Answer):
-            raise OidcError(answer.reason)
+            raise ProviderAwayError(answer.reason)
         if answer.status != OK:
             said = http.harmless(_error_in(answer.content), url)
-            raise OidcError(f"{http.shown(url)} answered {answer.status}" + (f": {said}" if said else ""))
+            kind = ProviderAwayError if answer.status >= BROKEN else OidcError
+            raise kind(f"{http.shown(url)} answered {answer.status}" + (f": {said}" if said else ""))
         return answer.content
 
 

@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from oomwatch.access.roles import RoleMap
 from oomwatch.oidc import trip as trips
-from oomwatch.oidc.errors import OidcError
+from oomwatch.oidc.errors import OidcError, ProviderAwayError
 from oomwatch.oidc.provider import Provider
 from oomwatch.oidc.trip import Trip
 from oomwatch.store.store import StoreError
@@ -75,6 +75,9 @@ class OidcDoor:
         self._use(trip, now)
         try:
             return await self._admit(request, trip)
+        except ProviderAwayError as error:
+            self._lobby.attempts.take_back(None, address)
+            return self._failed(request, error)
         except OidcError as error:
             return self._failed(request, error)
         except StoreError as error:

@@ -156,11 +156,14 @@ class SignIn:
         if self._waiting >= WAITING_MAX:
             return self.page(request, BUSY, 503)
         lobby.attempts.begin(name, address_of(request), now)
+        self._waiting += 1  # now: those who wait for the database are many too
         try:
             return self._by_token(request, form) if name is None else await self._by_password(request, name, form)
         except StoreError as error:
             logger.warning("nobody can sign in: %s", error)
             return self.page(request, NO_DATABASE, 503)
+        finally:
+            self._waiting -= 1
 
     def _by_token(self, request: Request, form: Mapping[str, str]) -> Response:
         lobby, text = self._lobby, form["token"].strip()
@@ -172,8 +175,12 @@ class SignIn:
 
     async def _by_password(self, request: Request, name: str, form: Mapping[str, str]) -> Response:
         lobby = self._lobby
-        # What nobody can be called is not looked for: PostgreSQL takes no NUL.
-        user = await lobby.threads.read(lobby.people.user, name) if name_objection(name) is None else None
+        try:
+            # What nobody can be called is not looked for: PostgreSQL takes no NUL.
+            user = await lobby.threads.read(lobby.people.user, name) if name_objection(name) is None else None
+        except StoreError:
+            lobby.attempts.take_back(name, address_of(request))
+            raise
         user = user if user is not None and user.removed_at is None else None
         given = form.get("password", "")
         if not await self._hash(password.fits, given, user.password if user is not None else None) or user is None:
@@ -191,12 +198,8 @@ class SignIn:
 
     async def _hash(self, work: Callable[..., str | bool], *args: object) -> str | bool:
         """In a thread, and not more at once than memory is set aside for."""
-        self._waiting += 1
-        try:
-            async with self._hashing:
-                return await asyncio.to_thread(work, *args)
-        finally:
-            self._waiting -= 1
+        async with self._hashing:
+            return await asyncio.to_thread(work, *args)
 
     async def _sign_out(self, request: Request) -> Response:
         answer = RedirectResponse("/", status_code=303)
