@@ -220,6 +220,30 @@ def test_a_person_signs_in_on_a_page_and_out_again(folder: Path) -> None:
         assert not visitor.looks()
 
 
+def test_who_comes_in_by_a_token_and_goes_is_in_the_audit_log_and_who_does_not_in_the_servers(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(settings_in(folder, operator_token="act")) as server:
+        visitor = Visitor(server)
+        visitor.sign_in(token="guess")
+        assert "somebody at 127.0.0.1 could not sign in by a token" in caplog.messages
+        visitor.sign_in(token="act")
+        visitor.post("/sign-out")
+        told = visitor.ask("GET", "/api/v1/audit", {"Authorization": "Bearer act"}).json()
+        assert [(row["who"], row["path"]) for row in told] == [
+            ("operator_token", "/sign-out"),
+            ("operator_token", "/sign-in (token)"),
+        ]
+
+
+def test_who_comes_in_by_a_token_in_the_address_is_in_the_audit_log(folder: Path) -> None:
+    with serving(settings_in(folder, reader_token="look", operator_token="act")) as server:
+        assert Visitor(server).get("/?token=look").status_code == 303
+        (row,) = server.get("/api/v1/audit", headers={"Authorization": "Bearer act"}).json()
+        assert (row["who"], row["path"]) == ("reader_token", "/sign-in (token)")
+        assert "look" not in str(row)
+
+
 def test_a_page_from_elsewhere_can_sign_nobody_in(folder: Path) -> None:
     with serving(settings_in(folder, reader_token="look")) as server:
         headers = {"Origin": "https://elsewhere.example"}

@@ -24,7 +24,7 @@ from oomwatch.web.cookies import TOKEN, Jar
 from oomwatch.web.live import LIVE_PATH, NOT_KNOWN, NOT_KNOWN_WORDS
 from oomwatch.web.origins import READING
 from oomwatch.web.policy import transport_headers, with_headers
-from oomwatch.web.signin import SIGN_OUT, TOKEN_COOKIE_SECONDS, SignIn
+from oomwatch.web.signin import SIGN_OUT, SignIn
 from oomwatch.web.signin import address_of as client_of
 from oomwatch.web.signinpage import LED_HERE, WRONG_TOKEN
 
@@ -141,11 +141,12 @@ class Guard:
         query = parse_qs(connection.url.query)
         given = query.pop("token", [""])[0]
         is_led_here = bool(given) and origins.is_led_here(connection)
-        if connection.scope["type"] == "http" and self._is_reading(given) and not is_led_here:
+        token = self._reading(given)
+        if connection.scope["type"] == "http" and token is not None and not is_led_here:
             # Keep the token in a cookie, and take it out of the address, which gets copied and logged.
             rest = urlencode(query, doseq=True)
             address = "/" + connection.scope["path"].lstrip("/") + (f"?{rest}" if rest else "")  # "//x" is another host
-            return self._access.sign_in.remember(connection, address, given, TOKEN_COOKIE_SECONDS)
+            return self._access.sign_in.let_in_by_token(connection, address, given, token)
         if connection.scope["type"] == "http" and _wants_page(connection):
             note = LED_HERE if is_led_here else WRONG_TOKEN
             return self._access.sign_in.page(connection, note if given else None)
@@ -153,9 +154,10 @@ class Guard:
             UNKNOWN, "this server asks for a token: open it once with ?token=..., or send Authorization: Bearer ..."
         )
 
-    def _is_reading(self, text: str) -> bool:
+    def _reading(self, text: str) -> Token | None:
+        """The token of a person or a program that looks."""
         token = self._keyring.find(text)
-        return token is not None and token.role != "agent" and not is_session_text(text)
+        return None if token is None or token.role == "agent" or is_session_text(text) else token
 
     def _watched(self, connection: HTTPConnection, token: Token | None, send: Send) -> Send:
         """Puts the headers on the answer, and notes what was done."""

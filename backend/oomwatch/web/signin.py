@@ -29,7 +29,7 @@ from oomwatch.access.person import (
     name_objection,
     session_text,
 )
-from oomwatch.access.token import digest_of
+from oomwatch.access.token import Role, Token, digest_of
 from oomwatch.store.people import People
 from oomwatch.store.store import StoreError
 from oomwatch.web.answers import RefusedError, content_of, refusal, refused
@@ -115,6 +115,11 @@ class SignIn:
         self._lobby.jar(connection).keep(answer, TOKEN, text, seconds)
         return answer
 
+    def let_in_by_token(self, connection: HTTPConnection, address: str, text: str, token: Token) -> Response:
+        """Go on there, by a token that is good, and note who came in."""
+        self._note(connection, token.name, token.role, f"{SIGN_IN} (token)")
+        return self.remember(connection, address, text, TOKEN_COOKIE_SECONDS)
+
     async def admit(
         self, request: Request, name: str, role: PersonRole, door: Door, as_of: User | None = None
     ) -> Response:
@@ -134,7 +139,7 @@ class SignIn:
             return self.page(request, WRONG_PASSWORD)
         await self._end_sessions(request)
         lobby.keyring.sessions.begin(session)
-        lobby.audit.add(deed(now, name, role, address_of(request), ("POST", f"{SIGN_IN} ({door})"), 303))
+        self._note(request, name, role, f"{SIGN_IN} ({door})")
         return self.remember(request, "/", text, int(lobby.keyring.sessions.lasts.most_seconds))
 
     async def _show(self, request: Request) -> Response:
@@ -169,9 +174,10 @@ class SignIn:
         lobby, text = self._lobby, form["token"].strip()
         token = lobby.keyring.find(text)
         if token is None or token.role == "agent" or is_session_text(text):
+            logger.warning("somebody at %s could not sign in by a token", address_of(request))
             return self.page(request, WRONG_TOKEN)
         lobby.attempts.succeeded(None, address_of(request))
-        return self.remember(request, "/", text, TOKEN_COOKIE_SECONDS)
+        return self.let_in_by_token(request, "/", text, token)
 
     async def _by_password(self, request: Request, name: str, form: Mapping[str, str]) -> Response:
         lobby = self._lobby
@@ -203,13 +209,22 @@ class SignIn:
 
     async def _sign_out(self, request: Request) -> Response:
         answer = RedirectResponse("/", status_code=303)
+        jar = self._lobby.jar(request)
+        left = next((token for text in jar.values(TOKEN) if (token := self._lobby.keyring.find(text))), None)
         try:
             await self._end_sessions(request)
         except StoreError as error:
             logger.warning("a session could not be ended: %s", error)
             return refusal(503, "the database cannot be written, so the session goes on; try again")
-        self._lobby.jar(request).drop(answer, TOKEN)
+        if left is not None:
+            self._note(request, left.name, left.role, SIGN_OUT)
+        jar.drop(answer, TOKEN)
         return answer
+
+    def _note(self, connection: HTTPConnection, who: str, role: Role, what: str) -> None:
+        """For the audit log. Whoever comes in or goes is led on from there."""
+        lobby = self._lobby
+        lobby.audit.add(deed(lobby.clock(), who, role, address_of(connection), ("POST", what), 303))
 
     async def _end_sessions(self, request: Request) -> None:
         """Those of this browser. Raises StoreError."""
