@@ -2,15 +2,19 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import Connection, text
+from tests.server.running_server import until
 
 from oomwatch import wire
+from oomwatch.access.person import Session, User
 from oomwatch.core.past import Levels, Past
 from oomwatch.letters import Standing
+from oomwatch.store.people import _begin_session
 from oomwatch.store.store import Batch, Entry, Store
 
 NOON = 1_699_963_200.0
@@ -192,3 +196,29 @@ def test_two_that_would_wait_for_each_other_are_both_served(stores: list[Store])
 
 def _levels(step: int) -> Levels:
     return Levels(at=NOON, step=step, phases=(), floor_bytes=1.0)
+
+
+LIN = User(name="lin", role="reader", password="of old", created_at=1.0, changed_at=1.0)
+SESSION = Session(id="s", digest="d", name="lin", role="reader", door="password", created_at=3.0, used_at=3.0)
+
+
+def _wait_for_a_lock(store: Store, what: "Future[None]") -> None:
+    """Until a writer waits for another one, or has gone past it."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    until("the second writer", lambda: what.done() or rows(store, query) == [(1,)])
+
+
+def test_a_password_that_is_changed_at_another_server_while_somebody_signs_in_ends_that_session(
+    stores: list[Store],
+) -> None:
+    here, there, looker = stores
+    here.people.keep_user(LIN)
+    changed = msgspec.structs.replace(LIN, password="of today", changed_at=2.0)
+    with ThreadPoolExecutor(1) as pool:
+        with here._database.writing() as connection:
+            assert _begin_session(connection, SESSION, LIN)
+            changing = pool.submit(there.people.keep_user, changed)
+            _wait_for_a_lock(looker, changing)
+        changing.result(60)
+    assert looker.people.sessions() == []
+    assert not here.people.begin_session(SESSION, LIN)

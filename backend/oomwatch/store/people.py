@@ -81,12 +81,20 @@ def _renew_hash(connection: Connection, name: str, old: str, new: str) -> None:
 
 
 def _begin_session(connection: Connection, session: Session, as_of: User | None) -> bool:
-    if as_of is not None:
-        query = select(users.c.changed_at).where(users.c.name == as_of.name, users.c.removed_at.is_(None))
-        if connection.scalar(query) != as_of.changed_at:
-            return False
+    if as_of is not None and not _is_still(connection, as_of):
+        return False
     connection.execute(insert(sessions), [msgspec.structs.asdict(session)])
     return True
+
+
+def _is_still(connection: Connection, user: User) -> bool:
+    """Whether nobody changed the user since.
+
+    The row is written, and not only read: whoever changes the user at the same moment at another server then has to
+    begin anew, and sees the session that is to be ended (a transaction sees what was there when it began).
+    """
+    same = (users.c.name == user.name, users.c.changed_at == user.changed_at, users.c.removed_at.is_(None))
+    return connection.execute(update(users).where(*same).values(changed_at=users.c.changed_at)).rowcount == 1
 
 
 def _end_session(connection: Connection, digest: str) -> None:
