@@ -88,6 +88,15 @@ def test_a_page_of_another_site_acts_for_nobody_behind_the_proxy(proxied: Runnin
     assert Visitor(proxied, LIN).act(Origin="https://evil.example").status_code == 403
 
 
+def test_what_does_not_say_where_it_comes_from_acts_for_nobody_whom_the_proxy_vouches_for(
+    proxied: RunningServer,
+) -> None:
+    body = {"match": ['node="gpu-07"'], "duration": "1h", "created_by": "lin"}
+    answer = proxied.ask("POST", "/api/v1/silences", json=body, headers=LIN)
+    assert answer.status_code == 403
+    assert "a browser says where a request comes from" in answer.json()["error"]
+
+
 def test_scripts_and_probes_come_as_before(tmp_path: Path) -> None:
     with serving(_settings(tmp_path, "127.0.0.1", reader_token="look")) as server:
         assert server.get("/healthz").status_code == 200

@@ -49,10 +49,13 @@ class Access(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """Who a request is of: the token, whether a cookie showed it, and why the proxy's word was of no use."""
+    """Who a request is of: the token, and why the proxy's word was of no use.
+
+    `by_browser`: a browser shows it by itself, by a cookie or to a proxy that vouches, whoever's page makes it ask.
+    """
 
     token: Token | None
-    by_cookie: bool = False
+    by_browser: bool = False
     problem: str | None = None
 
 
@@ -99,13 +102,13 @@ class Guard:
             except UnknownPersonError as error:
                 return Shown(None, problem=str(error))
             if token is not None:
-                return Shown(token)
+                return Shown(token, by_browser=True)
         texts = list(Jar(connection.headers, is_https=self._access.is_https(connection)).values(TOKEN))
         token = next((token for text in texts if (token := self._keyring.find(text))), None)
         if token is None and self._access.seek is not None:
             for text in filter(is_session_text, texts[:1]):
                 token = await self._access.seek(text, client_of(connection))
-        return Shown(token, by_cookie=token is not None)
+        return Shown(token, by_browser=token is not None)
 
     def _objection(self, connection: HTTPConnection, shown: Shown, *, is_sign_in: bool) -> Response | None:
         """The answer for whoever may not go on."""
@@ -120,7 +123,7 @@ class Guard:
             # Agents have tokens of their own, and send no Origin: whoever does is a page in a browser.
             origin = connection.headers.get("origin", connection.headers.get("sec-fetch-site"))
             return None if origin is None else refusal(403, f"a page of {origin} is no agent")
-        foreign = origins.objection(connection, self._external, by_cookie=shown.by_cookie)
+        foreign = origins.objection(connection, self._external, by_browser=shown.by_browser)
         return foreign if foreign is not None or is_sign_in else self._demand(connection, shown)
 
     def _demand(self, connection: HTTPConnection, shown: Shown) -> Response | None:

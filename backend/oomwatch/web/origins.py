@@ -11,11 +11,12 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 OWN = frozenset({"same-origin", "none"})  # "none": a person typed the address, or a program opened it
 
 
-def objection(connection: HTTPConnection, external: str | None, *, by_cookie: bool) -> Response | None:
+def objection(connection: HTTPConnection, external: str | None, *, by_browser: bool) -> Response | None:
     """The answer for a page that is not ours. `external`: the host by which people reach a proxy before us.
 
     Browsers say where a request comes from in two headers that no page can change: Origin, and Sec-Fetch-Site (not by
-    http to another host, and not those of before 2023). A program says neither, and has no cookie of ours.
+    http to another host, and not those of before 2023). A program says neither. `by_browser`: who asks
+    is known by what a browser sends with every request, whoever's page makes it: a cookie, or what a proxy adds to it.
     """
     headers = connection.headers
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
@@ -27,7 +28,7 @@ def objection(connection: HTTPConnection, external: str | None, *, by_cookie: bo
         return refusal(403, f"a page of {origin} may not use this server; set --external-url if it should")
     if site is not None and site not in OWN:
         return refusal(403, f"a page that is {site} may not use this server; open it under its own address")
-    if by_cookie and origin is None and site is None and connection.scope["type"] == "http":
+    if by_browser and origin is None and site is None and connection.scope["type"] == "http":
         return refusal(
             403, "a browser says where a request comes from (Origin); a program sends a token in Authorization"
         )
