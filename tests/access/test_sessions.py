@@ -8,6 +8,8 @@ from oomwatch.access.keyring import Keyring
 from oomwatch.access.person import Lasts, Session, session_text
 from oomwatch.access.sessions import Known
 from oomwatch.access.token import digest_of, fixed
+from oomwatch.settings import SESSION_SECONDS_MIN
+from oomwatch.web.access import LOOK_SECONDS, USED_SECONDS, tell_uses_every
 
 START = 1_700_000_000.0
 TEXT = session_text("of lin")
@@ -142,3 +144,10 @@ def test_where_people_have_names_only_they_look_and_operators_act() -> None:
     elsewhere = Keyring([fixed("token", "agent", "send")], lambda: START, knows_others=True)
     assert elsewhere.asks_for("operator")
     assert elsewhere.asks_for("agent")
+
+
+@pytest.mark.parametrize(("idle_seconds", "seconds"), [(SESSION_SECONDS_MIN, 20.0), (86400.0, USED_SECONDS)])
+def test_other_servers_hear_of_a_use_long_before_the_session_is_idle_to_them(
+    idle_seconds: float, seconds: float
+) -> None:
+    assert tell_uses_every(Lasts(idle_seconds, 86400.0)) * LOOK_SECONDS == seconds

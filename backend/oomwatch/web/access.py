@@ -16,7 +16,7 @@ from oomwatch.store.store import Store, StoreError
 from oomwatch.web.parts import Parts
 
 LOOK_SECONDS = 2.0  # so long a revoked token may still be used
-USED_SECONDS = 60.0  # how often the database is told which sessions were used
+USED_SECONDS = 60.0  # how often at least the database is told which sessions were used
 PRUNE_SECONDS = 3600.0  # how often it forgets those that are over
 
 
@@ -62,7 +62,7 @@ def check_openness(settings: Settings, keyring: Keyring) -> None:
 
 async def keep_access(parts: Parts) -> None:
     """Until cancelled. A database that cannot be read leaves the tokens as they were, and says so elsewhere."""
-    rounds = 0
+    rounds, told_every = 0, tell_uses_every(parts.keyring.sessions.lasts)
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         rounds += 1
@@ -71,7 +71,7 @@ async def keep_access(parts: Parts) -> None:
         except StoreError as error:
             logger.debug("tokens could not be read: %s", error)
         await write_audit(parts)
-        if rounds % (USED_SECONDS // LOOK_SECONDS) == 0:
+        if rounds % told_every == 0:
             await write_uses(parts)
         if rounds % (PRUNE_SECONDS // LOOK_SECONDS) == 0:
             await _prune(parts)
@@ -80,6 +80,11 @@ async def keep_access(parts: Parts) -> None:
 def _look(store: Store, now: float) -> tuple[list[Token], Known]:
     """What the database knows, asked for at `now`."""
     return store.tokens(), Known(tuple(store.people.sessions()), store.people.has_users(), asked_at=now)
+
+
+def tell_uses_every(lasts: Lasts) -> int:
+    """So many looks: other servers, and the next start, must hear of a use long before the session is idle to them."""
+    return max(1, int(min(USED_SECONDS, lasts.idle_seconds / 3) // LOOK_SECONDS))
 
 
 async def write_uses(parts: Parts) -> None:
