@@ -374,6 +374,16 @@ def test_a_name_that_cannot_be_told_from_another_is_refused(users: Users, capsys
     assert "no space before or after" in capsys.readouterr().err
 
 
+def test_a_name_that_is_typed_as_more_characters_or_wider_ones_is_the_same_name(
+    server: RunningServer, users: Users
+) -> None:
+    users.add("Jos\u00e9")
+    assert users.run("add", "Jose\u0301", "--role", "reader", "--password-stdin", typed=PASSWORD) == 1
+    assert Visitor(server).sign_in(name="Jose\u0301", password=PASSWORD).status_code == 303
+    assert Visitor(server).sign_in(name="\uff2a\uff4f\uff53\u00e9", password=PASSWORD).status_code == 303
+    assert users.run("remove", "Jose\u0301") == 0
+
+
 def test_a_user_who_was_removed_can_be_made_again(users: Users) -> None:
     users.add("lin")
     assert users.run("remove", "lin") == 0

@@ -1,5 +1,6 @@
 """PURE: people who sign in by name, and the sessions of their browsers."""
 
+import unicodedata
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -64,6 +65,11 @@ def as_token(session: Session, lasts: Lasts, used_at: float) -> Token:
         created_at=session.created_at,
         expires_at=min(session.created_at + lasts.most_seconds, used_at + lasts.idle_seconds),
     )
+
+
+def spelled(name: str) -> str:
+    """A name in its one spelling: as in passwords, the same character may be typed as one or as two."""
+    return unicodedata.normalize("NFKC", name)
 
 
 def name_objection(name: str) -> str | None:

@@ -8,7 +8,7 @@ import time
 import msgspec
 
 from oomwatch.access.password import hashed, objection
-from oomwatch.access.person import User, name_objection
+from oomwatch.access.person import User, name_objection, spelled
 from oomwatch.commands.access import RefusedError, with_store
 from oomwatch.commands.alerts import aligned, moment
 from oomwatch.options import SettingError
@@ -19,7 +19,7 @@ COLUMNS = ("NAME", "ROLE", "CREATED", "PASSWORD OF")
 
 def run_add(options: argparse.Namespace) -> int:
     """Make a user. Gives the exit status."""
-    name = options.name
+    name = spelled(options.name)
     wrong = name_objection(name)
     if wrong is not None:
         raise SettingError(f"NAME: {wrong}")
@@ -77,7 +77,7 @@ def run_password(options: argparse.Namespace) -> int:
 
 
 def _named(store: Store, name: str) -> User:
-    user = store.people.user(name)
+    user = store.people.user(spelled(name))
     if user is None or user.removed_at is not None:
         raise RefusedError(f'there is no user "{name}"; oomwatch user list shows all')
     return user

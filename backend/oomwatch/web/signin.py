@@ -28,6 +28,7 @@ from oomwatch.access.person import (
     is_session_text,
     name_objection,
     session_text,
+    spelled,
 )
 from oomwatch.access.token import Role, Token, digest_of
 from oomwatch.store.people import People
@@ -152,7 +153,7 @@ class SignIn:
         ours = lobby.jar(request).value(FORM)
         if ours is None or not hmac.compare_digest(ours.encode(), form.get("form", "").encode()):
             return self.page(request, OLD_FORM, 403)
-        name = form.get("name", "").strip()[: NAME_CHARS_MAX + 1] if "token" not in form else None
+        name = spelled(form.get("name", "")).strip()[: NAME_CHARS_MAX + 1] if "token" not in form else None
         wait_seconds = lobby.attempts.wait_seconds(name, address_of(request), now)
         if wait_seconds > 0:
             answer = self.page(request, too_often(wait_seconds), 429)
