@@ -79,6 +79,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest", "oomwatch.promrules"},
     "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.backup": INSIDE | {"oomwatch.store"},
+    "oomwatch.commands.anew": INSIDE | {"oomwatch.store"},
     "oomwatch.commands.access": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.store"},
     "oomwatch.commands.users": INSIDE
     | {"oomwatch.commands", "oomwatch.commands.access", "oomwatch.commands.alerts", "oomwatch.store"},

@@ -192,6 +192,8 @@ def _add_access(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     access_flags.add_audit_flags(told)
     backup = _command(commands, "backup", "copy the database", access_flags.BACKUP, _later("backup"))
     access_flags.add_backup_flags(backup)
+    anew = _command(commands, "begin-anew", "give a damaged database up", access_flags.BEGIN_ANEW, _later("anew"))
+    access_flags.add_begin_anew_flags(anew)
 
 
 def _add_reports(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -36,9 +36,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         option("database: a file or a SQLAlchemy URL; without it a file in the user's data folder", metavar="FILE|URL"),
     ] = None
-    db_begin_anew: Annotated[
-        bool, option("where the database's file is damaged, put it aside and begin with an empty one")
-    ] = False
     rules: Annotated[
         Path | None, option("rule file; without it ./alerts.yaml, else the one that is shipped", metavar="FILE")
     ] = None

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from tests.server.house import hello, sample
-from tests.server.running_server import ENVIRON, AgentClient, serving, settings_in
+from tests.server.running_server import ENVIRON, AgentClient, serving, settings_in, until
 
+from oomwatch.__main__ import main
 from oomwatch.store.errors import StoreError
 from oomwatch.store.soundness import damage, put_aside
 from oomwatch.store.store import Batch, Entry, Store
@@ -61,26 +62,65 @@ def test_a_server_does_not_start_on_a_damaged_file_and_leaves_it_as_it_is(
     done = subprocess.run(command, env=ENVIRON, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert f"database {file}: the file is damaged (" in done.stderr
-    assert "restore a backup (docs/howto/backup.md), or start with --db-begin-anew" in done.stderr
+    assert "restore a backup (docs/howto/backup.md), or give it up with oomwatch begin-anew" in done.stderr
     assert "Traceback" not in done.stderr
     assert file.read_bytes() == before
 
 
 @pytest.mark.parametrize("damaging", DAMAGES)
-def test_told_so_it_puts_the_file_aside_and_begins_with_an_empty_one(
-    tmp_path: Path, damaging: Callable[[bytes], bytes]
+def test_given_up_the_file_is_put_aside_and_an_empty_one_lets_nobody_in(
+    tmp_path: Path, damaging: Callable[[bytes], bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = kept(tmp_path)
     file.write_bytes(damaging(file.read_bytes()))
     before = file.read_bytes()
-    for life in range(2):  # the second finds a sound one, and lets it be
-        with serving(settings_in(tmp_path, db_begin_anew=True)) as server, AgentClient(server) as agent:
-            agent.greet(hello(session=f"s{life}", sent_at=time.time()))
-            agent.say(sample(1, 10, time.time()))
-            agent.hear_ack_of(1)
-            assert len(list(server.parts.store.recent_samples(0.0))) == life + 1
+    assert main(["begin-anew", "--db", str(file)]) == 0
+    assert "It lets nobody in yet: users and tokens are gone" in capsys.readouterr().out
     (aside,) = tmp_path.glob("oomwatch.db.damaged-*")
     assert aside.read_bytes() == before
+    with serving(settings_in(tmp_path)) as server:
+        assert server.get("/api/v1/state").status_code == 401
+        assert server.ask("POST", "/api/v1/silences", json={}).status_code == 401
+        agents = server.call(lambda: server.parts.keyring.asks_for("agent"))
+        assert agents
+        assert main(["token", "create", "--role", "reader", "lin", "--db", str(file)]) == 0
+        told = {"Authorization": f"Bearer {capsys.readouterr().out.strip()}"}
+        until("the token", lambda: server.get("/api/v1/state", headers=told).status_code == 200)
+
+
+def test_told_to_the_new_one_is_open_as_at_a_first_start(tmp_path: Path) -> None:
+    file = kept(tmp_path)
+    file.write_bytes(cut(file.read_bytes()))
+    assert main(["begin-anew", "--open", "--db", str(file)]) == 0
+    with serving(settings_in(tmp_path)) as server, AgentClient(server) as agent:
+        agent.greet(hello(sent_at=time.time()))
+        agent.say(sample(1, 10, time.time()))
+        agent.hear_ack_of(1)
+        assert server.get("/api/v1/state").status_code == 200
+
+
+def test_what_is_sound_is_not_given_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = kept(tmp_path)
+    assert main(["begin-anew", "--db", str(file)]) == 1
+    assert "is sound; nothing is done" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.damaged-*"))
+
+
+@pytest.mark.parametrize("content", [b"a letter to a friend\n" * 100, b"SQLite format 3\0" + b"\1" * 5000])
+def test_a_file_that_is_not_ours_is_not_put_aside(
+    tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "letter"
+    file.write_bytes(content)
+    assert main(["begin-anew", "--db", str(file)]) == 1
+    assert "nothing in it shows that it is oomwatch's" in capsys.readouterr().err
+    assert file.read_bytes() == content
+
+
+def test_a_file_that_a_server_uses_is_not_put_aside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(settings_in(tmp_path)):
+        assert main(["begin-anew", "--db", str(tmp_path / "oomwatch.db")]) == 1
+    assert "another oomwatch server" in capsys.readouterr().err
 
 
 def test_a_file_that_the_kernel_will_not_give_is_told_by_whoever_opens_it(tmp_path: Path) -> None:

@@ -35,6 +35,12 @@ Copies the database of a server into FILE, while the server runs, and checks the
 and put FILE in the database's place (docs/howto/backup.md).
 The database is the one of --db or OOMWATCH_DB, else the one that a server on this machine would use."""
 
+BEGIN_ANEW = """\
+Gives a damaged database up: the file of --db or OOMWATCH_DB (else the one that a server on this machine would use) is
+put aside under another name, and an empty one takes its place. Restore a backup instead where there is one
+(docs/howto/backup.md). Users and tokens are gone too, so the new one lets nobody in until one is made, unless --open is
+said. The server must be stopped; a file that is sound, or not oomwatch's, is left as it is."""
+
 AUDIT = """\
 Lists what people had the server do: who, by which token, from where, and whether it was done. The latest first.
 The database is the one of --db or OOMWATCH_DB, else the one that a server on this machine would use."""
@@ -119,3 +125,11 @@ def add_audit_flags(parser: argparse.ArgumentParser) -> None:
 def add_backup_flags(parser: argparse.ArgumentParser) -> None:
     add_database_flag(parser)
     parser.add_argument("file", type=Path, metavar="FILE", help="where to; it must not be there")
+
+
+def add_begin_anew_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of the command."""
+    add_database_flag(parser)
+    parser.add_argument(
+        "--open", action="store_true", help="let whoever can reach the server in, as a first start does"
+    )

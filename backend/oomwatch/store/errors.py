@@ -17,7 +17,7 @@ FOLDER_REMEDY = "its folder must be one, and be writable for the user that runs 
 _REMEDIES = (
     ("is full", "its disk is full: free space there, or keep history for a shorter time"),
     ("is locked", "another process holds it: stop the other server, or give this one its own database"),
-    ("malformed", "the file is damaged: restore a backup (docs/howto/backup.md), or see the server's --db-begin-anew"),
+    ("malformed", "the file is damaged: restore a backup (docs/howto/backup.md), or see oomwatch begin-anew"),
     ("not a database", "the file is no SQLite database: name another file, or move it away"),
     ("unable to open", FOLDER_REMEDY),
     ("readonly", "make the file and its folder writable for the user that runs the server"),

@@ -1,6 +1,7 @@
 """Whether SQLite's file is sound, looked at before a server writes to it, and what becomes of one that is not."""
 
 import logging
+import re
 import sqlite3
 import time
 from contextlib import closing, suppress
@@ -8,42 +9,46 @@ from pathlib import Path
 
 from oomwatch.store.address import file_of
 from oomwatch.store.errors import StoreError, explained
+from oomwatch.store.schema import metadata
 
 # Of a file that is larger than what can be read in that time the rest is believed: a server that does not start is
 # worse. Where it lies in the kernel's cache, this is some GiB.
 LOOK_SECONDS = 10.0
 _STEPS = 10_000  # of SQLite's machine, between two looks at the clock: some milliseconds
+LOOKED_AT_BYTES = 64 * 2**20
+TABLES_MIN = 3
 _BESIDE = ("", "-wal", "-shm")  # what belongs to a file by its name
 
 logger = logging.getLogger(__name__)
 
 
-def be_sure_of(url: str, now: float, *, begin_anew: bool) -> None:
+def be_sure_of(url: str) -> None:
     """Look at the file of a SQLAlchemy URL before a server uses it. Raises StoreError where it is damaged.
 
-    Raises StoreError also where it can be read and not written: a server would start, and store nothing.
-
-    With `begin_anew` a damaged one is put aside, under a name that tells the time `now` (Unix seconds), and there is
-    none. Of another database than SQLite there is nothing to look at.
+    Raises StoreError also where it can be read and not written: a server would start, and store nothing. Of another
+    database than SQLite there is nothing to look at.
     """
     file = file_of(url)
     if file is None or not file.exists():
         return
     wrong = damage(file)
-    if wrong is None:
-        _try_to_write(file)
-        return
-    if not begin_anew:
+    if wrong is not None:
         raise StoreError(
             f"database {file}: the file is damaged ({wrong}); name another file, restore a backup "
-            "(docs/howto/backup.md), or start with --db-begin-anew, which puts it aside and begins with an empty one"
+            "(docs/howto/backup.md), or give it up with oomwatch begin-anew, which puts it aside"
         )
-    aside = put_aside(file, now)
-    logger.error(
-        "database %s is damaged (%s): it is now %s, and an empty one takes its place; history, silences and tokens are "
-        "as new, and alerts that still stand are told again",
-        file, wrong, aside,
-    )  # fmt: skip
+    _try_to_write(file)
+
+
+def is_ours(file: Path) -> bool:
+    """Whether what is left of a file was made by oomwatch: several of our tables are described in it. Raises OSError.
+
+    SQLite keeps the descriptions as text; not all of them are on the same page.
+    """
+    with file.open("rb") as opened:
+        content = opened.read(LOOKED_AT_BYTES)
+    described = [name for name in metadata.tables if re.search(rb'CREATE TABLE "?%b"?\s*\(' % name.encode(), content)]
+    return len(described) >= TABLES_MIN
 
 
 def damage(file: Path) -> str | None:

@@ -313,7 +313,7 @@ async def _open_store(settings: Settings, stack: contextlib.AsyncExitStack) -> t
     )
     url = database_url(settings)
     stack.enter_context(claimed(url, with_others=settings.cluster_nats is not None))
-    await threads.write(functools.partial(be_sure_of, url, time.time(), begin_anew=settings.db_begin_anew))
+    await threads.write(be_sure_of, url)
     store = await threads.write(Store.open, url)
     stack.push_async_callback(threads.write, store.close)
     return store, threads
