@@ -265,7 +265,6 @@ class SlowBoard(EditedBoard):
 def test_what_a_slow_channel_is_told_is_written_when_its_turn_comes(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And that a message has arrived is written down before the next one is sent."""
     monkeypatch.setattr(courier, "AHEAD_SECONDS", 1e-9)  # whatever the channel takes is too long
     fired = [recent(0, run=f"run{number}") for number in range(courier.SENT_AT_ONCE - 1)]
 
@@ -283,6 +282,48 @@ def test_what_a_slow_channel_is_told_is_written_when_its_turn_comes(
         return seen
 
     assert asyncio.run(story()) == [(sent, sent - 1) for sent in range(1, len(fired) + 1)]
+
+
+class KeepingLedger(BreakableLedger):
+    """Remembers every message as it was written down first."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.first: dict[str, Letter] = {}
+
+    def keep_letters(self, letters: Sequence[Letter], standings: Sequence[Standing] = ()) -> None:
+        self.first = {one.id: one for one in letters} | self.first
+        super().keep_letters(letters, standings)
+
+
+def test_that_a_slow_channel_has_taken_a_message_is_noted_before_it_is_sent_the_next(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fired = [recent(0, run=f"run{number}") for number in range(courier.SENT_AT_ONCE - 1)]
+    ledger, killed = KeepingLedger(store), Store.open(f"sqlite:///{tmp_path}/killed.db")
+
+    async def earlier_life() -> None:
+        async with notifying(store, others=[EditedBoard()], ledger=ledger) as world:
+            await world.happens(*fired)
+            await world.nothing_waits()
+
+    async def story() -> list[int]:
+        board, noted = SlowBoard(), []
+        async with notifying(killed, others=[board]) as world:
+            for sent in range(1, len(fired) + 1):
+                await until(lambda sent=sent: len(board.given) == sent)  # type: ignore[misc]
+                states = [told.state for one in fired for told in killed.deliveries_of(one.id)]
+                noted.append(states.count("delivered"))
+                board.let.set()
+            await world.nothing_waits()
+        return noted
+
+    asyncio.run(earlier_life())
+    killed.append(fired)
+    killed.keep_letters(list(ledger.first.values()))  # as if it had been killed before any was sent
+    monkeypatch.setattr(courier, "AHEAD_SECONDS", 1e-9)
+    assert asyncio.run(story()) == list(range(len(fired)))
+    killed.close()
 
 
 class CrowdedBoard(EditedBoard):
