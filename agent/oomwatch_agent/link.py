@@ -93,7 +93,11 @@ class Link:
         return message
 
     async def close(self) -> None:
-        await self._connection.close()
+        """In two seconds at most. Where the other side reads nothing, websockets would wait to write its farewell."""
+        try:
+            await asyncio.wait_for(self._connection.close(), 2 * CLOSE_SECONDS)
+        except asyncio.TimeoutError:
+            self._connection.transport.abort()
 
 
 @contextlib.contextmanager

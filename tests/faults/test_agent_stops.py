@@ -134,12 +134,14 @@ def test_while_the_server_reads_nothing_in_the_middle_of_a_backlog(tmp_path: Pat
 
     async def story() -> None:
         argv = ("--log", str(log), "--log-from", "start", "--engine-metrics", "off")
-        async with running(server.url, tmp_path, *argv) as agent:
-            await agent.says("connected to")
-            await until(lambda: _unsent_bytes(agent.process.pid) > 0, "the agent to wait for the server")
-            assert await agent.stopped() < EXIT_SECONDS
-            assert NOT_STORED in agent.log
-        over.set()
+        try:
+            async with running(server.url, tmp_path, *argv) as agent:
+                await agent.says("connected to")
+                await until(lambda: _unsent_bytes(agent.process.pid) > 0, "the agent to wait for the server")
+                assert await agent.stopped() < EXIT_SECONDS
+                assert NOT_STORED in agent.log
+        finally:
+            over.set()
 
     with_server(server, story)
 
