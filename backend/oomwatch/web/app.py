@@ -194,6 +194,7 @@ async def _start(
     reports: Reports = await threads.write(_reports, settings, store, file.rules.notify.language)
     desk = Desk()
     desk.remember(reversed(await threads.read(reports.entries)))
+    written = await threads.read(reports.ids)
     client, storage = http.client(), StorageWatch()
     herald = _herald(settings, store, threads, client, clock, lambda: parts)
     stack.push_async_callback(herald.stop)
@@ -205,9 +206,10 @@ async def _start(
     cluster = await _clustered(settings, service, store, herald, stack)
     stack.push_async_callback(journal.flush)
     apply = functools.partial(put_in_force, herald, heartbeat, service)
+    # From here on nothing is waited for: the channels that this starts have a way to all parts, and would take it.
     apply(file.rules)
     restore(service, store)
-    desk.resume(service.board.all(), await threads.read(reports.ids), service.started_at)
+    desk.resume(service.board.all(), written, service.started_at)
     parts = Parts(
         settings=settings,
         threads=threads,
