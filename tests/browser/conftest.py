@@ -54,24 +54,26 @@ class Reader:
     def open(
         self, stage: Stage, address: str = "#/", *, language: str = "en", dark: bool = False, width: int = 1440
     ) -> Page:
-        context = self.browser.new_context(
-            locale=language, color_scheme="dark" if dark else "light", viewport={"width": width, "height": 900}
-        )
-        page = context.new_page()
-        page.on("console", self._hear)
-        page.on("pageerror", lambda error: self._heard.append(str(error)))
+        page = self._fresh(language, dark=dark, width=width)
         before = stage.connections_total
         page.goto(stage.url + address)
         if stage.takes_browsers:  # what is sent before the page is connected, nobody hears
             until("the page to be connected", lambda: stage.connections_total > before)
         return page
 
-    def visit(self, address: str) -> Page:
+    def visit(self, address: str, *, language: str = "en", dark: bool = False) -> Page:
         """A page of a server that is no stage."""
-        page = self.browser.new_context(locale="en", viewport={"width": 1440, "height": 900}).new_page()
+        page = self._fresh(language, dark=dark, width=1440)
+        page.goto(address)
+        return page
+
+    def _fresh(self, language: str, *, dark: bool, width: int) -> Page:
+        context = self.browser.new_context(
+            locale=language, color_scheme="dark" if dark else "light", viewport={"width": width, "height": 900}
+        )
+        page = context.new_page()
         page.on("console", self._hear)
         page.on("pageerror", lambda error: self._heard.append(str(error)))
-        page.goto(address)
         return page
 
     def _hear(self, message: ConsoleMessage) -> None:

@@ -1,0 +1,96 @@
+"""Every view of a real server that real agents report to, in both languages and both themes."""
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.acceptance.programs import Server, agent, ending, until
+from tests.acceptance.training import RUN, Training
+from tests.browser.conftest import Reader, chromium, reader  # noqa: F401 - fixtures
+from tests.browser.look import views
+from tests.nvml.standin import GIB, ScriptedGpus
+
+from oomwatch import wire
+from oomwatch.catalogue import say
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.browser]
+PATIENCE_MS = 60_000
+LANGUAGES: tuple[wire.Language, ...] = ("en", "zh")
+NODE, OTHER = "gpu-07", "sim-01"
+
+
+class Sight(NamedTuple):
+    """What a view is known by: a word that is the same in every language, and what must be there to be seen."""
+
+    word: str
+    selector: str = "h1"
+
+
+SIGHTS = {
+    "fleet": Sight(OTHER, ".fleet-map canvas"),
+    "fleet-by-run": Sight(RUN, ".fleet-map canvas"),
+    "fleet-by-risk": Sight("GPU 2", ".fleet-map canvas"),
+    "node": Sight(NODE, ".plot .main-svg"),
+    "gpu": Sight("25520", ".plot .main-svg"),
+    "runs": Sight(RUN, "table, .run-row, h1"),
+    "run": Sight(RUN, ".plot .main-svg"),
+    "alerts": Sight("97 %", ".alert"),
+    "alert": Sight("data.max_response_length", ".alert .actions button"),
+    "alert-timeline": Sight(NODE, ".alert-bar"),
+    "alert-table": Sight("GPU 2", "table"),
+    "silences": Sight(""),
+    "channels": Sight("ops", ".channel"),
+    "incidents": Sight(NODE),
+    "rules": Sight("gpu_memory_high", ".rule"),
+    "rule-file": Sight("gpu_memory_high"),
+    "doctor": Sight("M2", ".doctor-templates li"),
+    "doctor-template": Sight("actor_rollout_ref", ".doctor-report:not(.outdated)"),
+    "server": Sight("MiB"),
+}
+
+
+def test_every_view_shows_what_is_so_in_both_languages_and_themes(
+    tmp_path: Path,
+    rules: Path,
+    gpus: ScriptedGpus,
+    reader: Reader,  # noqa: F811
+) -> None:
+    training = Training(tmp_path)
+    gpus.set(2, processes=((25520, 49 * GIB),))
+    server = Server(tmp_path, rules)
+    usual = ("--ray", "off", "--interval", "0.25", "--log", str(training.driver_log))
+    watcher = agent(tmp_path, server, *usual, **gpus.environment)
+    other = agent(tmp_path, server, "--simulate", "demo", "--interval", "0.25", node=OTHER)
+    with ending(watcher, other, server):
+        for number in range(1, training.steps + 1):
+            training.do_step(number)
+        gpus.set(2, used_bytes=77 * GIB)
+        (alert,) = until("the alert", lambda: server.alerts(state="firing", alert="gpu_memory_high"))
+        training.run_out_of_memory()
+        until("the report", lambda: server.get("/api/v1/incidents"))
+        addresses = views(NODE, "2", RUN, alert["id"])
+        assert addresses.keys() == SIGHTS.keys()
+        for language, dark in itertools.product(LANGUAGES, (False, True)):
+            page = reader.visit(server.url, language=language, dark=dark)
+            _is_in(page, language, dark=dark)
+            _tour(page, server.url, addresses)
+            page.context.close()
+
+
+def _is_in(page: Page, language: wire.Language, *, dark: bool) -> None:
+    expect(page.locator(".link")).to_have_text(say("link.live", language), timeout=PATIENCE_MS)
+    expect(page.locator("nav").first).to_contain_text(say("nav.fleet", language))
+    shade = page.evaluate("getComputedStyle(document.documentElement).backgroundColor.match(/\\d+/g).map(Number)")
+    assert (sum(shade[:3]) < 3 * 128) == dark
+
+
+def _tour(page: Page, server: str, addresses: Mapping[str, str]) -> None:
+    for view, address in addresses.items():
+        page.goto(f"{server}/{address}")
+        word, selector = SIGHTS[view]
+        expect(page.locator("#view").locator(selector).locator("visible=true").first).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.locator("#view")).to_contain_text(word, use_inner_text=True, timeout=PATIENCE_MS)
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{view} is too wide"
