@@ -17,7 +17,7 @@ from oomwatch import wire
 from oomwatch.catalogue import say
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.browser]
-PATIENCE_MS = 60_000
+PATIENCE_MS = 60_000  # plotly takes seconds on a busy machine
 LANGUAGES: tuple[wire.Language, ...] = ("en", "zh")
 NODE, OTHER = "gpu-07", "sim-01"
 
@@ -45,10 +45,10 @@ SIGHTS = {
     "channels": Sight("ops", ".channel"),
     "incidents": Sight(NODE),
     "rules": Sight("gpu_memory_high", ".rule"),
-    "rule-file": Sight("gpu_memory_high"),
+    "rule-file": Sight("OOMWATCH_RULES_EDITABLE"),
     "doctor": Sight("M2", ".doctor-templates li"),
     "doctor-template": Sight("actor_rollout_ref", ".doctor-report:not(.outdated)"),
-    "server": Sight("MiB"),
+    "server": Sight("iB"),
 }
 
 
