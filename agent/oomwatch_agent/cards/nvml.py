@@ -161,7 +161,10 @@ class NvmlSource:
             self._opened, self._gpus = False, []  # whose handles are the library's
         try:
             self._guard.ask([_EVENTS], lambda _: self._shut_down())
-        except (SourceMissingError, NoAnswerError, LostError) as error:
+        except (NoAnswerError, LostError) as error:
+            logger.info("closing NVML: %s", error)
+            return  # it may still be at work, and is kept
+        except SourceMissingError as error:  # nothing is left to shut down
             logger.info("closing NVML: %s", error)
         self._let_go()
 
