@@ -14,6 +14,20 @@ from tests.server.running_server import DEADLINE_SECONDS, ENVIRON, RULES, until
 
 Self = TypeVar("Self", bound="Program")
 
+# A full card fires at once, and a webhook is told: `RULES_TO.format(url=...)`.
+RULES_TO = """
+rules:
+  - alert: full
+    severity: warning
+    when: {{kind: threshold, metric: gpu_used_ratio, above: 85%}}
+    keep_firing_for: 1s
+    summary: "GPU {{gpu}} of {{node}} is {{value}} full"
+notify:
+  group_wait: 10ms
+  channels:
+    - {{kind: webhook, name: ops, url: "{url}"}}
+"""
+
 
 def free_port() -> int:
     with socket.socket() as listener:

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.requests import Request
+from tests.faults.programs import RULES_TO
 from tests.faults.strangers import Clock, stranger, until_there_are
 from tests.server.house import hello, sample
 from tests.server.receiver import receiving
@@ -187,20 +188,6 @@ def test_a_name_is_nothing_but_a_name_wherever_it_is_shown(
         _printed_harmlessly(capsys.readouterr().out)
     _exported_harmlessly(tmp_path, name)
     assert sorted(one.name for one in tmp_path.iterdir() if one.name.startswith("pwned")) == []
-
-
-RULES_TO = """
-rules:
-  - alert: full
-    severity: warning
-    when: {{kind: threshold, metric: gpu_used_ratio, above: 85%}}
-    keep_firing_for: 1s
-    summary: "GPU {{gpu}} of {{node}} is {{value}} full"
-notify:
-  group_wait: 10ms
-  channels:
-    - {{kind: webhook, name: ops, url: "{url}"}}
-"""
 
 
 def _printed_harmlessly(said: str) -> None:

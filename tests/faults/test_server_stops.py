@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from tests.faults.programs import Program
+from tests.faults.programs import RULES_TO, Program
 from tests.faults.strangers import SMALL_BYTES, UPGRADE
 from tests.server.house import hello, sample
 from tests.server.receiver import Answer, receiving
@@ -25,18 +25,6 @@ from oomwatch import wire
 from oomwatch.store.store import Store
 from oomwatch.web.program import LAST_SECONDS
 
-RULES = """
-rules:
-  - alert: full
-    severity: warning
-    when: {{kind: threshold, metric: gpu_used_ratio, above: 85%}}
-    keep_firing_for: 1s
-    summary: "GPU {{gpu}} of {{node}} is {{value}} full"
-notify:
-  group_wait: 10ms
-  channels:
-    - {{kind: webhook, name: ops, url: "{url}"}}
-"""
 pytestmark = pytest.mark.acceptance
 STARTS = 4
 SENT = 400
@@ -98,7 +86,7 @@ def test_while_it_stores_delivers_and_is_watched_by_who_never_reads(tmp_path: Pa
     with receiving() as receiver, contextlib.ExitStack() as stack:
         stack.callback(held.set)
         receiver.always(Answer(hold=held))
-        (tmp_path / "alerts.yaml").write_text(RULES.format(url=receiver.url), encoding="utf-8")
+        (tmp_path / "alerts.yaml").write_text(RULES_TO.format(url=receiver.url), encoding="utf-8")
         with Program(tmp_path) as server:
             for _ in range(5):
                 stack.enter_context(_browser_that_never_reads(server.port))
