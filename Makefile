@@ -13,7 +13,7 @@ JS_TESTS = $(sort $(shell find tests/frontend -name '*.test.js' -o -name '*.test
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check format lint types js js-types js-test bench bench-browser fuzz lock clean system-packages \
-	verl-releases
+	verl-releases wheels wheels-tried
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -57,6 +57,12 @@ bench-browser: system-packages ## measure the page in a real Chromium (ARGS="--h
 
 fuzz: .venv/dev.stamp ## a million cases of everything that reads what others wrote (CASES="1000" for fewer)
 	OOMWATCH_FUZZ=$(or $(CASES),1000000) $(BIN)/python -m pytest --numprocesses $(WORKERS) tests/faults/test_fuzz.py $(ARGS)
+
+wheels: .venv/dev.stamp ## dist/: the wheels of oomwatch and of oomwatch-agent
+	@for project in agent .; do $(BIN)/python -m build --wheel --no-isolation --outdir dist $$project; done
+
+wheels-tried: wheels ## install and run them with every Python that is here (PYTHONS="..." names others)
+	scripts/wheels-tried dist $(PYTHONS)
 
 lock: .venv/dev.stamp ## pin the newest releases that pyproject.toml admits
 	scripts/lock $(BIN)/python
