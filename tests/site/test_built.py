@@ -1,0 +1,45 @@
+"""The documentation builds as a site, and nothing in it is loaded from elsewhere."""
+
+import re
+from pathlib import Path
+
+from tests.site.conftest import ROOT
+
+# What a browser loads by itself, as a link that is clicked is not: scripts, images, frames, style sheets, icons, fonts.
+_LOADED = re.compile(
+    r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*\bsrc=[\"']?(?:https?:)?//[^>]*>"
+    r"|<link\b(?![^>]*rel=[\"']?(?:canonical|alternate))[^>]*href=[\"']?(?:https?:)?//[^>]*>"
+)
+_LOADED_BY_STYLE = re.compile(r"(?:url\(|@import )[\"']?(?:https?:)?//")
+
+
+def test_every_page_is_built_in_both_languages(site: Path) -> None:
+    pages = {page.relative_to(ROOT / "docs") for page in ROOT.glob("docs/**/*.md") if ".zh" not in page.suffixes}
+    folders = {page.parent if page.name == "index.md" else page.with_suffix("") for page in pages}
+    missing = [one for one in folders for tree in (site, site / "zh") if not (tree / one / "index.html").is_file()]
+    assert missing == []
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    pages = {page: _LOADED.findall(page.read_text(encoding="utf-8")) for page in site.rglob("*.html")}
+    styles = {style: _LOADED_BY_STYLE.findall(style.read_text(encoding="utf-8")) for style in site.rglob("*.css")}
+    assert {page: found for page, found in {**pages, **styles}.items() if found} == {}
+
+
+def test_a_page_without_a_translation_says_so_in_chinese_alone(site: Path) -> None:
+    page = "decisions/0001-episodes/index.html"
+    assert "此页尚无中文翻译" in (site / "zh" / page).read_text(encoding="utf-8")
+    assert "此页尚无中文翻译" not in (site / page).read_text(encoding="utf-8")
+
+
+def test_the_anchors_of_a_translation_are_those_of_the_english_page(site: Path) -> None:
+    heading = re.compile(r"<h[2-6] id=\"?([^\" >]+)")
+    page = "tutorial/index.html"
+    english, chinese = (heading.findall((tree / page).read_text(encoding="utf-8")) for tree in (site, site / "zh"))
+    assert chinese == english != []
+
+
+def test_a_file_that_a_page_leads_to_is_on_the_site(site: Path) -> None:
+    assert "class Hello" in re.sub(
+        r"<[^>]+>", "", (site / "source/backend/oomwatch/wire-py/index.html").read_text(encoding="utf-8")
+    )
