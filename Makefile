@@ -25,9 +25,9 @@ run: .venv/run.stamp ## start server, dashboard and an agent on this machine (AR
 	$(BIN)/oomwatch up $(ARGS)
 
 test: check js-test system-packages verl-releases ## every check, then every test (ARGS="-k word" for pytest, WORKERS=0 for one by one)
-	@echo "first what needs nobody else, $(WORKERS) at a time; then real programs and browsers, which must be alone"
-	$(BIN)/python -m pytest -m "not (acceptance or browser)" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || test $$? -eq 5
-	$(BIN)/python -m pytest -m "acceptance or browser" $(ARGS) || test $$? -eq 5
+	@echo "first what needs nobody else, $(WORKERS) at a time; then real programs, which must be alone"
+	$(BIN)/python -m pytest -m "not acceptance" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || test $$? -eq 5
+	$(BIN)/python -m pytest -m acceptance $(ARGS) || test $$? -eq 5
 
 check: lint types js-types ## format, lint and types of Python and JavaScript, without the tests
 
