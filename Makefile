@@ -15,7 +15,7 @@ JS_TESTS = $(sort $(shell find tests/frontend -name '*.test.js' -o -name '*.test
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check format lint types js js-types js-test bench bench-browser fuzz lock clean system-packages \
-	verl-releases wheels wheels-tried
+	verl-releases wheels wheels-tried zipapp
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -65,6 +65,10 @@ wheels: .venv/dev.stamp ## dist/: the wheels of oomwatch and of oomwatch-agent
 
 wheels-tried: wheels ## install and run them with every Python that is here (PYTHONS="..." names others)
 	scripts/wheels-tried dist $(PYTHONS)
+
+zipapp: wheels ## dist/oomwatch-agent.pyz: the agent as one file that needs no installation
+	$(BIN)/python scripts/make_zipapp.py dist/oomwatch_agent-$$($(BIN)/oomwatch-agent --version | cut -d' ' -f2)-py3-none-any.whl \
+		dist/oomwatch-agent.pyz
 
 .PHONY: docs docs-serve docs-stale
 docs: .venv/dev.stamp ## build the documentation's site into site/ (a broken link, a missing anchor, a page that nothing leads to: it fails)
