@@ -3,8 +3,8 @@
 Usage: make_zipapp.py AGENT_WHEEL TARGET [--python 3.11]... [--machine x86_64]...
 
 What the agent needs is downloaded as requirements-agent.txt locks it, hashes and all. Of pure packages one release
-serves all Pythons; what is compiled comes for each Python and machine, and is kept apart by what its files end with. The
-same input gives the same bytes. scripts/zipapp_main.py is what runs when the file is started.
+serves all Pythons; what is compiled comes for each Python and machine, and is kept apart by what its files end with.
+The same input gives the same bytes. scripts/zipapp_main.py is what runs when the file is started.
 """
 
 import argparse
