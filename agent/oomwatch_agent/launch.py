@@ -74,7 +74,8 @@ def probe_folder() -> Path:
     return Path(spec.origin).parent
 
 
-def _options(argv: Sequence[str]) -> argparse.Namespace:
+def command_line() -> argparse.ArgumentParser:
+    """The flags of `oomwatch-agent run`, which stand before its `--`."""
     parser = argparse.ArgumentParser(
         prog="oomwatch-agent run",
         description=_DESCRIPTION,
@@ -88,6 +89,11 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
         metavar="PATH",
         help="socket of the agent, where it was given one with --probe (OOMWATCH_PROBE_SOCKET)",
     )
+    return parser
+
+
+def _options(argv: Sequence[str]) -> argparse.Namespace:
+    parser = command_line()
     own, command = _divided(argv)
     options = parser.parse_args(own)
     if not command:

@@ -31,9 +31,8 @@ _BLOCK_BYTES = 1024 * 1024
 _DEBUG = "set VERL_LOGGING_LEVEL=DEBUG in the environment of the training"
 
 
-def main(argv: Sequence[str], out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """0: all was read, whatever it said; 1: something could not be read; 2: a setting cannot be used."""
-    out, err = out or sys.stdout, err or sys.stderr
+def command_line() -> argparse.ArgumentParser:
+    """The flags of `oomwatch-agent parse`."""
     parser = argparse.ArgumentParser(prog="oomwatch-agent parse", description=__doc__)
     parser.add_argument(
         "files",
@@ -42,7 +41,13 @@ def main(argv: Sequence[str], out: TextIO | None = None, err: TextIO | None = No
         help='a log, also packed (.gz); "-" for standard input; a Ray session folder',
     )
     parser.add_argument("--config", metavar="FILE", help="the agent's settings file, for the patterns in it")
-    namespace = parser.parse_args(argv)
+    return parser
+
+
+def main(argv: Sequence[str], out: TextIO | None = None, err: TextIO | None = None) -> int:
+    """0: all was read, whatever it said; 1: something could not be read; 2: a setting cannot be used."""
+    out, err = out or sys.stdout, err or sys.stderr
+    namespace = command_line().parse_args(argv)
     try:
         settings = load(["--config", namespace.config] if namespace.config else [], {}).settings
     except SettingError as error:

@@ -160,6 +160,15 @@ class Invocation(NamedTuple):
 
 def load(argv: Sequence[str] | None, environ: Mapping[str, str]) -> Invocation:
     """The settings in force, completed and checked. Raises SettingError; ends the program for --help and --version."""
+    namespace = command_line().parse_args(argv)
+    resolved = resolve(AgentSettings, namespace, environ)
+    settings = _completed(resolved)
+    _check(settings, resolved.origins)
+    return Invocation(settings, Resolved(settings, resolved.origins), bool(namespace.check))
+
+
+def command_line() -> argparse.ArgumentParser:
+    """The agent's flags."""
     parser = argparse.ArgumentParser(
         prog="oomwatch-agent",
         description=_DESCRIPTION,
@@ -171,11 +180,7 @@ def load(argv: Sequence[str] | None, environ: Mapping[str, str]) -> Invocation:
         "--check", action="store_true", help="say what is found and whether the server answers, then stop"
     )
     add_options(parser, AgentSettings)
-    namespace = parser.parse_args(argv)
-    resolved = resolve(AgentSettings, namespace, environ)
-    settings = _completed(resolved)
-    _check(settings, resolved.origins)
-    return Invocation(settings, Resolved(settings, resolved.origins), bool(namespace.check))
+    return parser
 
 
 def server_url(text: str) -> str:

@@ -70,7 +70,7 @@ one was not delivered."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line. Gives the exit status."""
-    parser = _parser()
+    parser = command_line()
     options, more = parser.parse_known_args(arguments)
     if more and not hasattr(options, "words"):
         parser.error(f"unrecognized arguments: {' '.join(more)}")
@@ -89,7 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """Every command with its flags."""
     parser = argparse.ArgumentParser(
         prog="oomwatch", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -391,7 +392,7 @@ def _record(options: argparse.Namespace) -> int:
     if options.inputs:
         return _later("record", "run_record")(options)
     config = ["--config", options.config] if options.config else []
-    return _serve(_parser().parse_args(["serve", "--record", str(options.trace), *config]))
+    return _serve(command_line().parse_args(["serve", "--record", str(options.trace), *config]))
 
 
 def _test_notify(options: argparse.Namespace) -> int:

@@ -1,0 +1,100 @@
+"""docs/reference/options.md: every flag of every command, with its variable and its default."""
+
+# ruff: noqa: E501 - lines of the page
+
+import argparse
+import re
+from collections.abc import Iterator
+
+from scripts.reference.tables import code, table
+
+from oomwatch import __main__ as server
+from oomwatch_agent import launch, parse, settings
+
+_ABOUT = """\
+# Options
+
+Every flag of every command. How the commands are used: [commands](cli.md).
+
+**Four places.** A setting of `oomwatch serve` and of `oomwatch-agent` may be given as a flag, as an environment variable, as a key
+of the YAML file of `--config` (by the flag's name, `_` for `-`), or not at all; the first of these counts. A list is given as a
+flag several times, in a variable with commas between, and in the file as a list. A secret may be given as the path of a
+file that holds it: `--token-file`, `OOMWATCH_TOKEN_FILE`, `token_file`.
+
+**Values.** Durations are written `30s`, `5m`, `1h30m`, `2d`; sizes `80GiB`. A flag that is on elsewhere is switched off by its
+`--no-` form.
+
+## Variables of other programs
+
+| variable | read by | meaning |
+|---|---|---|
+| `OOMWATCH_PROBE` | [the probe](../howto/probe.md) | `0`: no probe |
+| `OOMWATCH_PROBE_SOCKET` | the probe, `oomwatch-agent run` | the agent's socket, where it is none of the usual ones |
+| `OOMWATCH_RUN` | the agent, the probe | name of the training run |
+| `NO_COLOR`, `FORCE_COLOR` | commands that draw | no colours; colours also into a file |
+"""
+_FROM = re.compile(r" \((OOMWATCH_\w+)(?:; default: (.*?))?\)(; may be repeated)?$")
+
+_NOTHING = (None, "none", "False", "")  # the meaning says what is done without it
+
+
+def page() -> str:
+    """The whole page."""
+    of_server = [section for name, one in commands(server.command_line()) for section in _section(name, one)]
+    of_agent = [section for one in agent_commands() for section in _section(one.prog, one)]
+    return "\n".join([_ABOUT, *of_server, *of_agent])
+
+
+def agent_commands() -> list[argparse.ArgumentParser]:
+    """The agent, and the two programs that are called by its name."""
+    return [settings.command_line(), launch.command_line(), parse.command_line()]
+
+
+def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every command of a program by its whole name, those that have words of their own too."""
+    for action in parser._actions:  # noqa: SLF001 - argparse tells of its flags in no other way
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for one in dict.fromkeys(action.choices.values()):
+                if _own(one):
+                    yield one.prog, one
+                yield from commands(one)
+
+
+def _own(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """What is given to a command, without its help and its words."""
+    apart = (argparse._HelpAction, argparse._VersionAction, argparse._SubParsersAction)  # noqa: SLF001
+    return [action for action in parser._actions if not isinstance(action, apart)]  # noqa: SLF001
+
+
+def _section(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
+    yield f"## {name}\n"
+    rows = [_row(action) for action in _own(parser)]
+    if any(variable for _, variable, _, _ in rows):
+        yield table(("flag", "variable", "default", "meaning"), rows)
+    else:
+        yield table(("flag", "meaning"), [(flag, meaning) for flag, _, _, meaning in rows])
+
+
+def _row(action: argparse.Action) -> tuple[str, str, str, str]:
+    text = (action.help or "").replace("%%", "%")
+    found = _FROM.search(text)
+    variable, default, repeated = found.groups() if found else ("", "", "")
+    meaning = text[: found.start()] + (repeated or "") if found else text
+    if default in _NOTHING:
+        default = ""
+    return code(_shown(action)), code(variable or ""), code(default or ""), _as_text(meaning)
+
+
+def _shown(action: argparse.Action) -> str:
+    value = str(action.metavar or (action.dest.upper() if action.option_strings else action.dest))
+    if action.choices is not None and action.metavar is None:
+        value = "|".join(map(str, action.choices))
+    if not action.option_strings:
+        return value
+    flags = ", ".join(action.option_strings)
+    return flags if action.nargs == 0 else f"{flags} {value}"
+
+
+def _as_text(text: str) -> str:
+    """Help is plain text: what Markdown would take for marks is none."""
+    return re.sub(r"([<*_\[\]])", r"\\\1", text)
