@@ -797,6 +797,19 @@ class NodeTick(_Value, frozen=True, kw_only=True, array_like=True):
     cgroup_used_mib: int | None = None
 
 
+class CardsAlike(_Value, frozen=True, kw_only=True, array_like=True):
+    """GPUs of one node that follow one another and are alike: of their facts what every view shows.
+
+    On the wire a list of these fields in this order: told of each GPU they are two thirds of a large fleet's snapshot.
+    """
+
+    gpus: tuple[Name, ...]
+    name: Name
+    total_bytes: Bytes
+    reserved_bytes: Bytes = 0
+    mig: bool = False
+
+
 class Node(_Value, frozen=True, kw_only=True):
     """A node as a person sees it. `silent`: no frame for a while; `stopped`: its agent said bye."""
 
@@ -806,8 +819,9 @@ class Node(_Value, frozen=True, kw_only=True):
     agent_version: str
     interval_seconds: float
     facts: NodeFacts
+    cards: tuple[CardsAlike, ...] = ()  # to those who did not ask for this node, in place of facts.gpus
     run: str | None = None  # the one that its agent was told, or the only one here
-    gpu_runs: tuple[str | None, ...] = ()  # which run is on each GPU, in the order of facts.gpus; empty: not known
+    gpu_runs: tuple[str | None, ...] = ()  # which run is on each GPU, in the order of the facts; empty: not known
     simulated: bool = False
     skew_seconds: float = 0.0  # agent's clock minus the server's, as corrected for
     reading: NodeTick | None = None  # the latest; None: there was none yet

@@ -30,6 +30,7 @@ from oomwatch.web import doctor
 from oomwatch.web.answers import RefusedError, refused
 from oomwatch.web.policy import with_headers
 from oomwatch.web.practice import Practice
+from oomwatch.web.rows import GpuRow
 from oomwatch.web.server import bind
 from oomwatch.web.static import PageFiles
 from oomwatch_frontend import STATIC
@@ -113,6 +114,7 @@ class Stage:
         app.add_api_route("/api/v1/history", self._history)
         app.add_api_route("/api/v1/phases", self._phases)
         app.add_api_route("/api/v1/nodes/{name}", self._node)
+        app.add_api_route("/api/v1/gpus", self._gpus)
         app.add_api_route("/api/v1/me", lambda: {"name": None})
         app.state.parts = Parts(self.practice)
         app.include_router(doctor.router)  # it needs no server: what is sent is all that it looks at
@@ -161,6 +163,10 @@ class Stage:
         if found is None:
             raise HTTPException(404)
         return Response(wire.encode(scenes.in_full(found)), media_type="application/json")
+
+    def _gpus(self) -> Response:
+        rows = [GpuRow.of(view.node, facts) for view in self.snapshot.nodes for facts in view.facts.gpus]
+        return Response(msgspec.json.encode(rows), media_type="application/json")
 
     def _history(self, request: Request, step: int) -> object:
         if not self.has_history:

@@ -140,6 +140,20 @@ def test_slash_goes_to_the_search_and_it_finds_with_keys_alone(foreseen: Stage, 
     expect(page.get_by_role("listbox")).to_be_hidden()
 
 
+def test_a_card_is_found_by_its_uuid_though_the_fleet_is_not_told_of_it(foreseen: Stage, reader: Reader) -> None:
+    page = reader.open(foreseen)
+    expect(page.locator(".full li").first).to_be_visible()
+    page.keyboard.press("/")
+    facts = foreseen.snapshot.nodes[1].facts.gpus[3]
+    page.keyboard.type(facts.uuid)
+    found = page.get_by_role("option").filter(has_text=f"{foreseen.snapshot.nodes[1].node} · GPU {facts.gpu}")
+    expect(found).to_be_visible()
+    found.click()
+    expect(page.locator("main")).to_contain_text(facts.uuid)
+    assert facts.pci_bus_id is not None
+    expect(page.locator("main")).to_contain_text(facts.pci_bus_id)
+
+
 def test_a_click_on_a_result_opens_it_and_a_slash_in_a_field_is_a_slash(foreseen: Stage, reader: Reader) -> None:
     page = reader.open(foreseen, language="zh-CN")
     box = page.get_by_role("combobox")

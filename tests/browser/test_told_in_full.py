@@ -93,6 +93,8 @@ def test_a_frame_of_the_node_takes_nothing_of_it_away_and_a_break_brings_what_is
     facts = msgspec.structs.replace(view.facts, sources=sources)
     troubled.send(wire.NodeChanged(node=msgspec.structs.replace(view, facts=facts)))
     expect(main).to_contain_text("told anew", timeout=PATIENCE_MS)
+    if "#/gpu/" in address:
+        expect(main).to_contain_text(view.facts.gpus[3].uuid)
     expect(main).to_contain_text(PAGES[address])
     _renamed(troubled, "after-the-break")
     troubled.drop()

@@ -44,7 +44,7 @@ test("new facts keep the readings of the GPUs that stay", () => {
   store.receive(goldenText("tick"));
   const changed = JSON.parse(goldenText("node"));
   delete changed.node.reading;
-  changed.node.facts.gpus.reverse();
+  changed.node.cards.reverse();
   store.receive(JSON.stringify(changed));
   const gpus = store.nodes.get("gpu-07")?.gpus ?? [];
   assert.deepEqual(
@@ -52,6 +52,19 @@ test("new facts keep the readings of the GPUs that stay", () => {
     ["3:1", "3"],
   );
   assert.equal(gpus[1].usedBytes, 73728 * MIB);
+});
+
+test("what only the page of a GPU shows of a card stays through frames that tell of it at a glance, while it is the same card", () => {
+  const { store } = goldenStore();
+  const uuids = () => store.nodes.get("gpu-07")?.gpus.map(({ facts }) => facts.uuid);
+  const [whole, mig] = golden("node-in-full").node.facts.gpus.map((/** @type {any} */ gpu) => gpu.uuid);
+  assert.deepEqual(uuids(), [null, null]);
+  store.putDetail(golden("node-in-full").node);
+  assert.deepEqual(uuids(), [whole, mig]);
+  const other = JSON.parse(goldenText("node"));
+  other.node.cards[1][1] = "NVIDIA H200";
+  store.receive(JSON.stringify(other));
+  assert.deepEqual(uuids(), [whole, null]);
 });
 
 test("a node's frame that a tick has overtaken changes what ticks leave out, and no reading", () => {

@@ -176,6 +176,10 @@ def test_several_figures_are_asked_for_at_once_and_told_in_that_order(server: Ru
 
 def test_nodes_runs_steps_rules_agents_and_the_whole_state_can_be_asked_for(server: RunningServer) -> None:
     assert [node["node"] for node in server.get("/api/v1/nodes").json()] == ["gpu-07", "gpu-08"]
+    cards = server.get("/api/v1/gpus").json()
+    assert [(card["node"], card["gpu"], card["uuid"]) for card in cards] == [
+        (node, "0", hello(node).facts.gpus[0].uuid) for node in ("gpu-07", "gpu-08")
+    ]
     (run,) = server.get("/api/v1/runs").json()
     assert run["steps"][0]["step"]["rollout_seconds"] == 20.0
     assert server.get("/api/v1/runs/qwen7b/steps").json()[0]["step"]["step"] == 4

@@ -59,6 +59,17 @@ def test_the_shipped_page_is_three_files() -> None:
     assert sorted(held) == sorted(texts)
 
 
+def test_comments_are_left_out_and_what_only_looks_like_one_stays() -> None:
+    commented = (
+        "// First line.\n/**\n * @param {string} name\n * @returns {string}\n */\n"
+        'export function count(name) {\n  // why\n  return /** @type {any} */ (name) + "// no comment"; // beside\n}\n'
+        "/** @typedef {{ a: string }} A */\n"
+    )
+    files = changed("js/count.js", commented)
+    kept = 'function count(name) {\n  return /** @type {any} */ (name) + "// no comment"; // beside\n}\n'
+    assert f'"js/count.js": (($need) => {{\n{kept}\nreturn {{ count }};\n}}),\n' in files["js/main.js"]
+
+
 @pytest.mark.parametrize(
     "form",
     [

@@ -64,12 +64,14 @@ def test_a_browser_is_told_all_of_the_node_that_it_shows_and_of_others_what_tick
         heard(browser, lambda message: isinstance(message, wire.Tick) and bool(message.nodes))
         for address in ("/ws/live", "/ws/live?node=gpu-08"):
             node = snapshot(address)
-            assert (node.sample, node.together) == (None, None)
+            assert (node.sample, node.together, node.facts.gpus) == (None, None, ())
+            assert [alike.gpus for alike in node.cards] == [("0",)]
             assert node.reading is not None
             assert node.reading.used_mib == (40 * 1024,)
         node = snapshot("/ws/live?node=gpu-07")
         assert node.sample is not None
         assert node.together is not None
+        assert (node.facts.gpus, node.cards) == (hello().facts.gpus, ())
         assert node.sample.gpus[0].processes == node.together.gpus[0].processes == listed
 
 

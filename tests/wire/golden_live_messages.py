@@ -81,6 +81,20 @@ NODE = wire.Node(
         cgroup_used_mib=410 * 1024,
     ),
 )
+NODE_AT_A_GLANCE = msgspec.structs.replace(
+    NODE,
+    facts=msgspec.structs.replace(KNOWN_FACTS, gpus=()),
+    cards=tuple(
+        wire.CardsAlike(
+            gpus=(gpu.gpu,),
+            name=gpu.name,
+            total_bytes=gpu.total_bytes,
+            reserved_bytes=gpu.reserved_bytes,
+            mig=gpu.mig,
+        )
+        for gpu in FACTS.gpus
+    ),
+)
 NODE_IN_FULL = msgspec.structs.replace(NODE, sample=SAMPLE, together=msgspec.structs.replace(SAMPLE, at=AT - 9))
 RUN = wire.Run(
     run="qwen7b_grpo",
@@ -167,7 +181,9 @@ RULE = wire.Rule(
 SERVER = wire.ServerInfo(version="1.0.0", started_at=AT - 86400, rules_error="alerts.yaml:3:5: unknown metric")
 
 LIVE_MESSAGES: dict[str, wire.LiveMessage] = {
-    "live-snapshot": wire.Snapshot(at=AT, server=SERVER, nodes=(NODE,), runs=(RUN,), alerts=(ALERT,), rules=(RULE,)),
+    "live-snapshot": wire.Snapshot(
+        at=AT, server=SERVER, nodes=(NODE_AT_A_GLANCE,), runs=(RUN,), alerts=(ALERT,), rules=(RULE,)
+    ),
     "live-snapshot-empty": wire.Snapshot(at=AT, server=wire.ServerInfo(version="1.0.0", started_at=AT)),
     "live-tick": wire.Tick(
         at=AT + 1,
@@ -184,7 +200,7 @@ LIVE_MESSAGES: dict[str, wire.LiveMessage] = {
             ),
         ),
     ),
-    "live-node": wire.NodeChanged(node=NODE),
+    "live-node": wire.NodeChanged(node=NODE_AT_A_GLANCE),
     "live-node-in-full": wire.NodeChanged(node=NODE_IN_FULL),
     "live-run": wire.RunChanged(run=RUN),
     "live-alert": wire.AlertChanged(alert=ALERT),

@@ -9,7 +9,7 @@ from oomwatch.core.fleet import Fleet
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.service.runviews import all_phases_since, last_phases_since, run_view, steps_of
-from oomwatch.service.views import brief_view, gpu_runs, node_tick, node_view, state_of
+from oomwatch.service.views import at_a_glance, brief_view, gpu_runs, node_tick, node_view, state_of
 
 
 class Picture:
@@ -33,7 +33,7 @@ class Picture:
         return (node_view(node, now, skew_seconds=self._skew_of(node.name)) for node in self._fleet.nodes.values())
 
     def nodes_at_a_glance(self, now: float, in_full: str | None) -> Iterator[wire.Node]:
-        """Each with what ticks tell of its latest sample; the one named `in_full` as if it had been asked for."""
+        """Each with what every view shows of it; the one named `in_full` as if it had been asked for."""
         return (
             self._in_full(node, now) if node.name == in_full else self._at_a_glance(node, now)
             for node in self._fleet.nodes.values()
@@ -44,11 +44,15 @@ class Picture:
         record = self._fleet.nodes.get(name)
         return None if record is None else self._in_full(record, now)
 
+    def gpus(self) -> Iterator[tuple[str, wire.GpuFacts]]:
+        """Every GPU with the name of its node."""
+        return ((node.name, gpu.facts) for node in self._fleet.nodes.values() for gpu in node.gpus.values())
+
     def runs(self) -> Iterator[wire.Run]:
         return (run_view(run, steps_of(run), all_phases_since(run)) for run in self._fleet.runs.values())
 
     def _at_a_glance(self, node: NodeRecord, now: float) -> wire.Node:
-        return brief_view(node, now, skew_seconds=self._skew_of(node.name))
+        return at_a_glance(brief_view(node, now, skew_seconds=self._skew_of(node.name)))
 
     def _in_full(self, node: NodeRecord, now: float) -> wire.Node:
         return replace(node_view(node, now, skew_seconds=self._skew_of(node.name)), together=node.together)

@@ -1,5 +1,7 @@
 """What nodes look like to people: pure functions from the core's records to wire's views."""
 
+from itertools import groupby
+
 from msgspec.structs import replace
 
 from oomwatch import wire
@@ -40,6 +42,28 @@ def brief_view(node: NodeRecord, now: float, *, skew_seconds: float) -> wire.Nod
 def node_view(node: NodeRecord, now: float, *, skew_seconds: float) -> wire.Node:
     """A node with all that was read of it last."""
     return replace(brief_view(node, now, skew_seconds=skew_seconds), sample=_latest(node))
+
+
+def at_a_glance(view: wire.Node) -> wire.Node:
+    """Of a node what those are told who did not ask for it."""
+    facts = view.facts
+    return replace(view, facts=replace(facts, gpus=()), cards=cards_of(facts.gpus), sample=None, together=None)
+
+
+def cards_of(gpus: tuple[wire.GpuFacts, ...]) -> tuple[wire.CardsAlike, ...]:
+    """GPUs in their order, those that are alike together."""
+    return tuple(
+        [
+            wire.CardsAlike(
+                gpus=tuple([gpu.gpu for gpu in alike]), name=name, total_bytes=total, reserved_bytes=reserved, mig=mig
+            )
+            for (name, total, reserved, mig), alike in groupby(gpus, _kind)
+        ]
+    )
+
+
+def _kind(gpu: wire.GpuFacts) -> tuple[str, int, int, bool]:
+    return gpu.name, gpu.total_bytes, gpu.reserved_bytes, gpu.mig
 
 
 def gpu_runs(node: NodeRecord) -> tuple[str | None, ...]:

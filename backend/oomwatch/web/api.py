@@ -38,7 +38,7 @@ from oomwatch.web.answers import RefusedError, answer, refusal, refused
 from oomwatch.web.choosing import Wanted, newest
 from oomwatch.web.describe import Language, described, refusals, returns
 from oomwatch.web.parts import parts_of
-from oomwatch.web.rows import Agent, AlertRow, AlertStory, History, agents, alert_row, history_of
+from oomwatch.web.rows import Agent, AlertRow, AlertStory, GpuRow, History, agents, alert_row, history_of
 
 ALERTS_MAX = 1000
 SERIES_MAX = 24  # of one answer: all that a chart of the page draws, twice
@@ -109,6 +109,12 @@ async def node(request: Request, name: str) -> Response:
     service = parts_of(request).service
     found = service.picture.node(name, service.clock())
     return refusal(404, f'there is no node "{name}"') if found is None else answer(found)
+
+
+@router.get("/gpus", responses=returns(list[GpuRow]))
+async def gpus(request: Request) -> Response:
+    """Every GPU: its node, its UUID, and what else does not change."""
+    return answer([GpuRow.of(node, facts) for node, facts in parts_of(request).service.picture.gpus()])
 
 
 @router.delete("/nodes/{name}", status_code=204, responses=refusals(404, 409, 503))

@@ -2,12 +2,15 @@
 
 A browser asks for six files at once and takes a millisecond or two for each, from its cache too: with 160 small files
 that is most of what a visit waits for. Here each script becomes a function, called when another one first imports it,
-so the order in which they run is that of the modules. The scripts keep to few forms, which is what makes this short:
+so the order in which they run is that of the modules. Those of the first two files are all called at
+once: they stand in parentheses, which has a browser compile them while the file arrives. Comments, a third of the text,
+are left out. The scripts keep to few forms, which is what makes this short:
 
     import { a, b as c } from "./name.js";      await import("./name.js")
     export const, function, async function, class          export { a, b };
 
-Addresses made from import.meta.url are those of the folder of the first script, and no two scripts import each other.
+Addresses made from import.meta.url are those of the folder of the first script, no two scripts import each other, and
+no text has a line that begins as a comment does.
 """
 
 import posixpath
@@ -20,6 +23,7 @@ _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";$', re.MULTILINE)
 _FETCH = re.compile(r'await import\("(\.[^"]+)"\)(?!\.)')
 _EXPORT = re.compile(r"^export (?=(?:const|(?:async )?function|class) (\w+))", re.MULTILINE)
 _LISTED = re.compile(r"^export \{([^}]*)\};$", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n", re.MULTILINE)
 _OTHER = re.compile(rf'^(?:import|export)\b.*$|await import\("(?!\./{LATER}").*$', re.MULTILINE)
 _LOADER = """\
 const scripts = new Map();
@@ -53,7 +57,8 @@ def bundled(texts: Texts, first: str, main: str) -> dict[str, str]:
     early = _needed(texts, first, ())
     then = [name for name in _needed(texts, main, ()) if name not in early]
     rest = sorted({*texts} - {*early, *then})
-    functions = {name: _function(name, texts[name], awaits=name == main) for name in [*early, *then, *rest]}
+    functions = {name: f"({_function(name, texts[name], awaits=name == main)})" for name in [*early, *then]}
+    functions |= {name: _function(name, texts[name]) for name in rest}
     begin = f'import {{ add, need }} from "./{posixpath.basename(first)}";\n'
     return {
         first: f'{_LOADER}{_added(early, functions)}need("{first}");\n',
@@ -63,7 +68,7 @@ def bundled(texts: Texts, first: str, main: str) -> dict[str, str]:
 
 
 def _added(names: Iterable[str], functions: Texts) -> str:
-    return "add({\n" + "".join(functions[name] for name in names) + "});\n"
+    return "add({\n" + "".join(f'"{name}": {functions[name]},\n' for name in names) + "});\n"
 
 
 def _needed(texts: Texts, name: str, importers: tuple[str, ...]) -> list[str]:
@@ -81,8 +86,8 @@ def _beside(name: str, relative: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(name), relative))
 
 
-def _function(name: str, text: str, *, awaits: bool) -> str:
-    """A script as an entry of the table: a function that gives what the script exports."""
+def _function(name: str, text: str, *, awaits: bool = False) -> str:
+    """A script as a function that gives what the script exports."""
 
     def imported(match: re.Match[str]) -> str:
         return f'const {{{match[1].replace(" as ", ": ")}}} = $need("{_beside(name, match[2])}");'
@@ -91,7 +96,7 @@ def _function(name: str, text: str, *, awaits: bool) -> str:
         return f'(await import("./{LATER}"), $need("{_beside(name, match[1])}"))'
 
     given = [*_EXPORT.findall(text), *(names.strip() for names in _LISTED.findall(text))]
-    body = _FETCH.sub(fetched, _IMPORT.sub(imported, _LISTED.sub("", _EXPORT.sub("", text))))
+    body = _FETCH.sub(fetched, _IMPORT.sub(imported, _LISTED.sub("", _EXPORT.sub("", _COMMENT.sub("", text)))))
     if (other := _OTHER.search(body)) is not None:
         raise ValueError(f"the page's script {name} has what cannot be bundled: {other[0]}")
-    return f'"{name}": {"async " if awaits else ""}($need) => {{\n{body}\nreturn {{ {", ".join(given)} }};\n}},\n'
+    return f"{'async ' if awaits else ''}($need) => {{\n{body}\nreturn {{ {', '.join(given)} }};\n}}"

@@ -16,7 +16,18 @@ from oomwatch.tryout.result import Tryout
 from oomwatch.web.batchrows import BatchesOfRun
 from oomwatch.web.doctorrows import CardRow, DoctorFile, ModelRow, TemplateRow, TemplateText
 from oomwatch.web.planrows import PlanOfRun
-from oomwatch.web.rows import Acknowledged, Agent, AlertRow, AlertStory, History, Me, PeaksOfRun, Preview, SilenceRow
+from oomwatch.web.rows import (
+    Acknowledged,
+    Agent,
+    AlertRow,
+    AlertStory,
+    GpuRow,
+    History,
+    Me,
+    PeaksOfRun,
+    Preview,
+    SilenceRow,
+)
 from oomwatch.web.ruledesk import RuleFileShown, RulesTaken
 from oomwatch.web.rulenow import RuleNow
 from oomwatch.web.spans import AlertSpans
@@ -27,7 +38,7 @@ Language = Annotated[wire.Language, Query(description="language of the texts")]
 
 # Every type that an answer holds, or a question within it.
 KINDS = (
-    *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan, wire.ChannelState),
+    *(wire.Snapshot, wire.RulesChanged, wire.StepPoint, wire.PhaseSpan, wire.ChannelState, GpuRow),
     *(AlertRow, AlertStory, History, PeaksOfRun, PlanOfRun, BatchesOfRun, Agent, Scorecard, Entry, Incident),
     *(Acknowledged, SilenceRow, Preview, Deed, Me),
     *(RuleRow, RuleFileShown, RulesTaken, RuleNow, Tryout),

@@ -19,6 +19,16 @@ class Me(msgspec.Struct, frozen=True, kw_only=True):
     ends_at: float | None
 
 
+class GpuRow(wire.GpuFacts, frozen=True, kw_only=True):
+    """What a GPU is, and where. What is not known is left out."""
+
+    node: str
+
+    @classmethod
+    def of(cls, node: str, facts: wire.GpuFacts) -> "GpuRow":
+        return cls(node=node, **msgspec.structs.asdict(facts))
+
+
 class AlertRow(msgspec.Struct, frozen=True, kw_only=True):
     """An alert in one language. Every field is always there; `ended_at` is null while it is open."""
 

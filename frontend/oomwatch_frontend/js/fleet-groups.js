@@ -2,6 +2,7 @@
 
 import { bySoonest } from "./foreseen.js";
 import { gpuData, gpuRatio, nodeData, worse } from "./judge.js";
+import { inOrder } from "./naming.js";
 import { gpuKey } from "./store.js";
 
 /** @typedef {import("./store.js").NodeView} NodeView */
@@ -16,7 +17,6 @@ export const GROUPINGS = /** @type {const} */ (["node", "run", "risk"]);
 export const RISKS = /** @type {const} */ (["critical", "warning", "watch", "lost", "stale", "ok"]);
 /** @typedef {typeof RISKS[number]} Risk */
 
-const COLLATOR = new Intl.Collator("en", { numeric: true });
 const STEP = 0.05; // what differs by less stands by name: a map that moves every second is not read
 
 /** @param {string | null | undefined} text @returns {Grouping | null} */
@@ -30,9 +30,11 @@ export function byNode(views) {
 /** A node that works on two runs is shown in both, with its GPUs of each; what is in no run comes last. @param {NodeView[]} views @returns {Group[]} */
 export function byRun(views) {
   const groups = split(views, (_, gpu) => gpu.run ?? "");
-  const runs = [...groups].filter(([key]) => key !== "").sort(([a], [b]) => COLLATOR.compare(a, b));
-  const none = groups.get("");
-  return [...runs, ...(none === undefined ? [] : [/** @type {const} */ (["", none])])].map(([key, parts]) => ({ key, parts }));
+  const runs = inOrder([...groups.keys()].filter((key) => key !== ""));
+  return [...runs, ""].flatMap((key) => {
+    const parts = groups.get(key);
+    return parts === undefined ? [] : { key, parts };
+  });
 }
 
 /**

@@ -44,17 +44,45 @@ const agreed = (sentence, params) =>
     String(params[name]) === "1" ? `{${name}}${between} ${AFTER_ONE[noun]}` : whole,
   );
 
-/** The catalogue in one language. Immutable: another language is another Words. */
+const THOUSANDS = /\B(?=(?:\d{3})+$)/g;
+
+/**
+ * Numbers with so many decimals, which English and Chinese write alike. Intl.NumberFormat would do as well, but to make the
+ * first ones takes a browser some of the time until the first paint.
+ */
+export class Decimals {
+  /** @param {number} places */
+  constructor(places) {
+    this.places = places;
+  }
+
+  /** @param {number} value "1,234.5" */
+  format(value) {
+    const [whole, rest] = Math.abs(value).toFixed(this.places).split(".");
+    const sign = value < 0 || Object.is(value, -0) ? "-" : "";
+    return `${sign}${whole.replace(THOUSANDS, ",")}${rest === undefined ? "" : `.${rest}`}`;
+  }
+}
+
+/** The catalogue in one language: another one is another Words. */
 export class Words {
+  /** @type {Intl.NumberFormat | null} */
+  #digits3 = null;
+
   /** @param {Catalogue} catalogue @param {Language} language */
   constructor(catalogue, language) {
     this.catalogue = catalogue;
     this.language = language;
     /** BCP 47 tag for Intl and the lang attribute. */
     this.locale = language === "zh" ? "zh-CN" : "en";
-    this.decimal1 = new Intl.NumberFormat(this.locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-    this.digits3 = new Intl.NumberFormat(this.locale, { maximumSignificantDigits: 3 });
-    this.integer = new Intl.NumberFormat(this.locale, { maximumFractionDigits: 0 });
+    this.decimal1 = new Decimals(1);
+    this.integer = new Decimals(0);
+  }
+
+  /** Made when it is asked for: few numbers are written so. */
+  get digits3() {
+    this.#digits3 ??= new Intl.NumberFormat(this.locale, { maximumSignificantDigits: 3 });
+    return this.#digits3;
   }
 
   /**

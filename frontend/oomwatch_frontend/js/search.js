@@ -2,6 +2,7 @@
 
 import { openAlerts } from "./judge.js";
 import { link } from "./router.js";
+import { gpuKey } from "./store.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./i18n.js").Words} Words */
@@ -12,9 +13,11 @@ import { link } from "./router.js";
 /** How many of each kind are listed, in this order. @type {Record<Kind, number>} */
 const MOST = { run: 4, node: 5, gpu: 6, alert: 5 };
 
-/** All that can be found. @param {Store} store @param {Words} words @returns {Entry[]} */
-export function entriesOf(store, words) {
-  return [...runEntries(store), ...nodeEntries(store, words), ...alertEntries(store, words)];
+/** UUIDs of GPUs, by gpuKey: they are asked for when a search begins. @typedef {Map<string, string>} Uuids */
+
+/** All that can be found. @param {Store} store @param {Words} words @param {Uuids} [uuids] @returns {Entry[]} */
+export function entriesOf(store, words, uuids = new Map()) {
+  return [...runEntries(store), ...nodeEntries(store, words, uuids), ...alertEntries(store, words)];
 }
 
 /** @param {Omit<Entry, "text">} entry @param {...string | null} also what it is found by too @returns {Entry} */
@@ -29,14 +32,15 @@ function runEntries(store) {
   });
 }
 
-/** @param {Store} store @param {Words} words @returns {Entry[]} */
-function nodeEntries(store, words) {
+/** @param {Store} store @param {Words} words @param {Uuids} uuids @returns {Entry[]} */
+function nodeEntries(store, words, uuids) {
   /** @type {Entry[]} */
   const gpus = [];
   const nodes = [...store.nodes.values()].map(({ info, gpus: cards }) => {
     const { node, facts } = info;
     for (const card of cards) {
-      const { gpu, uuid, name } = card.facts;
+      const { gpu, name } = card.facts;
+      const uuid = card.facts.uuid ?? uuids.get(gpuKey(node, gpu)) ?? null;
       const title = `${node} · ${words.t("name.gpu", { gpu })}`;
       const also = [`gpu ${gpu} ${node}:${gpu}`, uuid, name, card.run];
       gpus.push(entry({ kind: "gpu", title, note: card.run ?? name, href: link("gpu", [node, gpu]) }, ...also));

@@ -177,8 +177,11 @@ export class Shell {
     const demo = isDemo(store) ? `${words.t("demo.badge")} · ` : "";
     this.#when("title", [mark, sentence, demo], () => {
       document.title = `${GLYPHS[mark]}${demo}${sentence} · oomwatch`;
-      document.querySelector("link[rel=icon]")?.setAttribute("href", iconUrl(mark));
     });
+    // Another icon costs the browser some milliseconds: none is shown of a state that is over in a moment.
+    const { phase, failed } = store.connection;
+    if (phase === "connecting" && !failed) return;
+    this.#when("icon", [mark], () => document.querySelector("link[rel=icon]")?.setAttribute("href", iconUrl(mark)));
   }
 }
 

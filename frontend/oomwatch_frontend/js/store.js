@@ -1,6 +1,7 @@
 // What the page knows: the snapshot and every change since. Mutators are methods; every change is one "change" event
 // whose detail is the set of topics that changed. Views read, and never write.
 
+import { cardsOf } from "./cards.js";
 import { MIB } from "./format.js";
 import { missedBetween, together } from "./missed.js";
 import { mergePhases } from "./phases.js";
@@ -21,7 +22,7 @@ import { WireError, decode } from "./wire.js";
 /**
  * @typedef {object} GpuView one GPU with its latest reading
  * @property {string} node
- * @property {import("./wire.js").GpuFacts} facts
+ * @property {import("./cards.js").CardFacts} facts
  * @property {number} usableBytes total without what the driver keeps
  * @property {number | null} usedBytes
  * @property {number | null} utilizationRatio
@@ -277,12 +278,13 @@ export class Store extends EventTarget {
 function viewOf(node, old, detailed) {
   const told = node.sample !== null || detailed === null ? node : detailed.info;
   const samples = new Map(told.sample?.gpus.map((sample) => [sample.gpu, sample]));
+  const cards = cardsOf(node, detailed?.gpus.map(({ facts }) => facts) ?? []);
   const known = new Map(old?.gpus.map((gpu) => [gpu.facts.gpu, gpu]));
   const view = {
     info: { ...node, sample: told.sample, together: told.together },
     isDetailed: told.sample !== null || (detailed?.isDetailed ?? false),
-    gpus: node.facts.gpus.map((facts, index) =>
-      gpuOf(node, index, known.get(facts.gpu) ?? UNREAD, samples.get(facts.gpu) ?? null),
+    gpus: cards.map((facts, index) =>
+      gpuOf(node, index, facts, known.get(facts.gpu) ?? UNREAD, samples.get(facts.gpu) ?? null),
     ),
     hostUsedBytes: old?.hostUsedBytes ?? null,
     cgroupUsedBytes: old?.cgroupUsedBytes ?? null,
@@ -299,11 +301,10 @@ function viewOf(node, old, detailed) {
 const UNREAD = { usedBytes: null, utilizationRatio: null, torchReservedBytes: null, status: "no_data" };
 
 /**
- * @param {Node} node @param {number} index among its GPUs @param {Latest} latest @param {GpuView["sample"]} sample
+ * @param {Node} node @param {number} index among its GPUs @param {GpuView["facts"]} facts @param {Latest} latest @param {GpuView["sample"]} sample
  * @returns {GpuView}
  */
-function gpuOf(node, index, { usedBytes, utilizationRatio, torchReservedBytes, status }, sample) {
-  const facts = node.facts.gpus[index];
+function gpuOf(node, index, facts, { usedBytes, utilizationRatio, torchReservedBytes, status }, sample) {
   const usableBytes = Math.max(0, facts.total_bytes - facts.reserved_bytes);
   const run = node.gpu_runs[index] ?? null;
   return { node: node.node, facts, usableBytes, usedBytes, utilizationRatio, torchReservedBytes, status, run, sample };

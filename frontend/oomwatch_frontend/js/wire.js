@@ -261,6 +261,15 @@ const nodeTick = tuple({
 });
 /** @typedef {ReturnType<typeof nodeTick>} NodeTick */
 
+const cardsAlike = tuple({
+  gpus: list(text),
+  name: text,
+  total_bytes: number,
+  reserved_bytes: or(number, 0),
+  mig: flag,
+});
+/** @typedef {ReturnType<typeof cardsAlike>} CardsAlike */
+
 const node = struct({
   node: text,
   state: oneOf("live", "silent", "stopped"),
@@ -268,6 +277,7 @@ const node = struct({
   agent_version: text,
   interval_seconds: number,
   facts: nodeFacts,
+  cards: list(cardsAlike),
   run: maybe(text),
   gpu_runs: list(maybe(text)),
   simulated: flag,
@@ -510,6 +520,9 @@ const messages = {
 
 /** An answer of /api/v1/nodes/NAME. @type {Reader<Node>} @throws {WireError} */
 export const readNode = node;
+
+/** An answer of /api/v1/gpus. @throws {WireError} */
+export const readGpus = list(struct({ node: text, gpu: text, uuid: text }));
 
 /** An alert as the live messages have it. @type {Reader<Alert>} @throws {WireError} */
 export const readAlert = alert;

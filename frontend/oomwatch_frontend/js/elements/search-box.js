@@ -1,7 +1,10 @@
 // The search in the top bar: "/" goes there, arrow keys choose, Enter opens.
 
 import { fill, h } from "../dom.js";
+import { ask } from "../api.js";
 import { entriesOf, search } from "../search.js";
+import { gpuKey } from "../store.js";
+import { readGpus } from "../wire.js";
 
 /** @typedef {import("../store.js").Store} Store */
 /** @typedef {import("../i18n.js").Words} Words */
@@ -16,6 +19,8 @@ export class SearchBox {
     this.words = words;
     /** What can be found, gathered when the search begins and kept until it ends. @type {Entry[] | null} */
     this.entries = null;
+    /** As of the last search: no view shows them but that of one GPU. @type {import("../search.js").Uuids} */
+    this.uuids = new Map();
     /** @type {Entry[]} */
     this.found = [];
     this.chosen = -1;
@@ -58,8 +63,32 @@ export class SearchBox {
   }
 
   #search() {
-    this.entries ??= entriesOf(this.store, this.words());
-    const { found, more } = search(this.entries, this.input.value);
+    if (this.entries === null) {
+      this.#gather();
+      void this.#askForUuids();
+    }
+    this.#find();
+  }
+
+  #gather() {
+    this.entries = entriesOf(this.store, this.words(), this.uuids);
+  }
+
+  /** They come while somebody types. Without an answer those of the last search are good. */
+  async #askForUuids() {
+    try {
+      const gpus = readGpus(await ask("GET", "gpus"));
+      this.uuids = new Map(gpus.map(({ node, gpu, uuid }) => [gpuKey(node, gpu), uuid]));
+    } catch {
+      return;
+    }
+    if (this.entries === null) return; // the search is over
+    this.#gather();
+    if (this.found.length === 0) this.#find(); // what was found stays as it is while somebody looks at it
+  }
+
+  #find() {
+    const { found, more } = search(this.entries ?? [], this.input.value);
     this.found = found;
     this.chosen = found.length > 0 ? 0 : -1;
     this.#draw(more);

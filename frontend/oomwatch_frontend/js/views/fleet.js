@@ -10,6 +10,7 @@ import { indexForecasts } from "../foreseen.js";
 import { gib, gibOf, memoryOf, percent } from "../format.js";
 import { gpuData, gpuRatio, hostUse, indexAlerts, nodeData, runsByNode } from "../judge.js";
 import { isKiosk, startKiosk } from "../kiosk.js";
+import { inOrder } from "../naming.js";
 import { link, parseRoute } from "../router.js";
 import { legend } from "./fleet-legend.js";
 import { NextOut, foreseenSentence, timeLeft } from "./next-out.js";
@@ -21,7 +22,6 @@ import { NodesTable, stateText } from "./nodes-table.js";
 /** @typedef {import("../fleet-groups.js").Grouping} Grouping */
 /** @typedef {import("../fleet-groups.js").Group} Group */
 
-const COLLATOR = new Intl.Collator("en", { numeric: true });
 const STORED = "oomwatch.fleet.by";
 const SORTED_FOR_SECONDS = 10; // a map sorted by risk stands still for so long, and as long as somebody reads it
 
@@ -176,7 +176,7 @@ class Fleet {
   #sorted() {
     const { nodes } = this.app.store;
     if (this.names.length !== nodes.size || this.names.some((name) => !nodes.has(name)))
-      this.names = [...nodes.keys()].sort(COLLATOR.compare);
+      this.names = inOrder(nodes.keys());
     return this.names.map((name) => /** @type {NodeView} */ (nodes.get(name)));
   }
 

@@ -207,19 +207,20 @@ class Gpu {
   #facts(card, errors) {
     const { words } = this.app;
     const fixed = card.facts;
+    const told = (/** @type {string | null} */ text) => (fixed.uuid === null ? UNKNOWN : text); // what is yet to come keeps its place
     return facts([
       [words.t("nodes.run"), card.run === null ? null : runLinks([card.run])],
       [words.t("gpu.model"), fixed.name],
       [words.t("gpu.total"), gib(words, fixed.total_bytes)],
       [words.t("gpu.driver_reserved"), fixed.reserved_bytes === 0 ? null : gib(words, fixed.reserved_bytes)],
       [words.t("gpu.usable"), gib(words, card.usableBytes)],
-      [words.t("gpu.driver"), fixed.driver_version],
+      [words.t("gpu.driver"), told(fixed.driver_version)],
       [
         words.t("gpu.power_limit"),
-        fixed.power_limit_watts === null ? null : `${words.integer.format(fixed.power_limit_watts)} W`,
+        told(fixed.power_limit_watts === null ? null : `${words.integer.format(fixed.power_limit_watts)} W`),
       ],
-      [words.t("gpu.pci"), fixed.pci_bus_id],
-      ["UUID", fixed.uuid],
+      [words.t("gpu.pci"), told(fixed.pci_bus_id)],
+      ["UUID", told(fixed.uuid)],
       [words.t("gpu.ecc"), errors === null ? UNKNOWN : words.integer.format(errors)],
     ]);
   }
