@@ -70,7 +70,7 @@ zipapp: wheels ## dist/oomwatch-agent.pyz: the agent as one file that needs no i
 	$(BIN)/python scripts/make_zipapp.py dist/oomwatch_agent-$$($(BIN)/oomwatch-agent --version | cut -d' ' -f2)-py3-none-any.whl \
 		dist/oomwatch-agent.pyz
 
-.PHONY: docs docs-serve docs-reference docs-stale
+.PHONY: docs docs-serve docs-reference docs-screenshots docs-stale
 docs: .venv/dev.stamp ## build the documentation's site into site/ (a broken link, a missing anchor, a page that nothing leads to: it fails)
 	$(MKDOCS) build $(ARGS)
 
@@ -79,6 +79,9 @@ docs-serve: .venv/dev.stamp ## show the documentation at http://127.0.0.1:8000, 
 
 docs-reference: .venv/dev.stamp ## write the pages of docs/reference that are made from the code
 	$(BIN)/python -m scripts.reference
+
+docs-screenshots: system-packages ## take the pictures of the page in docs/assets anew, in a real Chromium
+	$(BIN)/python -m tests.browser.docs_pictures
 
 docs-stale: .venv/dev.stamp ## list the translations that are older than their page (ARGS="docs/PAGE.zh.md" notes that one is not)
 	$(BIN)/python -m scripts.translations $(ARGS)
