@@ -15,7 +15,7 @@ JS_TESTS = $(sort $(shell find tests/frontend -name '*.test.js' -o -name '*.test
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check format lint types js js-types js-test bench bench-browser fuzz lock clean system-packages \
-	verl-releases wheels wheels-tried zipapp
+	verl-releases wheels wheels-tried zipapp helm-sdk
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -24,7 +24,7 @@ help: ## list the targets
 run: .venv/run.stamp ## start server, dashboard and an agent on this machine (ARGS="..." for oomwatch up)
 	$(BIN)/oomwatch up $(ARGS)
 
-test: check js-test system-packages verl-releases ## every check, then every test (ARGS="-k word" for pytest, WORKERS=0 for one by one)
+test: check js-test system-packages verl-releases helm-sdk ## every check, then every test (ARGS="-k word" for pytest, WORKERS=0 for one by one)
 	@echo "first what needs nobody else, $(WORKERS) at a time; then real programs, which must be alone"
 	$(BIN)/python -m pytest -m "not acceptance" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || test $$? -eq 5
 	$(BIN)/python -m pytest -m acceptance $(ARGS) || test $$? -eq 5
@@ -90,7 +90,7 @@ lock: .venv/dev.stamp ## pin the newest releases that pyproject.toml admits
 	scripts/lock $(BIN)/python
 
 clean: ## remove what these targets made
-	rm -rf .venv .verl node_modules build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .verl .helm node_modules build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find agent backend bench frontend tests -name __pycache__ -prune -exec rm -rf {} +
 
 system-packages: .venv/dev.stamp
@@ -100,6 +100,12 @@ system-packages: .venv/dev.stamp
 verl-releases: .venv/dev.stamp
 	@test .verl/.stamp -nt tests/plan/verl-releases.txt || { scripts/verl-releases $(BIN)/python .verl && touch .verl/.stamp; } \
 		|| echo "verl's packages could not be brought: the comparison with them is skipped" >&2
+
+# Helm's engine, that the chart's tests render with. Offline they are skipped.
+helm-sdk: .venv/dev.stamp
+	@test .helm/.stamp -nt tests/helm/helm-sdk.txt || { rm -rf .helm && $(PIP) install --no-deps --no-compile --require-hashes \
+		--target .helm -r tests/helm/helm-sdk.txt && touch .helm/.stamp; } \
+		|| echo "Helm's engine could not be brought: the tests of the chart are skipped" >&2
 
 .venv/bin/python:
 	scripts/make-venv "$(PYTHON)" .venv
