@@ -57,8 +57,13 @@ bench: system-packages ## measure the figures of docs/reference/performance.md, 
 bench-browser: system-packages ## measure the page in a real Chromium (ARGS="--heap 0" leaves out the ten minutes)
 	$(BIN)/python -m bench.browser $(ARGS)
 
-fuzz: .venv/dev.stamp ## a million cases of everything that reads what others wrote (CASES="1000" for fewer)
+# The guided half has an environment of its own: the fuzzer has wheels for Python 3.11 to 3.13 alone.
+FUZZ_TARGETS = frame probe_datagram metrics_page engine_log trainer_log silence history trace agent_settings rule_file configuration
+fuzz: .venv/dev.stamp .venv-fuzz/.stamp ## a million cases of everything that reads what others wrote (CASES="1000" for fewer)
+	@set -e; for target in $(FUZZ_TARGETS); do echo "== $$target, guided by coverage"; \
+		PYTHONPATH=backend:agent:frontend:. .venv-fuzz/bin/python -m tests.fuzz.guided $$target --cases $(or $(CASES),1000000) --work .fuzz; done
 	OOMWATCH_FUZZ=$(or $(CASES),1000000) $(BIN)/python -m pytest --numprocesses $(WORKERS) tests/faults/test_fuzz.py $(ARGS)
+	OOMWATCH_FUZZ=$(or $(QUESTIONS),1000) $(BIN)/python -m pytest tests/openapi/test_description.py $(ARGS)
 
 wheels: .venv/dev.stamp ## dist/: the wheels of oomwatch and of oomwatch-agent
 	@for project in agent .; do $(BIN)/python -m build --wheel --no-isolation --outdir dist $$project; done
@@ -90,7 +95,7 @@ lock: .venv/dev.stamp ## pin the newest releases that pyproject.toml admits
 	scripts/lock $(BIN)/python
 
 clean: ## remove what these targets made
-	rm -rf .venv .verl .helm node_modules build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .verl .helm node_modules build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .venv-fuzz .fuzz
 	find agent backend bench frontend tests -name __pycache__ -prune -exec rm -rf {} +
 
 system-packages: .venv/dev.stamp
@@ -119,6 +124,11 @@ helm-sdk: .venv/dev.stamp
 	$(PIP) install --require-hashes -r requirements-dev.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch .venv/run.stamp $@
+
+.venv-fuzz/.stamp: requirements.txt requirements-fuzz.txt
+	scripts/make-venv "$(PYTHON)" .venv-fuzz
+	.venv-fuzz/bin/python -m pip -qq --disable-pip-version-check install --require-hashes -r requirements.txt -r requirements-fuzz.txt
+	@touch $@
 
 node_modules/.stamp: package.json package-lock.json | .venv/dev.stamp
 	$(JS) npm ci --no-audit --no-fund --no-update-notifier --loglevel=error

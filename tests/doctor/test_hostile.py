@@ -2,13 +2,13 @@
 
 import time
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fuzz.targets import assert_told
 
 from oomwatch import wire
-from oomwatch.doctor.read import Complaint, ReadingError, Source, read
+from oomwatch.doctor.read import ReadingError, Source, read
 from oomwatch.doctor.read.words import words_of
 
 LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -131,16 +131,3 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 @given(st.lists(st.lists(PIECES, max_size=8).map("".join), max_size=4))
 def test_any_overrides_are_read_or_refused(overrides: list[str]) -> None:
     assert_told([], overrides)
-
-
-def assert_told(sources: list[Source], overrides: list[str]) -> None:
-    """Read or refused, with words for all that is to be said of it, and values that JSON takes."""
-    told: tuple[Complaint | ReadingError, ...]
-    try:
-        reading = read(sources, overrides)
-    except ReadingError as error:
-        told = (error,)
-    else:
-        told = reading.complaints
-        assert msgspec.json.encode([reading.config, reading.inputs])
-    assert all(words_of(one, language).remedy for one in told for language in wire.LANGUAGES)

@@ -34,6 +34,9 @@ from oomwatch.store.packing import pack_columns, unpack_columns
 LOOSE, TIGHT = 3, 2  # versions of a blob
 LOOSE_BY_COLUMN = 1  # as LOOSE was before: each column in planes of its own. Read, and written no more
 _HEAD = struct.Struct("<BBI")
+ROWS_MAX = (
+    2**20
+)  # three times what an agent may say within an hour; a damaged head asks for up to 2**32, which is 32 GiB
 _NAN = float("nan")
 # A window of 4 KiB: what repeats in a column does so nearby, and zlib's default of 32 KiB costs ten times the CPU of a
 # chunk of ten rows, nearly all of it in setting up (measured: 58 against 6 microseconds).
@@ -181,13 +184,15 @@ def unpack(start_ms: int, blob: bytes, only: Sequence[int] | None = None, typeco
         version, width, rows = _HEAD.unpack_from(blob)
         if version not in _READERS:
             raise ColumnsError(f"a chunk of readings has version {version}, which this oomwatch does not know")
+        if not 0 < rows <= ROWS_MAX:
+            raise ColumnsError(f"a chunk of readings is damaged: it claims to have {rows} rows")
         places = [place for place in (range(width) if only is None else only) if place < width]
         steps, values = _READERS[version](blob[_HEAD.size :], width, rows, places, typecode)
+        return Columns(array("q", accumulate(steps[1:], initial=start_ms)), values)
     except (struct.error, zlib.error, IndexError, ValueError, OverflowError, TypeError) as error:
         if isinstance(error, ColumnsError):
             raise
         raise ColumnsError(f"a chunk of readings is damaged: {error}") from error
-    return Columns(array("q", accumulate(steps[1:], initial=start_ms)), values)
 
 
 def _head(version: int, columns: Columns) -> bytes:

@@ -134,6 +134,8 @@ def _spread(numbers: list[int], present: bytes | None, rows: int) -> list[Any]:
 
 def _read_planes(body: bytes, place: int) -> list[int]:
     size, place = body[place], place + 1
+    if size not in _TYPECODES:
+        raise ValueError(f"numbers of {size} bytes")
     woven = bytearray()
     for plane in range(size):
         part, place = _read_deflated(body, place)

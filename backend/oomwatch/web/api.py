@@ -38,6 +38,7 @@ from oomwatch.web.answers import RefusedError, answer, refusal, refused
 from oomwatch.web.choosing import Wanted, newest
 from oomwatch.web.describe import Language, described, refusals, returns
 from oomwatch.web.parts import parts_of
+from oomwatch.web.paths import NAME
 from oomwatch.web.rows import Agent, AlertRow, AlertStory, GpuRow, History, agents, alert_row, history_of
 
 ALERTS_MAX = 1000
@@ -103,7 +104,7 @@ async def nodes(request: Request) -> Response:
     return answer(list(service.picture.nodes(service.clock())))
 
 
-@router.get("/nodes/{name}", responses=returns(wire.Node, 404))
+@router.get(f"/nodes/{NAME}", responses=returns(wire.Node, 404))
 async def node(request: Request, name: str) -> Response:
     """One node, with the last sample that listed its processes."""
     service = parts_of(request).service
@@ -117,7 +118,7 @@ async def gpus(request: Request) -> Response:
     return answer([GpuRow.of(node, facts) for node, facts in parts_of(request).service.picture.gpus()])
 
 
-@router.delete("/nodes/{name}", status_code=204, responses=refusals(404, 409, 503))
+@router.delete(f"/nodes/{NAME}", status_code=204, responses=refusals(404, 409, 503))
 async def forget_node(request: Request, name: str) -> Response:
     """Forget a node that is gone for good: its alerts end, and it is shown no more. Its history stays."""
     parts = parts_of(request)
@@ -141,7 +142,7 @@ async def runs(request: Request) -> Response:
     return answer(list(parts_of(request).service.picture.runs()))
 
 
-@router.get("/runs/{name:path}/steps", responses=returns(list[wire.StepPoint], 400, 503))
+@router.get(f"/runs/{NAME}/steps", responses=returns(list[wire.StepPoint], 400, 503))
 async def steps(request: Request, name: str, limit: Annotated[int, Query(ge=1, le=STEPS_MAX)] = 500) -> Response:
     """The last steps of a run, oldest first."""
     parts = parts_of(request)

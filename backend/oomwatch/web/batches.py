@@ -17,6 +17,7 @@ from oomwatch.web.answers import answer, refusal
 from oomwatch.web.batchrows import BatchesOfRun
 from oomwatch.web.describe import Language, returns
 from oomwatch.web.parts import parts_of
+from oomwatch.web.paths import NAME
 
 router = APIRouter(prefix="/api/v1")
 
@@ -31,7 +32,7 @@ class Told(NamedTuple):
     has_run: bool  # it has finished a step
 
 
-@router.get("/runs/{name:path}/batches", responses=returns(BatchesOfRun, 404))
+@router.get(f"/runs/{NAME}/batches", responses=returns(BatchesOfRun, 404))
 async def batches(request: Request, name: str, lang: Language = "en") -> Response:
     """The arithmetic of a run's batches with its numbers, what is assumed or missing, and what verl says against it."""
     parts = parts_of(request)

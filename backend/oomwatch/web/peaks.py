@@ -16,6 +16,7 @@ from oomwatch.core.steps import StepRecord
 from oomwatch.web.answers import answer, refusal
 from oomwatch.web.describe import returns
 from oomwatch.web.parts import parts_of
+from oomwatch.web.paths import NAME
 from oomwatch.web.rows import Peaks, PeaksOfRun, PeakSource
 
 router = APIRouter(prefix="/api/v1")
@@ -40,7 +41,7 @@ class _Top(NamedTuple):
     gpu: int
 
 
-@router.get("/runs/{name:path}/peaks", responses=returns(PeaksOfRun, 404))
+@router.get(f"/runs/{NAME}/peaks", responses=returns(PeaksOfRun, 404))
 async def peaks(request: Request, name: str) -> Response:
     """The highest device memory of each phase of the last steps, over all GPUs of a run: from the server's memory."""
     parts = parts_of(request)

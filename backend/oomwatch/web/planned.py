@@ -25,6 +25,7 @@ from oomwatch.plan.memory import Correction, Estimate, PhaseEstimate, corrected
 from oomwatch.web.answers import answer, refusal
 from oomwatch.web.describe import returns
 from oomwatch.web.parts import parts_of
+from oomwatch.web.paths import NAME
 from oomwatch.web.planrows import PlannedPhase, PlanOfRun, Stands
 
 router = APIRouter(prefix="/api/v1")
@@ -40,7 +41,7 @@ class Known(NamedTuple):
     of_gpus: Sequence[Sequence[GpuStep]]
 
 
-@router.get("/runs/{name:path}/plan", responses=returns(PlanOfRun, 404))
+@router.get(f"/runs/{NAME}/plan", responses=returns(PlanOfRun, 404))
 async def plan(request: Request, name: str) -> Response:
     """The estimate of a run's memory by phase, beside its peaks, and what these say of the estimate."""
     parts = parts_of(request)

@@ -14,8 +14,9 @@ from oomwatch.ruleedit.switch import Switch
 from oomwatch.rulefile import FILE_BYTES_MAX
 from oomwatch.tryout.result import Tryout
 from oomwatch.web.answers import answer, content_of, refusal
-from oomwatch.web.describe import returns
+from oomwatch.web.describe import returns, takes_file
 from oomwatch.web.parts import parts_of
+from oomwatch.web.paths import ALERT
 from oomwatch.web.ruledesk import RuleFileShown, RulesTaken
 from oomwatch.web.rulenow import RuleNow, rule_as_of
 from oomwatch.web.ruleparts import RuleParts
@@ -48,7 +49,7 @@ async def every_rule(request: Request) -> Response:
     return answer(rows_of(service.engine.rules, dict(firing)))
 
 
-@router.get("/{alert:path}/now", responses=returns(RuleNow, 400, 404))
+@router.get(f"/{ALERT}/now", responses=returns(RuleNow, 400, 404))
 async def rule_now(
     request: Request, alert: str, *, severity: Severity = None, limit: Annotated[int, Query(ge=1, le=SHOWN_MAX)] = 8
 ) -> Response:
@@ -69,7 +70,11 @@ async def rule_file(request: Request) -> Response:
     return _tagged(answer(shown), shown.digest)
 
 
-@router.put("/file", responses=returns(RulesTaken, 400, 403, 409, 412, 413, 428))
+@router.put(
+    "/file",
+    responses=returns(RulesTaken, 400, 403, 409, 412, 413, 428, or_else=Tryout),
+    openapi_extra=takes_file("a rule file"),
+)
 async def put_rule_file(
     request: Request,
     *,
@@ -84,7 +89,7 @@ async def put_rule_file(
     return _tagged(answer(taken), taken.digest)
 
 
-@router.post("/try", responses=returns(Tryout, 400, 409, 413, 503))
+@router.post("/try", responses=returns(Tryout, 400, 409, 413, 503), openapi_extra=takes_file("a rule file"))
 async def try_rules(
     request: Request,
     *,
@@ -100,7 +105,7 @@ async def try_rules(
     return await _tried(request, await content_of(request, FILE_BYTES_MAX, "a rule file cannot be"), question)
 
 
-@router.post("/{alert:path}/enable", responses=returns(RulesTaken, 403, 404, 409))
+@router.post(f"/{ALERT}/enable", responses=returns(RulesTaken, 403, 404, 409))
 async def enable(
     request: Request, alert: str, *, severity: Severity = None, node: Name = None, run: Name = None
 ) -> Response:
@@ -108,7 +113,7 @@ async def enable(
     return await _switched(request, Switch(alert, enabled=True, severity=severity, node=node, run=run))
 
 
-@router.post("/{alert:path}/disable", responses=returns(RulesTaken, 403, 404, 409))
+@router.post(f"/{ALERT}/disable", responses=returns(RulesTaken, 403, 404, 409))
 async def disable(
     request: Request, alert: str, *, severity: Severity = None, node: Name = None, run: Name = None
 ) -> Response:
