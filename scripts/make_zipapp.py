@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--machine", action="append")
     options = parser.parse_args()
     files = _contents(options.wheel, options.python or PYTHONS, options.machine or MACHINES)
-    _write(options.target, files)
+    write(options.target, files)
     size = options.target.stat().st_size / 1e6
     print(f"{options.target}: {size:.1f} MB, build {files['BUILD'].decode()}")  # noqa: T201 - it talks to a person
 
@@ -124,7 +124,8 @@ def _digest(files: Mapping[str, bytes]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _write(target: Path, files: Mapping[str, bytes]) -> None:
+def write(target: Path, files: Mapping[str, bytes]) -> None:
+    """The file that a Python can start. The same files give the same bytes."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("wb") as file:
         file.write(SHEBANG)

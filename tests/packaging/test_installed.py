@@ -1,4 +1,4 @@
-"""A server and an agent that were installed from the wheels find each other."""
+"""A server and agents that were installed find each other."""
 
 import contextlib
 import urllib.request
@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.acceptance.programs import free_port, until
 from tests.packaging.running import running
+from tests.packaging.wheels import ENVIRON
+from tests.packaging.zipped import BARE, SOMEBODY
 
 pytestmark = pytest.mark.acceptance
 
@@ -18,29 +20,21 @@ def _page(address: str) -> str:
     return ""
 
 
-def test_an_installed_agent_reports_to_an_installed_server_that_has_the_page(
-    whole: Path, agent_alone: Path, tmp_path: Path
+def test_an_installed_agent_and_the_one_file_report_to_an_installed_server_that_has_the_page(
+    whole: Path, agent_alone: Path, pyz: Path, home: Path, tmp_path: Path
 ) -> None:
-    port = free_port()
-    base = f"http://127.0.0.1:{port}"
-    serve: list[str | Path] = [
-        whole / "oomwatch",
-        "serve",
-        "--listen",
-        f"127.0.0.1:{port}",
-        "--db",
-        str(tmp_path / "oomwatch.db"),
-    ]
-    report: list[str | Path] = [
-        agent_alone / "oomwatch-agent",
-        "--simulate",
-        "demo",
-        "--node",
-        "n1",
-        "--server",
-        f"127.0.0.1:{port}",
-    ]
-    with running(*serve, folder=tmp_path), running(*report, folder=tmp_path):
-        until("the node to be known", lambda: '"n1"' in _page(f"{base}/api/v1/nodes"))
-        assert "<title>oomwatch" in _page(base)
-        assert "oomwatch" in _page(f"{base}/metrics")
+    where = f"127.0.0.1:{free_port()}"
+    serve: list[str | Path] = [whole / "oomwatch", "serve", "--listen", where, "--db", str(tmp_path / "oomwatch.db")]
+    report = ["--simulate", "demo", "--server", where, "--node"]
+    zipped: list[str | Path] = [BARE, "-I", pyz, *report, "zipped"]
+    of_its_user = {**ENVIRON, "HOME": str(home)}
+    with (
+        running(*serve, folder=tmp_path),
+        running(agent_alone / "oomwatch-agent", *report, "installed", folder=tmp_path),
+        running(*zipped, folder=tmp_path, environ=of_its_user, user=SOMEBODY),
+    ):
+        both = {"installed", "zipped"}
+        nodes = f"http://{where}/api/v1/nodes"
+        until("both nodes to be known", lambda: all(f'"{name}"' in _page(nodes) for name in both))
+        assert "<title>oomwatch" in _page(f"http://{where}")
+        assert "oomwatch" in _page(f"http://{where}/metrics")

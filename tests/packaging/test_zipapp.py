@@ -2,66 +2,17 @@
 
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from tests.acceptance.programs import free_port, until
-from tests.missing import do_without
-from tests.packaging.running import running
-from tests.packaging.wheels import ENVIRON, ROOT, Wheel
+from scripts.make_zipapp import PYTHONS, pins, write
+from tests.packaging.wheels import ROOT
+from tests.packaging.zipped import BARE, SOMEBODY
 
 from oomwatch import __version__
-
-NOBODY = 65534
-NAME = f"bin/python3.{sys.version_info.minor}"
-
-
-def _anybody_may_start(program: Path) -> bool:
-    above = program.resolve().parents
-    return program.exists() and all(folder.stat().st_mode & 0o001 for folder in above)
-
-
-# A Python that has none of what this environment has: the one that it was made from, or the system's of this version.
-BARES = [Path(sys.base_prefix) / NAME, Path("/usr") / NAME]
-BARE = next((one for one in BARES if _anybody_may_start(one)), BARES[0])
-SOMEBODY = NOBODY if os.geteuid() == 0 and _anybody_may_start(BARE) else None  # else the test's own user
-
-
-@pytest.fixture(scope="session")
-def ground() -> Iterator[Path]:
-    """A folder that everybody may enter; those of pytest are of one user."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
-
-
-@pytest.fixture(scope="session")
-def pyz(wheels: dict[str, Wheel], ground: Path) -> Path:
-    """The file, for this Python and machine only: the others differ in what is downloaded."""
-    target = ground / "oomwatch-agent.pyz"
-    this = ["--python", f"3.{sys.version_info.minor}", "--machine", platform.machine()]
-    program = [sys.executable, "scripts/make_zipapp.py", str(wheels["oomwatch-agent"].path), str(target), *this]
-    told = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
-    if told.returncode != 0 and "pip" in told.stderr and "download" in told.stderr:
-        do_without("what the zipapp is made of", f"a network for pip, which says: {told.stderr[-500:]}")
-    assert told.returncode == 0, told.stderr
-    return target
-
-
-@pytest.fixture
-def home(ground: Path) -> Iterator[Path]:
-    """An empty one, of who runs the file."""
-    with tempfile.TemporaryDirectory(dir=ground) as folder:
-        if SOMEBODY is not None:
-            os.chown(folder, SOMEBODY, SOMEBODY)
-        yield Path(folder)
 
 
 def _run(pyz: Path, *arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -125,23 +76,17 @@ def test_a_training_that_it_launches_has_the_probe_inside(pyz: Path, home: Path)
     assert json.loads(told.stdout) is True, told.stderr
 
 
-def test_the_same_input_gives_the_same_bytes(pyz: Path, wheels: dict[str, Wheel], tmp_path: Path) -> None:
-    this = ["--python", f"3.{sys.version_info.minor}", "--machine", platform.machine()]
-    again = tmp_path / "again.pyz"
-    program = [sys.executable, "scripts/make_zipapp.py", str(wheels["oomwatch-agent"].path), str(again), *this]
-    subprocess.run(program, cwd=ROOT, capture_output=True, check=True)
-    assert again.read_bytes() == pyz.read_bytes()
+def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.pyz", tmp_path / "second.pyz"
+    write(first, {"a": b"1", "b": b"2"})
+    write(second, {"b": b"2", "a": b"1"})
+    assert first.read_bytes() == second.read_bytes()
+    assert first.stat().st_mode & 0o111
 
 
-@pytest.mark.acceptance
-def test_it_reports_to_a_server(pyz: Path, whole: Path, home: Path, tmp_path: Path) -> None:
-    port = free_port()
-    where = f"127.0.0.1:{port}"
-    serve: list[str | Path] = [whole / "oomwatch", "serve", "--listen", where, "--db", str(tmp_path / "oomwatch.db")]
-    report: list[str | Path] = [BARE, "-I", pyz, "--simulate", "demo", "--node", "zipped-node", "--server", where]
-    with (
-        running(*serve, folder=tmp_path),
-        running(*report, folder=tmp_path, environ={**ENVIRON, "HOME": str(home)}, user=SOMEBODY),
-    ):
-        log = tmp_path / "oomwatch.log"
-        until("the server to hear of the node", lambda: "zipped-node" in log.read_text(encoding="utf-8"))
+def test_every_python_is_given_the_release_that_the_lock_has_for_it() -> None:
+    locked = list(pins((ROOT / "requirements-agent.txt").read_text(encoding="utf-8")))
+    for python in PYTHONS:
+        names = [pin.requirement.name for pin in locked if pin.is_for(python)]
+        assert {"msgspec", "nvidia-ml-py", "psutil", "pyyaml", "websockets"} <= set(names)
+        assert len(names) == len(set(names))
