@@ -28,7 +28,9 @@ def body(text: str) -> str:
 def code(text: str) -> list[str]:
     """What stands in blocks of code, without the comments, which are translated."""
     blocks = (block for _, _, block in _FENCED.findall(text))
-    return [re.sub(r"(^|\s+)#.*$", "", block, flags=re.MULTILINE).strip() for block in blocks]
+    fenced = [re.sub(r"(^|\s+)#.*$", "", block, flags=re.MULTILINE).strip() for block in blocks]
+    indented = [line.strip() for line in _FENCED.sub("", text).splitlines() if line.startswith("    ")]
+    return fenced + [re.split(r"\s+#|\s{2,}", line)[0] for line in indented]
 
 
 def rows(text: str) -> int:
