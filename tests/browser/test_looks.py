@@ -61,6 +61,17 @@ def test_text_is_larger_on_a_wide_desk_and_a_wall_screen_is_enlarged_once(health
     assert wide.evaluate("() => getComputedStyle(document.body).zoom") == "1.8"
 
 
+@pytest.mark.parametrize(("width", "size"), [(1440, "12px"), (2560, "14px")])
+def test_what_charts_write_is_as_large_as_other_small_text(
+    width: int, size: str, healthy: Stage, reader: Reader
+) -> None:
+    page = reader.open(healthy, "#/gpu/gpu-01/3", width=width)
+    for written in (".plot .xtick text", ".plot .ytick text"):
+        shown = page.locator(written).first
+        expect(shown).to_be_attached(timeout=PATIENCE_MS)
+        assert shown.evaluate("text => getComputedStyle(text).fontSize") == size
+
+
 def test_on_a_wide_desk_an_alert_says_why_what_to_change_and_what_was_before_side_by_side(
     troubled: Stage, reader: Reader
 ) -> None:

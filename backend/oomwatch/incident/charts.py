@@ -1,6 +1,9 @@
-"""The charts of a report, drawn by plotly: time runs towards the failure, which is at 0; bands are the phases."""
+"""The charts of a report, drawn by plotly: time runs towards the failure, which is at 0; bands are the phases.
 
-from collections.abc import Iterator, Sequence
+What is paper and ink is left to the page's style (`LOOK`), which is light or dark as whoever reads it has it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -8,19 +11,12 @@ import plotly.io
 
 from oomwatch import wire
 from oomwatch.catalogue import say
+from oomwatch.incident.panels import Panel, names
 from oomwatch.incident.report import Curve, Incident
 
 GIB = 2**30
 HEIGHT_PIXELS = 360
 LEGEND_MAX = 24  # more names than that are read in the tooltip
-# What belongs together, most telling first; the rest is drawn by its unit.
-GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("gpu", ("gpu_used_bytes",)),
-    ("torch", ("torch_reserved_bytes", "torch_allocated_bytes", "torch_device_used_bytes")),
-    ("host", ("host_memory_used_bytes", "host_cgroup_used_bytes", "host_swap_used_bytes", "host_shm_used_bytes")),
-    ("disk", ("host_disk_used_bytes",)),
-    ("engine", ("kv_cache_used_ratio",)),
-)
 PHASE_COLOURS = {
     "rollout": "#4c78a8",
     "reward": "#72b7b2",
@@ -35,18 +31,31 @@ PHASE_COLOURS = {
     "validation": "#83bcb6",
     "idle": "#d8d8d8",
 }
+# Told apart from each other, and from white as from near black.
+COLOURS = ("#2f7fd1", "#d1602f", "#2a9d6f", "#a05fc4", "#b0841c", "#c94f7c", "#3f93a8", "#7a8a34")
+FAILURE = "#d0343f"
+CLEAR = "rgba(0,0,0,0)"
+# Plotly writes its colours into each element: these rules stand above them.
+LOOK = """\
+.js-plotly-plot text{fill:var(--text)!important}
+.js-plotly-plot .gridlayer path,.js-plotly-plot .zerolinelayer path{stroke:var(--line)!important}
+.js-plotly-plot .hovertext path,.js-plotly-plot .hovertext rect,.js-plotly-plot .axistext path,
+.js-plotly-plot .legend .bg{fill:var(--page)!important}
+.js-plotly-plot .hovertext path,.js-plotly-plot .axistext path{stroke:var(--muted)!important}
+.js-plotly-plot .modebar-group{background:none!important}
+.js-plotly-plot .modebar-btn path{fill:var(--muted)!important}"""
 _CONFIG = {"displaylogo": False, "responsive": True}
 
 
-def charts(incident: Incident, language: wire.Language) -> Iterator[tuple[str, str]]:
-    """(title, HTML) of each chart; the first one brings plotly.js along, whole."""
-    for number, (title, curves) in enumerate(_grouped(incident.curves, language)):
+def charts(incident: Incident, panels: Iterable[Panel], language: wire.Language) -> Iterator[tuple[str, str]]:
+    """(title, HTML) of each panel; the first one brings plotly.js along, whole."""
+    for number, panel in enumerate(panels):
         figure = {
-            "data": [_trace(curve, incident.at) for curve in curves],
-            "layout": _layout(incident, curves, language),
+            "data": [_trace(curve, name, incident.at) for curve, name in zip(panel.curves, names(panel), strict=True)],
+            "layout": _layout(incident, panel.curves, language),
         }
         yield (
-            title,
+            panel.title,
             plotly.io.to_html(
                 figure,
                 config=_CONFIG,
@@ -59,42 +68,30 @@ def charts(incident: Incident, language: wire.Language) -> Iterator[tuple[str, s
         )
 
 
-def _grouped(curves: Sequence[Curve], language: wire.Language) -> Iterator[tuple[str, list[Curve]]]:
-    named = {series for _, of_group in GROUPS for series in of_group}
-    for group, of_group in GROUPS:
-        members = [curve for curve in curves if curve.series in of_group]
-        if members:
-            yield say(f"incident.chart_{group}", language), members
-    others = [curve for curve in curves if curve.series not in named]
-    for series in dict.fromkeys(curve.series for curve in others):
-        yield series, [curve for curve in others if curve.series == series]
-
-
-def _trace(curve: Curve, zero: float) -> dict[str, Any]:
+def _trace(curve: Curve, name: str, zero: float) -> dict[str, Any]:
     scale, digits = (GIB, 3) if curve.unit == "bytes" else (1, 4)
     return {
         "type": "scatter",
         "mode": "lines+markers" if len(curve.at) < LEGEND_MAX else "lines",
         "line": {"width": 1.5},
-        "name": escape(_name(curve), quote=False),
+        "name": escape(name, quote=False),
         "x": [round(at - zero, 1) for at in curve.at],
         "y": [None if value is None else round(value / scale, digits) for value in curve.values],
     }
 
 
-def _name(curve: Curve) -> str:
-    place = " ".join(f"{label} {value}" for label, value in curve.labels.items())
-    return f"{place} · {curve.series}"
-
-
 def _layout(incident: Incident, curves: Sequence[Curve], language: wire.Language) -> dict[str, Any]:
     unit = "GiB" if curves[0].unit == "bytes" else curves[0].unit
     return {
+        "colorway": COLOURS,
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
         "margin": {"l": 60, "r": 20, "t": 10, "b": 40},
         "hovermode": "x" if len(curves) <= LEGEND_MAX else "closest",
         "showlegend": len(curves) <= LEGEND_MAX,
-        "legend": {"orientation": "h", "y": -0.3},
-        "xaxis": {"title": {"text": say("incident.before", language)}, "zeroline": False},
+        "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"},
+        "hoverlabel": {"namelength": -1},
+        "xaxis": {"title": {"text": say("incident.before", language)}, "zeroline": False, "automargin": True},
         "yaxis": {"title": {"text": escape(unit, quote=False)}, "rangemode": "tozero"},
         "shapes": [*_bands(incident), *_limits(incident, curves), _failure()],
     }
@@ -128,7 +125,7 @@ def _limits(incident: Incident, curves: Sequence[Curve]) -> Iterator[dict[str, A
             "x1": 1,
             "y0": usable_bytes / GIB,
             "y1": usable_bytes / GIB,
-            "line": {"color": "#b00020", "width": 1, "dash": "dash"},
+            "line": {"color": FAILURE, "width": 1, "dash": "dash"},
         }
 
 
@@ -140,5 +137,5 @@ def _failure() -> dict[str, Any]:
         "y1": 1,
         "x0": 0,
         "x1": 0,
-        "line": {"color": "#b00020", "width": 2},
+        "line": {"color": FAILURE, "width": 2},
     }

@@ -9,19 +9,28 @@ import msgspec
 from oomwatch import wire
 from oomwatch.catalogue import entries, say
 from oomwatch.figures import duration, named_figure
-from oomwatch.incident.charts import PHASE_COLOURS, charts
+from oomwatch.incident.charts import LOOK, PHASE_COLOURS, charts
+from oomwatch.incident.panels import Panel, flat_rows, panels
 from oomwatch.incident.report import Incident, Message
 
-_STYLE = """\
-body{font:15px/1.5 system-ui,sans-serif;color:#1c1c1c;background:#fff;max-width:72rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.4rem;margin-bottom:.2rem}h2{font-size:1.1rem;margin:2rem 0 .5rem;border-bottom:1px solid #ddd}
-h3{font-size:.95rem;margin:1.2rem 0 0}table{border-collapse:collapse;width:100%;font-size:.9rem}
-th,td{text-align:left;vertical-align:top;padding:.25rem .6rem .25rem 0;border-bottom:1px solid #eee}
-code,pre{font:13px ui-monospace,monospace;background:#f4f4f4;padding:.1rem .3rem}
-code,pre{white-space:pre-wrap;word-break:break-word}
-.muted{color:#666}.chip{display:inline-block;padding:0 .5rem;margin:.1rem;border-radius:.6rem;font-size:.85rem}
-.demo{background:#fff3cd;padding:.3rem .6rem}.critical{color:#b00020}
-h1,p{overflow-wrap:anywhere}@media(max-width:45rem){table{display:block;overflow-x:auto}}"""
+_LIGHT = "--page:#fff;--text:#1c1c1c;--muted:#5f6368;--line:#dcdfe3;--code:#f2f3f5;--bad:#b00020;--demo:#fff3cd"
+_DARK = "--page:#14181d;--text:#e4e7eb;--muted:#9aa3ad;--line:#333b45;--code:#1f252c;--bad:#ff8a80;--demo:#4a3c0e"
+_STYLE = f"""\
+:root{{color-scheme:light;{_LIGHT}}}
+@media screen and (prefers-color-scheme:dark){{:root{{color-scheme:dark;{_DARK}}}}}
+body{{font:15px/1.5 system-ui,sans-serif;color:var(--text);background:var(--page)}}
+body{{max-width:72rem;margin:2rem auto;padding:0 1rem}}
+h1{{font-size:1.4rem;margin-bottom:.2rem}}h2{{font-size:1.1rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--line)}}
+h3{{font-size:.95rem;margin:1.2rem 0 0}}table{{border-collapse:collapse;width:100%;font-size:.9rem}}
+th,td{{text-align:left;vertical-align:top;padding:.25rem .6rem .25rem 0;border-bottom:1px solid var(--line)}}
+code,pre{{font:13px ui-monospace,monospace;background:var(--code);padding:.1rem .3rem}}
+code,pre{{white-space:pre-wrap;word-break:break-word}}
+.muted{{color:var(--muted)}}
+.chip{{display:inline-block;padding:0 .5rem;margin:.1rem;border-radius:.6rem;font-size:.85rem}}
+.demo{{background:var(--demo);padding:.3rem .6rem}}.critical{{color:var(--bad)}}
+h1,p{{overflow-wrap:anywhere}}@media(max-width:45rem){{table{{display:block;overflow-x:auto}}}}
+@media print{{h3,.js-plotly-plot{{break-inside:avoid}}}}
+{LOOK}"""
 
 
 def page(incident: Incident, language: wire.Language) -> str:
@@ -140,8 +149,23 @@ def _charts(incident: Incident, language: wire.Language) -> str:
         f"{escape(_known(f'phase.{phase}', phase, language))}</span>"
         for phase in phases
     )
-    drawn = "\n".join(f"<h3>{escape(title)}</h3>{chart}" for title, chart in charts(incident, language))
-    return f"<p>{chips}</p>{drawn}" if drawn else ""
+    shown = panels(incident.curves, language)
+    moving = [panel for panel in shown if not panel.is_flat]
+    drawn = "\n".join(f"<h3>{escape(title)}</h3>{chart}" for title, chart in charts(incident, moving, language))
+    told = _flat([panel for panel in shown if panel.is_flat], language)
+    return (f"<p>{chips}</p>{drawn}" if drawn else "") + told
+
+
+def _flat(flat: Iterable[Panel], language: wire.Language) -> str:
+    """What stayed as it was: a line of words in place of a chart."""
+    head = [say(f"incident.{name}", language) for name in ("series", "place", "stayed")]
+    rows = [
+        (f"<code>{escape(name)}</code>", escape(where), escape(words))
+        for panel in flat
+        for name, where, words in flat_rows(panel, language)
+    ]
+    table = _table(head, rows)
+    return f"<h3>{escape(say('incident.flat', language))}</h3>{table}" if table else ""
 
 
 def _steps(incident: Incident, language: wire.Language) -> str:

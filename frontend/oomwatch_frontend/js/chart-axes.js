@@ -2,7 +2,7 @@
 
 import { localStamp } from "./ink.js";
 import { heights, isStacked } from "./stacks.js";
-import { colour } from "./theme.js";
+import { colour, smallPx } from "./theme.js";
 
 /** @typedef {import("./charts.js").Chart} Chart */
 /** @typedef {import("./charts.js").Row} Row */
@@ -41,7 +41,7 @@ export function xaxis(chart, isRoomy) {
       : { hoverformat: ",d", tickformat: ",d", ...(isFew(chart) ? { dtick: 1 } : {}) }),
     ...(chart.ticks === undefined ? {} : { tickvals: chart.ticks.map(({ x }) => x), ticktext: chart.ticks.map(({ text }) => text) }),
     ...(chart.bare === undefined ? {} : { showticklabels: chart.bare.axis }),
-    title: { text: chart.xTitle, font: { size: 12 }, standoff: 8 },
+    title: { text: chart.xTitle, font: { size: smallPx() }, standoff: 8 },
     ...(chart.range ? { range: chart.range.map((edge) => (chart.axis === "time" ? localStamp(edge) : edge)) } : {}),
     gridcolor: colour("grid"),
     linecolor: colour("line"),

@@ -3,6 +3,7 @@
 
 import { highestOf } from "./chart-axes.js";
 import { Part, h } from "./dom.js";
+import { smallPx } from "./theme.js";
 
 /** @typedef {import("./charts.js").Chart} Chart */
 /** @typedef {import("./charts.js").Row} Row */
@@ -35,8 +36,6 @@ function drawn({ kind, top, text, colour }) {
   return element;
 }
 
-const LABEL_PX = 13; // of the name of a limit: nearer together they could not be read
-
 /** @param {Row} row @param {number} top px @param {Chart} chart @returns {Label[]} */
 function labelsOf(row, top, { rowHeight, bare }) {
   const perPixel = highestOf(row) / rowHeight;
@@ -44,9 +43,10 @@ function labelsOf(row, top, { rowHeight, bare }) {
   const labels = bare === undefined ? [{ kind: "title", top, text: row.title, colour: "text" }] : [];
   const bottom = top + rowHeight;
   let least = -Infinity;
+  const apart = smallPx() + 1; // nearer together the names of limits could not be read
   for (const { y, label, colour } of [...(row.limits ?? [])].sort((a, b) => a.y - b.y)) {
     const pixel = Math.max(y / perPixel, least);
-    least = pixel + LABEL_PX;
+    least = pixel + apart;
     labels.push({ kind: bare === undefined ? "beside" : "above", top: bottom - pixel, text: label, colour });
   }
   return labels;

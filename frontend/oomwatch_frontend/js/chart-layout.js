@@ -3,7 +3,7 @@
 import { LANE_GAP_PX, LANE_PX } from "./bands.js";
 import { xaxis, yAxis, yaxes } from "./chart-axes.js";
 import { escapeMarkup, plotTime } from "./ink.js";
-import { colour } from "./theme.js";
+import { colour, smallPx } from "./theme.js";
 
 /** @typedef {import("./charts.js").Chart} Chart */
 
@@ -11,7 +11,11 @@ export const LEFT_PX = 44;
 const BARE_PX = 8; // above and below a chart without a title or an axis
 const TOP_PX = 26; // room for a row's title above it
 const BOTTOM_PX = 44;
+const BOTTOM_WIDE_PX = 51; // where text is larger
 const BETWEEN_PX = 34;
+
+/** Room for the marks of the axis and its title. */
+const bottom = () => (smallPx() > 12 ? BOTTOM_WIDE_PX : BOTTOM_PX);
 
 /** What is left below the last row, px. @param {Chart["bands"]} bands */
 const laneOf = (bands) => (bands === undefined ? 0 : LANE_PX + LANE_GAP_PX);
@@ -20,7 +24,7 @@ const laneOf = (bands) => (bands === undefined ? 0 : LANE_PX + LANE_GAP_PX);
 export function heightOf({ rows, rowHeight, bands, bare, xTitle }) {
   const inner = rows.length * rowHeight + (rows.length - 1) * BETWEEN_PX + laneOf(bands);
   const top = bare === undefined ? TOP_PX : BARE_PX;
-  const below = bare === undefined ? (xTitle === "" ? BOTTOM_PX / 2 : BOTTOM_PX) : bare.axis ? BOTTOM_PX : BARE_PX;
+  const below = bare === undefined ? (xTitle === "" ? bottom() / 2 : bottom()) : bare.axis ? bottom() : BARE_PX;
   return { top, inner, below, whole: top + inner + below };
 }
 
@@ -47,9 +51,9 @@ export function layout(chart) {
     margin: { l: LEFT_PX, r: right, t: top, b: below },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: colour("font"), size: 12, color: colour("muted") },
+    font: { family: colour("font"), size: smallPx(), color: colour("muted") },
     ...(bare === undefined ? { hovermode: "x unified", hoversubplots: "axis" } : { hovermode: false }),
-    hoverlabel: { bgcolor: colour("surface"), bordercolor: colour("line"), font: { color: colour("text"), size: 12 } },
+    hoverlabel: { bgcolor: colour("surface"), bordercolor: colour("line"), font: { color: colour("text"), size: smallPx() } },
     showlegend: false,
     dragmode: bare !== undefined && matchMedia("(pointer: coarse)").matches ? false : "zoom", // a finger scrolls
     uirevision: chart.stretch ?? "kept", // a zoom survives new readings
@@ -72,7 +76,7 @@ export function layout(chart) {
 /** Room for the names of limits, or for a second axis. @param {Chart} chart */
 function rightMargin({ rows, bare }) {
   if (bare !== undefined) return bare.right;
-  if (rows.some((row) => row.limits?.length)) return 96;
+  if (rows.some((row) => row.limits?.length)) return 8 * smallPx();
   return rows.some((row) => row.rightUnit) ? 52 : 12;
 }
 
@@ -101,7 +105,7 @@ function flagLabels({ axis, flags = [] }) {
     ...(flag.top ? { y: 1, yanchor: "top", xanchor: "right" } : { y: 0, yanchor: "bottom", yshift: -2 }),
     showarrow: false,
     text: flag.top ? escapeMarkup(flag.glyph) : flag.glyph,
-    font: { size: 13, color: colour(`${flag.colour}-text`) || colour(flag.colour) },
+    font: { size: smallPx() + 1, color: colour(`${flag.colour}-text`) || colour(flag.colour) },
     hovertext: escapeMarkup(flag.label),
   }));
 }

@@ -4,6 +4,7 @@
 import { indexForecasts } from "./foreseen.js";
 import { LEVELS, fullest, indexAlerts } from "./judge.js";
 import { link, parseRoute } from "./router.js";
+import { forgetStyle } from "./theme.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./router.js").Route} Route */
@@ -67,6 +68,7 @@ export class Kiosk {
   follow(route) {
     const on = isKiosk(route);
     document.body.classList.toggle("kiosk", on);
+    forgetStyle();
     if (this.timer !== null) clearTimeout(this.timer);
     this.timer = on ? setTimeout(() => this.#next(), intervalOf(route) * 1000) : null;
   }

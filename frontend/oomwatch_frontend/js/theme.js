@@ -21,6 +21,7 @@ export class ThemeSwitch extends EventTarget {
     this.theme = readTheme(localStorage.getItem(STORED));
     this.system = matchMedia(DARK);
     this.system.addEventListener("change", () => this.#apply());
+    addEventListener("resize", forgetStyle);
     this.#apply();
   }
 
@@ -33,13 +34,16 @@ export class ThemeSwitch extends EventTarget {
   #apply() {
     const dark = this.theme === "system" ? this.system.matches : this.theme === "dark";
     document.documentElement.dataset.theme = dark ? "dark" : "light";
-    colours.clear();
+    forgetStyle();
     this.dispatchEvent(new Event("change"));
   }
 }
 
 /** Of the theme that is on: to ask the style sheet makes the browser work out all styles that have changed. @type {Map<string, string>} */
 const colours = new Map();
+
+/** What the style sheet says may be different: another theme, and on a wide desk or a wall screen other sizes of text. */
+export const forgetStyle = () => colours.clear();
 
 /** A colour of the style sheet, for what is painted by hand (canvas, charts). @param {string} name without "--" */
 export function colour(name) {
@@ -49,3 +53,6 @@ export function colour(name) {
   colours.set(name, found);
   return found;
 }
+
+/** How large the page's small text is, px: what charts write is as large. */
+export const smallPx = () => Number.parseFloat(colour("small"));
