@@ -27,6 +27,10 @@ _COPIES = TemporaryDirectory(prefix="oomwatch-site-")
 
 _LINK = re.compile(r"\]\((?!https?://|mailto:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 _HEADING = re.compile(r"^(#{1,6}) +(.+?) *#*$")
+_ROW = re.compile(r"^\|.*$", re.MULTILINE)
+_CODE = re.compile(r"`[^`]+`")
+# A line's end between two Chinese characters would be shown as a space.
+_BROKEN = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uffef”])\n *(?=[\u3000-\u9fff\uff00-\uffef“])")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 
 _UNSOUGHT = "---\nsearch: {exclude: true}\n---\n\n"
@@ -129,10 +133,14 @@ def _shown(path: str) -> str:
 
 
 def with_links_of_the_site(text: str, page: Path) -> str:
-    """The text, its links leading to where their targets stand on the site."""
+    """The text, its links leading to where their targets stand on the site, its tables as Python's Markdown reads them.
+
+    To GitHub a bar in a cell's code is written "\\|"; here it would be shown so.
+    """
     folder = page.parent.relative_to(ROOT).as_posix()
     here = "." if page.parent == ROOT else page.parent.relative_to(DOCS).as_posix()
-    return _LINK.sub(lambda link: _on_the_site(link, folder, here), text)
+    linked = _LINK.sub(lambda link: _on_the_site(link, folder, here), text)
+    return _ROW.sub(lambda row: _CODE.sub(lambda code: code[0].replace("\\|", "|"), row[0]), linked)
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -149,7 +157,7 @@ def _translated(markdown: str, page: Page) -> str:
         return UNTRANSLATED + markdown
     name = source.removesuffix(".zh.md") + ".md"
     english = (DOCS / name).read_text(encoding="utf-8")
-    marked = with_anchors(markdown, english)
+    marked = _BROKEN.sub("", with_anchors(markdown, english))
     if page.meta.get("translates") == digest(english):
         return marked
     return OUTDATED + marked

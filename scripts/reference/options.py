@@ -31,7 +31,7 @@ file that holds it: `--token-file`, `OOMWATCH_TOKEN_FILE`, `token_file`.
 | `OOMWATCH_PROBE` | [the probe](../howto/probe.md) | `0`: no probe |
 | `OOMWATCH_PROBE_SOCKET` | the probe, `oomwatch-agent run` | the agent's socket, where it is none of the usual ones |
 | `OOMWATCH_RUN` | the agent, the probe | name of the training run |
-| `NO_COLOR`, `FORCE_COLOR` | commands that draw | no colours; colours also into a file |
+| `OOMWATCH_UNPACKED` | [the agent as one file](../howto/install.md#one-file) | folder into which it unpacks itself |
 """
 _FROM = re.compile(r" \((OOMWATCH_\w+)(?:; default: (.*?))?\)(; may be repeated)?$")
 
