@@ -91,6 +91,16 @@ docs-screenshots: system-packages ## take the pictures of the page in docs/asset
 docs-stale: .venv/dev.stamp ## list the translations that are older than their page (ARGS="docs/PAGE.zh.md" notes that one is not)
 	$(BIN)/python -m scripts.translations $(ARGS)
 
+.PHONY: chaos audit sbom
+chaos: system-packages ## random kills and cuts of real sites (ARGS="--minutes 15 --seed 7 --site alone")
+	$(BIN)/python -m tests.chaos $(ARGS)
+
+audit: .venv/dev.stamp ## look up what is known against the releases we pin (status 3: it could not be looked up)
+	$(BIN)/python scripts/audit.py requirements-agent.txt requirements.txt requirements-dev.txt requirements-fuzz.txt
+
+sbom: .venv/dev.stamp ## dist/oomwatch.cdx.json: the software bill of materials of what is installed
+	$(BIN)/python scripts/sbom.py dist/oomwatch.cdx.json
+
 lock: .venv/dev.stamp ## pin the newest releases that pyproject.toml admits
 	scripts/lock $(BIN)/python
 

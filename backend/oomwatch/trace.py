@@ -21,7 +21,7 @@ import logging
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
 import msgspec
 
@@ -43,7 +43,7 @@ class TraceError(ValueError):
 class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One call of the engine: one of the last five alone, or something at `now`."""
 
-    now: float | None = None
+    now: wire.UnixSeconds | None = None
     node: str | None = None
     message: wire.AgentMessage | None = None
     recalled: bool = False
@@ -51,11 +51,11 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     followed: wire.Transition | None = None
     retired: str | None = None
     remembered: tuple[Past, ...] | None = None
-    advance: float | None = None
-    excused: float | None = None
+    advance: wire.UnixSeconds | None = None
+    excused: wire.Seconds | None = None
     nodes: tuple[str, ...] | None = None
-    jumped: float | None = None
-    forgotten: float | None = None
+    jumped: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] | None = None
+    forgotten: wire.UnixSeconds | None = None
 
     def __post_init__(self) -> None:
         at_now = (self.message, self.restored, self.followed, self.retired)

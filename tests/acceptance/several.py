@@ -11,7 +11,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import websockets
@@ -191,18 +191,18 @@ class StandInAgent:
         self._outbox = {number: frame for number, frame in self._outbox.items() if number > seq}
 
 
-class Browser:
-    """Watches one replica, and connects again as the page does."""
+class Watcher:
+    """Watches whatever answers at an address, and connects again as the page does."""
 
-    def __init__(self, replica: ReplicaProgram) -> None:
-        self.replica = replica
+    def __init__(self, url: str) -> None:
+        self.url = url
         self.alerts: dict[str, dict[str, Any]] = {}
         self.is_connected = False
 
     async def run(self) -> None:
         while True:
             with contextlib.suppress(OSError, websockets.WebSocketException, asyncio.TimeoutError):
-                address = f"ws{self.replica.url.removeprefix('http')}/ws/live"
+                address = f"ws{self.url.removeprefix('http')}/ws/live"
                 async with connect(address, compression=None, proxy=None, open_timeout=5, max_size=None) as line:
                     async for frame in line:
                         self._take(msgspec.json.decode(frame))
@@ -222,10 +222,21 @@ class Browser:
         return {one["labels"]["node"]: one["id"] for one in firing if one["labels"]["node"].startswith(STAND_IN)}
 
 
-class Crowd:
+W = TypeVar("W", bound=Watcher)
+
+
+class Browser(Watcher):
+    """Watches one replica."""
+
+    def __init__(self, replica: ReplicaProgram) -> None:
+        super().__init__(replica.url)
+        self.replica = replica
+
+
+class Crowd(Generic[W]):
     """Agents and browsers, in a thread of their own."""
 
-    def __init__(self, agents: Mapping[str, StandInAgent], browsers: list[Browser]) -> None:
+    def __init__(self, agents: Mapping[str, StandInAgent], browsers: list[W]) -> None:
         self.agents = agents
         self.browsers = browsers
         self._loop = asyncio.new_event_loop()

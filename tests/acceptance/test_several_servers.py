@@ -65,7 +65,7 @@ class Site:
         self.replicas = [ReplicaProgram(name, folder, rules, self.db, nats.url) for name in "abc"]
         self.receiver, self.postgres, self.nats = receiver, postgres, nats
         self.full: set[str] = set()
-        self.crowd: Crowd
+        self.crowd: Crowd[Browser]
 
     def fill(self, *nodes: str) -> None:
         self._use(nodes, FULL_GIB)

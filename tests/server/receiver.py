@@ -111,6 +111,10 @@ class Receiver:
                 answer = receiver._take(Received(self.path, headers, body, time.monotonic(), self.command))
                 if answer.hold is not None:
                     answer.hold.wait(DEADLINE_SECONDS)
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who asked waits for no answer now
+                    self._say(answer)
+
+            def _say(self, answer: Answer) -> None:
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
