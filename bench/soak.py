@@ -1,6 +1,7 @@
 """Days of a server within minutes: memory must stay flat and the database bounded.
 
     python -m bench.soak [--nodes 64] [--days 3] [--every 10] [--keep 3h,8h,16h,16h]
+    python -m bench.soak --nodes 128 --days 0.0417 --every 1          # an hour of 1,024 GPUs
 
 A simulated clock drives the real service, journal and database (SQLite on disk) and the housekeeping between them; no
 sockets, a browser that takes what it is told, and channels that only count. Eight GPUs a node; eight nodes a run, which
@@ -59,6 +60,8 @@ class Point(NamedTuple):
     alerts_told: int
     open_alerts: int
     objects: int  # of Python's, that the garbage collector knows
+    unstored_most: int  # messages that waited for the database at once
+    unshown_most: int  # publications that waited for the browser at once
 
 
 class Channels:
@@ -158,6 +161,7 @@ class Site:
         self._service.attach(self._journal)
         self._browser = self._hub.join(self._service.first_frame)
         self._machines = [Machine(number) for number in range(nodes)]
+        self._unstored_most = self._unshown_most = 0
 
     def _clock(self) -> float:
         return float(self.now)
@@ -170,6 +174,8 @@ class Site:
                 if (self.now + number) % every == 0 or self.now % STEP_SECONDS == 0:
                     machine.speak(self._service, self.now)
             self._service.beat()
+            self._unstored_most = max(self._unstored_most, self._journal.waiting()[0])
+            self._unshown_most = max(self._unshown_most, self._browser.waiting())
             if self.now % FLUSH_SECONDS == 0:
                 await self._journal.flush()
                 while self._browser.waiting():
@@ -195,6 +201,8 @@ class Site:
             alerts_told=self._channels.told,
             open_alerts=len(self._service.engine.episodes()),
             objects=len(gc.get_objects()),
+            unstored_most=self._unstored_most,
+            unshown_most=self._unshown_most,
         )
 
     def close(self) -> None:
@@ -232,13 +240,15 @@ def main() -> None:
     options = parser.parse_args()
     fine, tens, minutes, events = (parse_duration(one) for one in options.keep.split(","))
     kept = Kept(Keep(fine, tens, minutes), events)
-    spacing = max(1.0, options.days * 24 / 18)
+    spacing = max(min(1.0, options.days * 4), options.days * 24 / 18)  # of an hour every ten minutes
     hours = [spacing] * round(options.days * 24 / spacing)
-    print(f"{'hours':>6}{'RSS, MiB':>10}{'database, MiB':>15}{'told':>8}{'open':>6}{'objects':>10}{'CPU, s':>9}")
+    print(f"{'hours':>6}{'RSS, MiB':>10}{'database, MiB':>15}{'told':>8}{'open':>6}{'objects':>10}"
+          f"{'unstored':>10}{'unshown':>9}{'CPU, s':>9}")  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         for point in soak(Path(folder), options.nodes, hours, options.every, kept):
-            print(f"{point.hours:6.0f}{point.rss_mib:10.1f}{point.database_mib:15.1f}{point.alerts_told:8}"
-                  f"{point.open_alerts:6}{point.objects:10,}{time.process_time():9.0f}", flush=True)  # fmt: skip
+            print(f"{point.hours:6.2f}{point.rss_mib:10.1f}{point.database_mib:15.1f}{point.alerts_told:8}"
+                  f"{point.open_alerts:6}{point.objects:10,}"
+                  f"{point.unstored_most:10}{point.unshown_most:9}{time.process_time():9.0f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
