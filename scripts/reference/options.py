@@ -5,10 +5,12 @@
 import argparse
 import re
 from collections.abc import Iterator
+from typing import get_type_hints
 
 from scripts.reference.tables import code, table
 
 from oomwatch import __main__ as server
+from oomwatch.settings import Settings
 from oomwatch_agent import launch, parse, settings
 
 _ABOUT = """\
@@ -42,7 +44,20 @@ def page() -> str:
     """The whole page."""
     of_server = [section for name, one in commands(server.command_line()) for section in _section(name, one)]
     of_agent = [section for one in agent_commands() for section in _section(one.prog, one)]
-    return "\n".join([_ABOUT, *of_server, *of_agent])
+    return "\n".join([_ABOUT, *of_server, *of_agent, *_in_file_alone()])
+
+
+def _in_file_alone() -> Iterator[str]:
+    """Keys of the settings files that no flag has."""
+    yield "## In the settings file alone\n"
+    rows = [
+        (code(name), code(program), f"{_as_text(spec.help)} ([how](signals.md#patterns-of-your-own))")
+        for program, kind in (("oomwatch serve", Settings), ("oomwatch-agent", settings.AgentSettings))
+        for name, hint in get_type_hints(kind, include_extras=True).items()
+        for spec in (meta.extra["option"] for meta in getattr(hint, "__metadata__", ()) if meta.extra)
+        if spec.only_in_file
+    ]
+    yield table(("key", "of", "meaning"), rows)
 
 
 def agent_commands() -> list[argparse.ArgumentParser]:
