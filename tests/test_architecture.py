@@ -88,6 +88,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.commands.client": INSIDE,
     "oomwatch.commands.doctor": INSIDE
     | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.doctor", "oomwatch.doctor.read"},
+    # It does what agent and server do when they start, and keeps nothing of it.
+    "oomwatch.commands.installation": INSIDE | {"oomwatch.notify", "oomwatch.store", "oomwatch_agent"},
+    # What each agent of a Ray cluster is to be told is read by the agent's own settings.
+    "oomwatch.commands.ray": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch_agent"},
     "oomwatch.commands.alerts": INSIDE | {"oomwatch.commands", "oomwatch.commands.client"},
     "oomwatch.commands.silence": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.commands.client"},
     "oomwatch.commands.storage": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.commands.client"},

@@ -19,6 +19,7 @@ from oomwatch.commands import (
     export_flags,
     flags,
     people_flags,
+    ray_flags,
     report_flags,
     rule_flags,
 )
@@ -117,6 +118,15 @@ def command_line() -> argparse.ArgumentParser:
     )
     export_flags.add_export_flags(exported)
     _add_doctor(commands)
+    _group(
+        commands,
+        _Group("ray", "watch every node of a Ray cluster", ray_flags.RAY, "ray.command"),
+        (
+            ("start", "start an agent on each", ray_flags.START, ray_flags.add_start_flags),
+            ("status", "say where agents run", ray_flags.STATUS, ray_flags.add_status_flags),
+            ("stop", "end them", ray_flags.STOP, ray_flags.add_cluster_flags),
+        ),
+    )
     _command(commands, "version", "print the version", "Prints the version.", _version)
     return parser
 
@@ -216,13 +226,18 @@ def _add_doctor(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "doctor",
         "say whether a configuration fits, and what to set",
         doctor_flags.DOCTOR,
-        _later("doctor.check"),
+        _doctor,
     )
     doctor_flags.add_doctor_flags(doctor)
     template = _command(
         commands, "template", "print a configuration to begin with", doctor_flags.TEMPLATE, _later("doctor.template")
     )
     doctor_flags.add_template_flags(template)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    """Two patients: a training's configuration, and our own installation."""
+    return _later("installation.command" if options.itself else "doctor.check")(options)
 
 
 def _add_trying(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

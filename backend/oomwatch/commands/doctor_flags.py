@@ -20,8 +20,16 @@ examples:
   oomwatch doctor --gpu H100 --json train.sh > report.json       in the checks of a repository of trainings
   oomwatch doctor --server http://monitor:8642 --run qwen7b_grpo --gpu H100
 
+With --self it looks at this installation of oomwatch instead: Python and packages, GPUs, rights, folders, settings,
+rules and channels, the database, and the way from an agent to its server; what is wrong is told with its remedy.
+
+  oomwatch doctor --self
+  oomwatch doctor --self --role agent --server https://oomwatch.example --token-file /etc/oomwatch/agent-token
+  oomwatch doctor --self --role server --config /etc/oomwatch/server.yaml
+
 Exit status: 0 where nothing speaks against starting it; 1 where verl would refuse it or it would not fit; 2 where it
-cannot be read, or the command line cannot be used. docs/howto/check-a-configuration.md"""
+cannot be read, or the command line cannot be used. Of --self: 0, with warnings or without; 1 where something is wrong.
+docs/howto/check-a-configuration.md, docs/howto/check-an-installation.md"""
 
 
 TEMPLATE = """\
@@ -50,8 +58,27 @@ def add_doctor_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all-settings", action="store_true", help="with --json: verl's defaults among the settings")
     add_client_flags(parser)
     parser.add_argument("--run", metavar="NAME", help="with --server: the run whose configuration to look at")
+    installation = parser.add_argument_group(
+        "with --self", "--server is then the one that this machine's agent sends to"
+    )
+    installation.add_argument(
+        "--self", action="store_true", dest="itself", help="look at this installation of oomwatch"
+    )
+    for flag, metavar, text in _OF_ITSELF:
+        installation.add_argument(flag, metavar=metavar, help=text)
+    installation.add_argument(
+        "--role",
+        choices=("auto", "agent", "server", "both"),
+        default="auto",
+        help="what is to run here; auto is an agent, and a server where its packages are installed (default: auto)",
+    )
 
 
+_OF_ITSELF = (
+    ("--config", "FILE", "settings of the server, as for oomwatch serve"),
+    ("--agent-config", "FILE", "settings of the agent, as for oomwatch-agent --config (OOMWATCH_CONFIG)"),
+    ("--token-file", "FILE", "file with the agent's token"),
+)
 _FLAGS = (
     ("--verl", "VERSION", "verl's version, such as 0.9.1; without it told by the settings, else the newest"),
     ("--gpu", "NAME", 'the card ("H100", "NVIDIA A100-SXM4-40GB"), its memory ("79GiB"), or "here"'),

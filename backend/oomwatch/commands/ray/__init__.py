@@ -1,0 +1,1 @@
+"""Agents on every node of a Ray cluster: `within` is what runs there, all else is this side."""

@@ -1,0 +1,176 @@
+"""`oomwatch doctor --self`, of the machine: each thing that can be wrong is made wrong."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.agent.programs import Program
+from tests.faults.confined import without_root_rights
+from tests.server.running_server import ENVIRON
+
+from oomwatch.__main__ import main
+from oomwatch.commands.installation import cards, folders, limits, python, rights, schedulers
+from oomwatch.commands.installation.finding import Finding
+from oomwatch_agent.settings import AgentSettings
+
+NOBODY = 65534
+
+
+def brief(found: Iterator[Finding]) -> dict[str, str]:
+    return {one.what: one.state for one in found}
+
+
+def of(found: Iterator[Finding], what: str) -> Finding:
+    return next(one for one in found if one.what == what)
+
+
+def installed(folder: Path, *lines: str, python_wanted: str = ">=3.10", version: str = "0.1.0") -> None:
+    """A distribution called oomwatch that says this of itself."""
+    made = folder / f"oomwatch-{version}.dist-info"
+    made.mkdir(parents=True)
+    needs = "".join(f"Requires-Dist: {line}\n" for line in lines)
+    text = f"Metadata-Version: 2.1\nName: oomwatch\nVersion: {version}\nRequires-Python: {python_wanted}\n{needs}"
+    (made / "METADATA").write_text(text, encoding="utf-8")
+
+
+def test_this_installation_has_the_packages_that_it_says_it_needs() -> None:
+    assert {one.state for one in python.checks()} <= {"ok"}
+
+
+def test_packages_that_are_missing_or_too_old_are_named_with_the_command_that_brings_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path, "msgspec>=99.1", "nowhere-to-be-found>=2", "psutil>=1", python_wanted=">=3.99", version="7.0")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = list(python.checks())
+    states = {
+        "Python": "wrong",
+        "oomwatch": "wrong",
+        "msgspec": "wrong",
+        "nowhere-to-be-found": "wrong",
+        "psutil": "ok",
+    }
+    assert brief(iter(found)) == states
+    assert of(iter(found), "msgspec").remedy == 'pip install "msgspec>=99.1"'
+
+
+def test_an_extra_that_is_there_in_part_is_a_warning_and_one_that_is_not_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path, 'psutil>=1; extra == "half"', "absent; extra == 'half'", "absent; extra == 'none'")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert {what: state for what, state in brief(python.checks()).items() if "extra" in what} == {
+        "extra half": "warning",
+        "extra none": "ok",
+    }
+
+
+def test_a_folder_that_cannot_be_written_to_is_wrong(tmp_path: Path) -> None:
+    assert brief(folders.folder("database", tmp_path / "made/later")) == {"database": "ok"}
+    (found,) = folders.folder("database", Path("/proc/oomwatch"))
+    assert (found.state, "/proc cannot be written to" in found.said) == ("wrong", True)
+    (tmp_path / "file").touch()
+    assert brief(folders.folder("database", tmp_path / "file")) == {"database": "wrong"}
+
+
+def test_a_disk_without_room_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = folders.folder("database", tmp_path)
+    assert "GiB free" in next(free).said
+    monkeypatch.setattr(folders, "NONE_LEFT_BYTES", 2**70)
+    assert brief(folders.folder("database", tmp_path)) == {"database": "wrong"}
+    monkeypatch.setattr(folders, "NONE_LEFT_BYTES", 0)
+    monkeypatch.setattr(folders, "SCARCE_BYTES", 2**70)
+    assert brief(folders.folder("database", tmp_path)) == {"database": "warning"}
+
+
+def test_a_machine_without_cards_is_told_what_it_lacks_and_a_simulation_is_no_watching() -> None:
+    simulated = brief(cards.checks(AgentSettings(simulate="demo")))
+    assert simulated == {"simulation": "warning"}
+
+
+def test_a_log_that_is_missing_is_a_warning_and_one_that_is_there_is_fine(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("line\n", encoding="utf-8")
+    settings = AgentSettings(log=(str(tmp_path / "*.log"), str(tmp_path / "none.txt")))
+    found = brief(rights.checks(settings))
+    assert found[f"log {tmp_path / 'a.log'}"] == "ok"
+    assert found[f"log {tmp_path / 'none.txt'}"] == "warning"
+
+
+def test_a_user_who_may_not_look_at_others_or_open_a_card_is_told_so(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can make what belongs to others")
+    card, log, environ = tmp_path / "dev/nvidia0", tmp_path / "train.log", tmp_path / "proc/77/environ"
+    for path in (card, log, environ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o000)
+        os.chown(path.parent if path is environ else path, NOBODY, NOBODY)
+    code = (
+        "import json\nfrom pathlib import Path\nfrom oomwatch.commands.installation import rights\n"
+        "from oomwatch_agent.settings import AgentSettings\n"
+        f"found = rights.checks(AgentSettings(log=({str(log)!r},)), Path({str(tmp_path)!r}))\n"
+        "print(json.dumps({one.what: one.state for one in found}))"
+    )
+    command = [*without_root_rights(), sys.executable, "-c", code]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRON)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout) == {"/proc": "warning", str(card): "wrong", f"log {log}": "wrong"}
+
+
+def test_few_open_files_are_a_warning_with_the_command_that_allows_more() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits.FILES_FOR_AGENT - 1, hard))
+    try:
+        found = of(limits.checks(serves=False), "open files")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (found.state, "ulimit -n" in (found.remedy or "")) == ("warning", True)
+
+
+def test_a_service_that_has_failed_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run/systemd/system").mkdir(parents=True)
+    systemctl = Program(tmp_path, "systemctl")
+    systemctl.script(
+        'case "$*" in *server*) echo LoadState=not-found;;\n'
+        '*) printf "LoadState=loaded\\nActiveState=failed\\nSubState=failed\\nResult=exit-code\\n";; esac'
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = brief(limits.checks(serves=True, root=tmp_path))
+    assert (found["oomwatch-server"], found["oomwatch-agent"]) == ("ok", "wrong")
+
+
+def test_a_job_of_slurm_and_no_raylet_are_told(tmp_path: Path) -> None:
+    found = {one.what: one.said for one in schedulers.checks({"SLURM_JOB_ID": "4711"}, proc=tmp_path)}
+    assert found["Slurm"] == "this is run in job 4711"
+    assert "no raylet runs here" in found["Ray"]
+
+
+def test_it_says_which_remedy_belongs_to_what_and_ends_with_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = tmp_path / "server.yaml"
+    settings.write_text("listen: nowhere\n", encoding="utf-8")
+    assert main(["doctor", "--self", "--role", "server", "--config", str(settings)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("WRONG    settings: server"))
+    assert "nowhere" in lines[place]
+    assert lines[place + 1].strip().startswith("-> ")
+    assert lines[-1].startswith("1 of ")
+
+
+def test_json_has_every_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["doctor", "--self", "--role", "agent", "--server", "127.0.0.1:1", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert {one["family"] for one in found} >= {"python", "settings", "GPUs", "rights", "server", "limits"}
+    assert all(one["state"] in ("ok", "warning", "wrong") and one["said"] for one in found)
+    assert all(one["state"] == "ok" or one["remedy"] for one in found)
+
+
+def test_it_takes_no_configuration_of_a_training(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--self", "train.sh"]) == 2
+    assert "train.sh" in capsys.readouterr().err
