@@ -4,6 +4,7 @@ import functools
 import logging
 import socket
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -46,6 +47,7 @@ def sources(settings: AgentSettings, asking: Asking | None = None) -> list[Sourc
         *_probe(settings, asking),
         *_ray(settings, own),
         *_logs(settings, own),
+        *_slurm(settings),
     ]
 
 
@@ -125,6 +127,14 @@ def _ray(settings: AgentSettings, own: OwnPatterns | None) -> list[Source]:
     from oomwatch_agent.ray_session import RaySource  # noqa: PLC0415
 
     return [RaySource(settings.ray, settings.log_from, settings.run, own=own)]
+
+
+def _slurm(settings: AgentSettings) -> list[Source]:
+    if settings.slurm == "off":
+        return []
+    from oomwatch_agent.slurm_jobs import SlurmSource  # noqa: PLC0415
+
+    return [SlurmSource(Path(settings.slurm))]
 
 
 class FirstThatWorks:

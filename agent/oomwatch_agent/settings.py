@@ -107,6 +107,10 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         str,
         option("socket that probes within the trainer send to: auto, off, or a path", metavar="auto|off|PATH"),
     ] = "auto"
+    slurm: Annotated[
+        str,
+        option("folder to which Slurm's prolog and epilog write which jobs are here (deploy/slurm)", metavar="off|DIR"),
+    ] = "off"
     allow_acts: Annotated[
         tuple[wire.ActName, ...],
         option(

@@ -15,36 +15,37 @@ from typing import Any
 from ray.cluster_utils import Cluster
 
 ATTEMPTS = 3
+NOT_STARTED = 3  # exit status
 
 
 def main(folder: Path) -> None:
     """Until told to finish, or until the test is gone."""
-    small: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
-    cluster = started(small)
+    cluster: Any = Cluster()
     try:
+        add_node(cluster, include_dashboard=False)
+        add_node(cluster)
         (folder / "fresh").write_text(cluster.address, encoding="utf-8")
         (folder / "fresh").rename(folder / "address")
         wait_for(folder / "third")
-        cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+        add_node(cluster)
         wait_for(folder / "finish")
     finally:
         cluster.shutdown()
 
 
-def started(small: dict[str, Any]) -> Any:
-    """With two nodes. On a machine with much to do Ray gives its own programs up now and then: it is tried again."""
-    for attempts_left in reversed(range(ATTEMPTS)):
-        cluster: Any = Cluster()
-        try:
-            cluster.add_node(**small)
-            cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
-        except Exception:
-            cluster.shutdown()
-            if not attempts_left:
-                raise
-        else:
-            return cluster
-    raise AssertionError("no attempts")
+def add_node(cluster: Any, **more: Any) -> None:
+    """Ray gives its own programs 30 s to start, which is too short on a busy machine: it tries again."""
+    if not any(is_added(cluster, **more) for _ in range(ATTEMPTS)):
+        sys.exit(NOT_STARTED)
+
+
+def is_added(cluster: Any, **more: Any) -> bool:
+    try:
+        cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20, **more)
+    except Exception as error:
+        print(error, flush=True)
+        return False
+    return True
 
 
 def wait_for(path: Path) -> None:

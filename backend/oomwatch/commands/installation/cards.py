@@ -27,7 +27,14 @@ def checks(settings: AgentSettings) -> Iterator[Finding]:
         return
     with tempfile.TemporaryDirectory() as nothing:
         bare = msgspec.structs.replace(
-            settings, simulate="off", engine_metrics=("off",), probe="off", ray="off", log=(), acts_dir=nothing
+            settings,
+            simulate="off",
+            engine_metrics=("off",),
+            probe="off",
+            ray="off",
+            slurm="off",
+            log=(),
+            acts_dir=nothing,
         )
         for source in sources(bare):
             yield from _of(source)

@@ -95,10 +95,20 @@ def _connected(address: str, env: Mapping[str, Any] | None = None) -> Iterator[U
     within = _within()
     import ray  # noqa: PLC0415 - optional
 
+    # Ray's own threads print what happens in the cluster: that is no part of what we print.
+    with contextlib.redirect_stdout(sys.stderr):
+        _init(ray, address, within.NAMESPACE, env)
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+def _init(ray: Untyped, address: str, namespace: str, env: Mapping[str, Any] | None) -> None:
     try:
         ray.init(
             address=address,
-            namespace=within.NAMESPACE,
+            namespace=namespace,
             runtime_env=dict(env) if env else None,
             log_to_driver=False,
             logging_level=logging.ERROR,
@@ -106,10 +116,6 @@ def _connected(address: str, env: Mapping[str, Any] | None = None) -> Iterator[U
     except (ConnectionError, ValueError, RuntimeError) as error:
         why = str(error).strip().partition("\n")[0]
         raise SettingError(f"--address {address}: no Ray cluster answers there: {why}") from error
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
 
 
 def _code(wanted: str, seen: Mapping[str, Untyped], folder: Path) -> dict[str, Any] | None:
