@@ -121,7 +121,7 @@ PURE_ROOMS = {
 }
 # The driver's library, the heap, and the end of a child with its parent.
 CALLERS_OF_NATIVE_CODE = {
-    "oomwatch_agent.cards.nvml",
+    "oomwatch_agent.cards.nvml_calls",
     "oomwatch_agent.cards.nvml_gpu",
     "oomwatch_agent.heap",
     "oomwatch.up",
@@ -235,9 +235,9 @@ def test_the_probe_needs_the_standard_library_alone(module: Module) -> None:
 
 
 @EACH
-def test_only_nvml_py_imports_the_driver_binding(module: Module) -> None:
+def test_only_nvml_calls_py_imports_the_driver_binding(module: Module) -> None:
     imports_it = any(name.split(".")[0] == "pynvml" for name in module.imports)
-    assert not imports_it or module.name == "oomwatch_agent.cards.nvml"
+    assert not imports_it or module.name == "oomwatch_agent.cards.nvml_calls"
 
 
 @EACH

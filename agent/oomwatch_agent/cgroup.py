@@ -5,9 +5,7 @@ that very group uses. From the use the page cache that the kernel can drop at on
 kubelet reckons before it evicts).
 """
 
-import functools
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -49,6 +47,10 @@ class MemoryGroup(NamedTuple):
         field = files["cache"]
         cache = read_fields(f"{self.folder}/memory.stat", field).get(field, 0)
         return max(0, used - cache)
+
+    def has_changed(self) -> bool:
+        """Whether its limit is another than it was."""
+        return read_number(f"{self.folder}/{_FILES[self.version]['limit']}") != self.limit_bytes
 
     def kill_count(self) -> int | None:
         """Processes of this group (in version 2 also of those under it) killed for want of memory since it was made."""
@@ -132,14 +134,19 @@ def read_table(path: Path) -> dict[str, int]:
 
 def read_fields(path: Path | str, *names: str) -> dict[str, int]:
     """The same of these names alone ("MemTotal" for a line "MemTotal: 5 kB"): cheap enough for every read."""
-    found = _pattern(names).findall(read_bytes(str(path)))
-    return {name.decode(): int(number) for name, number in found}
+    text = b"\n" + read_bytes(str(path))
+    found = ((name, _number_of(text, name.encode())) for name in names)
+    return {name: number for name, number in found if number is not None}
 
 
-@functools.lru_cache(maxsize=16)
-def _pattern(names: tuple[str, ...]) -> "re.Pattern[bytes]":
-    either = "|".join(re.escape(name) for name in names)
-    return re.compile(rf"^({either}):?[ \t]+(\d+)".encode(), re.MULTILINE)
+def _number_of(text: bytes, name: bytes) -> int | None:
+    """What stands behind a name at the start of a line. Searched for plainly: half a table goes by before the name."""
+    for begin in (b"\n%b:" % name, b"\n%b " % name):
+        at = text.find(begin)
+        if at >= 0:
+            words = text[at + len(begin) : at + len(begin) + _LINE_BYTES].split(None, 1)
+            return int(words[0]) if words and words[0].isdigit() else None
+    return None
 
 
 def read_bytes(path: str) -> bytes:

@@ -3,13 +3,16 @@
 And the file systems that hold what has no room in it: /dev/shm, and the disk that Ray spills to.
 """
 
+import heapq
 import os
 import re
 import resource
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+
+import msgspec
 
 from oomwatch import wire
 from oomwatch_agent import cgroup
@@ -22,7 +25,10 @@ from oomwatch_agent.who.processes import Processes
 _TOP_PROCESSES = 10
 _CONTAINER_SECONDS = 600.0  # the last lines of what was killed come minutes late
 _PRESSURE = re.compile(rb"^(some|full) avg10=([0-9.]+)", re.MULTILINE)
+_WHOLE_LOOK_EVERY = 6  # slow reads: once a minute. Names and addresses seldom change
 _PAGE_BYTES = resource.getpagesize()
+_SMALL_RATIO = 2  # a process is small that has less than half of what the last one has that is told
+_SMALL_EVERY = 6  # slow reads
 
 
 class HostSource:
@@ -51,6 +57,9 @@ class HostSource:
         self._addresses = addresses
         self._group: cgroup.MemoryGroup | None = None
         self._facts: wire.NodeFacts | None = None
+        self._machine = wire.HostFacts(memory_total_bytes=0)  # as of the last whole look
+        self._own_addresses: tuple[str, ...] = ()
+        self._looks = 0
         self._kills = _Kills()
         self._residents = _Residents(root / "proc")
         self._processes = Processes(root)
@@ -79,7 +88,7 @@ class HostSource:
             memory_pressure_some_ratio=pressure.get(b"some"),
             memory_pressure_full_ratio=pressure.get(b"full"),
             oom_kill_total=self._kills_of_the_kernel(),
-            processes=self._top_processes() if slow else None,
+            processes=self._top_processes(memory) if slow else None,
         )
         found = self._kills.news(sample, self._group)
         return Reading(host=sample, found=found, facts=self._facts if self._facts != before else None)
@@ -100,22 +109,32 @@ class HostSource:
         )
 
     def _look(self) -> wire.NodeFacts:
-        memory, self._disk = self._memory(), self._spill_disk.look()
+        """The facts: of the disk and of containers at every look, of the rest now and then, or when a limit changed."""
+        if self._looks % _WHOLE_LOOK_EVERY == 0 or (self._group is not None and self._group.has_changed()):
+            self._machine = self._whole_look()
+        self._looks += 1
+        self._disk = self._spill_disk.look()
+        host = msgspec.structs.replace(
+            self._machine,
+            disk_path=self._disk.path[: wire.TEXT_CHARS_MAX] if self._disk else None,
+            disk_total_bytes=self._disk.total_bytes if self._disk else None,
+            addresses=usable((*self._own_addresses, *self._containers)),
+        )
+        return wire.NodeFacts(host=host)
+
+    def _whole_look(self) -> wire.HostFacts:
+        memory, self._own_addresses = self._memory(), self._addresses()
         self._group = cgroup.find(self._root, memory.get("MemTotal", 0))
-        host = wire.HostFacts(
+        return wire.HostFacts(
             memory_total_bytes=memory.get("MemTotal", 0),
             memory_limit_bytes=self._group.limit_bytes if self._group else None,
             memory_limit_source=self._group.version if self._group else None,
             swap_total_bytes=memory.get("SwapTotal"),
             shm_total_bytes=self._shm_total_bytes(),
-            disk_path=self._disk.path[: wire.TEXT_CHARS_MAX] if self._disk else None,
-            disk_total_bytes=self._disk.total_bytes if self._disk else None,
             cpu_count=os.cpu_count(),
             hostname=socket.gethostname(),
             kernel=os.uname().release,
-            addresses=usable((*self._addresses(), *self._containers)),
         )
-        return wire.NodeFacts(host=host)
 
     def _memory(self) -> dict[str, int]:
         """What matters of /proc/meminfo, in bytes; the kernel writes kB and means 1024."""
@@ -143,8 +162,8 @@ class HostSource:
     def _kills_of_the_kernel(self) -> int | None:
         return cgroup.read_fields(self._vmstat, "oom_kill").get("oom_kill")
 
-    def _top_processes(self) -> tuple[wire.HostProcess, ...]:
-        top = self._residents.largest(_TOP_PROCESSES)
+    def _top_processes(self, memory: Mapping[str, int]) -> tuple[wire.HostProcess, ...]:
+        top = self._residents.largest(_TOP_PROCESSES, memory.get("MemAvailable", 0))
         known = self._processes.describe(top)
         self._processes.forget_all_but(top)
         self._learn_containers(pid for pid in top if known[pid].inner_pid is not None)
@@ -197,20 +216,44 @@ def _killed(reporter: str, kills: int, sample: wire.HostSample, group: cgroup.Me
 
 
 class _Residents:
-    """Resident memory of all processes, cheaply: kernel threads, often thousands, are looked at once."""
+    """Resident memory of all processes, cheaply.
+
+    Those that are small, most of thousands, are read in turns, and kernel threads once: unless so much memory was taken
+    or freed since all were read that one of them may have become one of the largest.
+    """
 
     def __init__(self, proc: Path) -> None:
         self._proc = proc
+        self._pages_of: dict[str, int] = {}  # resident
         self._kernel_threads: set[str] = set()
+        self._turn = 0
+        self._floor_pages = 0  # who has fewer is small
+        self._available_bytes = 0  # when all were read
 
-    def largest(self, count: int) -> dict[int, int]:
-        """Process id -> bytes, largest first. Memory that processes share counts in each of them."""
+    def largest(self, count: int, available_bytes: int) -> dict[int, int]:
+        """Process id -> bytes, largest first. Memory that processes share counts in each of them.
+
+        `available_bytes`: what this machine has left.
+        """
         pids = {name for name in cgroup.names_in(str(self._proc)) if name.isdigit()}
         self._kernel_threads &= pids
-        pages = {pid: self._pages(pid) for pid in pids - self._kernel_threads}
-        self._kernel_threads.update(pid for pid, (size, _) in pages.items() if size == 0)
-        by_size = sorted(pages.items(), key=lambda item: (-item[1][1], int(item[0])))
-        return {int(pid): resident * _PAGE_BYTES for pid, (_, resident) in by_size[:count] if resident}
+        self._pages_of = {pid: pages for pid, pages in self._pages_of.items() if pid in pids}
+        for pid in self._due(pids - self._kernel_threads, available_bytes):
+            size, self._pages_of[pid] = self._pages(pid)
+            if size == 0:
+                self._kernel_threads.add(pid)
+                del self._pages_of[pid]
+        top = heapq.nsmallest(count, self._pages_of.items(), key=lambda item: (-item[1], int(item[0])))
+        self._floor_pages = top[-1][1] // _SMALL_RATIO if len(top) == count else 0
+        return {int(pid): resident * _PAGE_BYTES for pid, resident in top if resident}
+
+    def _due(self, pids: set[str], available_bytes: int) -> Iterable[str]:
+        self._turn = (self._turn + 1) % _SMALL_EVERY
+        if abs(available_bytes - self._available_bytes) >= self._floor_pages * _PAGE_BYTES:
+            self._available_bytes = available_bytes
+            return pids
+        known, floor = self._pages_of, self._floor_pages
+        return [pid for pid in pids if known.get(pid, floor) >= floor or int(pid) % _SMALL_EVERY == self._turn]
 
     def _pages(self, pid: str) -> tuple[int | None, int]:
         """Virtual size (0 is a kernel thread; None: gone) and resident size, in pages."""

@@ -17,7 +17,7 @@ import msgspec
 from oomwatch import wire
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.ray_jobs import Job, JobNames
-from oomwatch_agent.raylets import USUAL_PLACE, raylet_sessions, usual_places
+from oomwatch_agent.raylets import USUAL_PLACE, RayletSessions, usual_places
 from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
 from oomwatch_agent.who.roles import role_of
 
@@ -49,7 +49,7 @@ class RaySource:
         run: str | None,
         *,
         environ: Mapping[str, str] = os.environ,
-        sessions: Callable[[], Iterable[Path]] = raylet_sessions,
+        sessions: Callable[[], Iterable[Path]] | None = None,
         clock: Callable[[], float] = time.time,
         usual_place: Path = USUAL_PLACE,
         most_files: int = _MOST_FILES,
@@ -60,7 +60,7 @@ class RaySource:
         self._log_from = log_from
         self._run = run
         self._environ = environ
-        self._sessions = sessions
+        self._sessions = sessions or RayletSessions()
         self._clock = clock
         self._usual_place = usual_place
         self._most_files = most_files

@@ -4,20 +4,23 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from oomwatch_agent.cgroup import names_in, read_bytes, read_line
+from oomwatch_agent.cgroup import read_bytes
+from oomwatch_agent.who.short_names import ShortNames
 
 _PROC = Path("/proc")
 USUAL_PLACE = Path("/tmp/ray")  # noqa: S108 - where Ray puts its sessions
 
 
-def raylet_sessions(proc: Path = _PROC) -> Iterator[Path]:
-    """Session folders of the raylets that run on this machine, as far as their command lines may be read.
+class RayletSessions:
+    """Session folders of the raylets that run on this machine, as far as their command lines may be read."""
 
-    Short names are read first: of a thousand processes, theirs cost a tenth of what their command lines do.
-    """
-    for pid in sorted(filter(str.isdigit, names_in(str(proc))), key=int):
-        if read_line(f"{proc}/{pid}/comm").strip() == b"raylet":
-            yield from _sessions_in(read_bytes(f"{proc}/{pid}/cmdline"))
+    def __init__(self, proc: Path = _PROC) -> None:
+        self._proc = proc
+        self._raylets = ShortNames(b"raylet".__eq__, proc)
+
+    def __call__(self) -> Iterator[Path]:
+        for pid in self._raylets.pids():
+            yield from _sessions_in(read_bytes(f"{self._proc}/{pid}/cmdline"))
 
 
 def _sessions_in(command_line: bytes) -> Iterator[Path]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from oomwatch_agent.raylets import raylet_sessions
+from oomwatch_agent.raylets import RayletSessions
 
 
 @pytest.fixture
@@ -24,13 +24,13 @@ def _process(proc: Path, pid: int, short_name: str, *arguments: str) -> None:
 
 
 def test_the_sessions_of_all_raylets_are_found_and_of_nothing_else(proc: Path) -> None:
-    assert list(raylet_sessions(proc)) == [Path("/scratch/ray/session_b"), Path("/scratch/ray/session_a")]
+    assert list(RayletSessions(proc)()) == [Path("/scratch/ray/session_b"), Path("/scratch/ray/session_a")]
 
 
 def test_one_whose_command_line_is_hidden_or_gone_is_passed_over(proc: Path) -> None:
     (proc / "9/cmdline").unlink()
-    assert list(raylet_sessions(proc)) == [Path("/scratch/ray/session_a")]
+    assert list(RayletSessions(proc)()) == [Path("/scratch/ray/session_a")]
 
 
 def test_a_machine_without_proc_has_none(tmp_path: Path) -> None:
-    assert list(raylet_sessions(tmp_path / "missing")) == []
+    assert list(RayletSessions(tmp_path / "missing")()) == []

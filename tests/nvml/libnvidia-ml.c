@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,7 @@ typedef struct {
   unsigned utilization, power_mw, power_limit_mw;
   int temperature, lost, hang, note_calls, burn_us, process_count, refusal_count, xid_count;
   int gpu_count, mig_count; /* filled in where a copy is made */
+  /* From here on a copy has what it needs alone: to copy 4 KB at every call cost more than all else in it. */
   process_t processes[MAX_LIST];
   refusal_t refusals[MAX_LIST];
   xid_t xids[MAX_LIST];
@@ -183,7 +185,9 @@ static int enter(handle_t *handle, const char *function, unit_t *copy) {
     code = LIB_RM_VERSION_MISMATCH;
   if (code == SUCCESS && !initialised && strcmp(function, "nvmlInitWithFlags")) code = UNINITIALIZED;
   if (code == SUCCESS) {
-    *copy = *unit;
+    memcpy(copy, unit, offsetof(unit_t, processes));
+    memcpy(copy->processes, unit->processes, unit->process_count * sizeof *unit->processes);
+    memcpy(copy->xids, unit->xids, unit->xid_count * sizeof *unit->xids);
     copy->gpu_count = script.gpu_count;
     copy->mig_count = handle ? script.gpus[handle->gpu].mig_count : 0;
   }

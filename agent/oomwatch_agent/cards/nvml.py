@@ -1,11 +1,10 @@
-"""GPUs as NVIDIA's management library (NVML) tells them. The only importer of pynvml.
+"""GPUs as NVIDIA's management library (NVML) tells them.
 
 Any call may hang for ever once something died in the driver, so every device is asked under a guard, and one that hangs
 reports `no_data` while the others go on. A lost GPU is asked again every time, so that it recovers as soon as the
 driver answers for it.
 """
 
-import _ctypes
 import functools
 import logging
 import threading
@@ -13,10 +12,9 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-import pynvml
-
 from oomwatch import wire
 from oomwatch_agent.cards.losses import Losses
+from oomwatch_agent.cards.nvml_calls import call, gauge, initialise, unload
 from oomwatch_agent.cards.nvml_gpu import Gpu, LostError, NoAnswerError, Untyped, Xids
 from oomwatch_agent.hang_guard import HangGuard
 from oomwatch_agent.source import Reading, Sight, SourceMissingError
@@ -24,54 +22,8 @@ from oomwatch_agent.who.processes import Processes
 
 logger = logging.getLogger(__name__)
 
-# Codes of nvml.h, by number: older bindings lack some of the names.
-_DEVICE_IS_LOST = frozenset({15, 16, 28})  # GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND
-_LIBRARY_IS_DEAD = frozenset(
-    {1, 9, 12, 18}
-)  # UNINITIALIZED, DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, LIB_RM_VERSION_MISMATCH
-# NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND, VGPU_ECC_NOT_SUPPORTED, ARGUMENT_VERSION_MISMATCH, DEPRECATED
-_WILL_NOT_CHANGE = frozenset({3, 4, 13, 22, 25, 26})
-_REMEDIES = {
-    4: "no permission to use the NVIDIA driver: give the agent access to /dev/nvidiactl and /dev/nvidia*",
-    9: "the NVIDIA driver is not loaded: load it (modprobe nvidia), or give the container its GPUs (--gpus all)",
-    12: "no NVIDIA driver: libnvidia-ml.so.1 not found; install the driver, or start the container with GPU access "
-    "(--gpus all, with the driver capability `utility`)",
-    18: "NVIDIA's library and kernel module are of different versions: reboot, or reload the nvidia module",
-}
 _INIT_LIMIT_SECONDS = 20.0  # without persistence mode the driver wakes each card first, which takes seconds
 _EVENTS = -1  # the key of the guard for what concerns no single device
-
-
-def _call(function: str, *arguments: object) -> Untyped:
-    """Call the binding. Raises NoAnswerError, LostError or, where the whole library is gone, SourceMissingError."""
-    call = getattr(pynvml, function, None)
-    if call is None:
-        raise NoAnswerError(f"{function} is not in this nvidia-ml-py", for_ever=True)
-    try:
-        return call(*arguments)
-    except pynvml.NVMLError as error:
-        if error.value in _DEVICE_IS_LOST:
-            raise LostError(str(error)) from error
-        if error.value in _LIBRARY_IS_DEAD:
-            raise SourceMissingError(_remedy(error)) from error
-        raise NoAnswerError(str(error), for_ever=error.value in _WILL_NOT_CHANGE) from error
-
-
-def _unload() -> None:
-    """Let the library go, so that the next start loads the one that is installed then. No call may be going on.
-
-    nvidia-ml-py keeps it for the life of the process: after an upgrade of the driver every call would fail until the
-    agent was started again.
-    """
-    with pynvml.libLoadLock:
-        library, pynvml.nvmlLib = pynvml.nvmlLib, None
-        pynvml._nvmlGetFunctionPointer_cache.clear()  # noqa: SLF001 - nvidia-ml-py has no other way
-    if library is not None:
-        _ctypes.dlclose(library._handle)  # noqa: SLF001 - nor has ctypes
-
-
-def _remedy(error: Untyped) -> str:
-    return _REMEDIES.get(error.value, f"NVML failed: {error} (code {error.value}); see `nvidia-smi` and `dmesg`")
 
 
 class NvmlSource:
@@ -92,7 +44,7 @@ class NvmlSource:
         self._processes = Processes(root)
         self._losses = Losses(self.name)
         self._gpus: list[Gpu] = []
-        self._xids = Xids(_call)
+        self._xids = Xids(call)
         self._driver_version: str | None = None
         self._starts = 0  # of the library that are to be undone: more than one where one hung and was answered later
         self._facts: wire.NodeFacts | None = None
@@ -173,7 +125,7 @@ class NvmlSource:
 
     def _initialise(self) -> str | None:
         """The driver's version, None where it is not told. Raises SourceMissingError."""
-        version = _initialise()
+        version = initialise()
         self._starts += 1
         return version
 
@@ -181,12 +133,12 @@ class NvmlSource:
         self._xids.close()
         starts, self._starts = self._starts, 0
         for _ in range(starts):
-            _call("nvmlShutdown")
+            call("nvmlShutdown")
 
     def _let_go(self) -> None:
         with self._gate:
             if not self._is_in_use():
-                _unload()
+                unload()
 
     def _ask(self, key: int, *, slow: bool) -> Untyped:
         return self._xids.read() if key == _EVENTS else self._gpus[key].read(slow=slow)
@@ -194,12 +146,12 @@ class NvmlSource:
     def _recount(self) -> None:
         """Follow the driver's count of GPUs: the next read looks at new ones; one that vanished stays, as lost."""
         try:
-            count = self._guard.ask([_EVENTS], lambda _: _call("nvmlDeviceGetCount")).get(_EVENTS)
+            count = self._guard.ask([_EVENTS], lambda _: call("nvmlDeviceGetCount")).get(_EVENTS)
         except (NoAnswerError, LostError) as error:
             logger.warning("NVML does not tell how many GPUs there are: %s", error)
             return
         known = len(self._gpus)
-        self._gpus += [Gpu(_call, index, self._driver_version) for index in range(known, count or known)]
+        self._gpus += [Gpu(call, gauge, index, self._driver_version) for index in range(known, count or known)]
 
     def _current_facts(self) -> wire.NodeFacts:
         troubles = [f"GPU {gpu.index}: {gpu.trouble}" for gpu in self._gpus if gpu.trouble and not gpu.units]
@@ -212,19 +164,6 @@ class NvmlSource:
     def _labelled(self, xids: Iterable[tuple[int | None, int]]) -> list[tuple[str, int]]:
         labels = {gpu.address: [unit.label for unit in gpu.units] for gpu in self._gpus}
         return [(label, xid) for address, xid in xids for label in labels.get(address, ())]
-
-
-def _initialise() -> str | None:
-    """The driver's version. Raises SourceMissingError."""
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        raise SourceMissingError(_remedy(error)) from error
-    try:
-        version: str = _call("nvmlSystemGetDriverVersion")
-    except (NoAnswerError, LostError):
-        return None
-    return version
 
 
 def _unanswered(gpu: Gpu) -> list[wire.GpuSample]:

@@ -1,4 +1,4 @@
-"""What NVML is asked about one GPU. The calls themselves are an argument: nvml.py makes them.
+"""What NVML is asked about one GPU. The calls themselves are an argument: nvml_calls.py makes them.
 
 Any function may answer "not supported" or "no permission" for any device: that field is None, and is not asked again.
 """
@@ -20,9 +20,12 @@ Untyped: TypeAlias = Any
 # Calls a function of the binding by name. Raises NoAnswerError, LostError, or what ends the source.
 Call: TypeAlias = Callable[..., Untyped]
 
+# Of a handle, what asks how many bytes are in use, and is cheaper than a call; None: there is nothing cheaper.
+Gauge: TypeAlias = Callable[[Untyped], Callable[[], int | None] | None]
+
 # Values of nvml.h.
-_MEMORY_V2 = 0x02000028
-_MEMORY_QUESTIONS = (("nvmlDeviceGetMemoryInfo", _MEMORY_V2), ("nvmlDeviceGetMemoryInfo",))
+MEMORY_V2 = 0x02000028
+_MEMORY_QUESTIONS = (("nvmlDeviceGetMemoryInfo", MEMORY_V2), ("nvmlDeviceGetMemoryInfo",))
 _GPU_SENSOR = 0
 _UNCORRECTED, _SINCE_MANUFACTURE = 1, 1
 _MIG_ENABLED = 1
@@ -76,14 +79,19 @@ class _Device:
 class _Unit(_Device):
     """What is listed: a whole GPU, or an instance of a GPU cut up by MIG."""
 
-    def __init__(self, call: Call, label: str, *, mig: bool) -> None:
+    def __init__(self, call: Call, gauge: Gauge, label: str, *, mig: bool) -> None:
         super().__init__(call)
         self.label = label
         self.mig = mig
         self.facts: wire.GpuFacts | None = None
+        self._usable_bytes = 0
+        self._gauge = gauge
+        self._used_bytes = self._used_by_call
 
     def look(self, handle: Untyped, driver_version: str | None, pci_bus_id: str | None) -> None:
         """Read the facts (again). They stay as they were while the driver does not tell them."""
+        if _address(handle) != _address(self.handle):
+            self._used_bytes = self._gauge(handle) or self._used_by_call
         self.handle = handle
         uuid = self.ask("nvmlDeviceGetUUID")
         if uuid and self.facts is not None and self.facts.uuid != uuid:  # another device under the same label
@@ -104,6 +112,9 @@ class _Unit(_Device):
             power_limit_watts=_watts(limit),
             driver_version=driver_version,
         )
+        self._usable_bytes = self.facts.total_bytes - self.facts.reserved_bytes
+        if _MEMORY_QUESTIONS[0] in self.silent_on:
+            self._used_bytes = self._used_by_call
 
     def sample(self, *, slow: bool) -> wire.GpuSample:
         try:
@@ -132,10 +143,14 @@ class _Unit(_Device):
 
     def sight(self) -> Sight | None:
         """Its memory alone. Raises LostError."""
-        memory, facts = self._memory(), self.facts
-        if memory is None or facts is None or memory.used > wire.COUNT_MAX:
+        used_bytes = self._used_bytes()
+        if used_bytes is None or used_bytes > wire.COUNT_MAX:
             return None
-        return Sight(self.label, memory.used, facts.total_bytes - facts.reserved_bytes)
+        return Sight(self.label, used_bytes, self._usable_bytes)
+
+    def _used_by_call(self) -> int | None:
+        memory = self._memory()
+        return None if memory is None else int(memory.used)
 
     def _memory(self) -> Untyped:
         return self.ask_first_of(*_MEMORY_QUESTIONS)
@@ -159,12 +174,13 @@ class _Unit(_Device):
 class Gpu:
     """One physical GPU. What is listed of it is itself, or its MIG instances where it has any: they are what fills."""
 
-    def __init__(self, call: Call, index: int, driver_version: str | None) -> None:
+    def __init__(self, call: Call, gauge: Gauge, index: int, driver_version: str | None) -> None:
         self.index = index
         self.units: tuple[_Unit, ...] = ()
         self.trouble: str | None = "it does not answer"  # why nothing is listed of it, until it was looked at
         self._driver_version = driver_version
         self._call = call
+        self._gauge = gauge
         self._whole = _Device(call)
 
     @property
@@ -198,7 +214,7 @@ class Gpu:
         known = {unit.label: unit for unit in self.units}
         units = []
         for label, handle, mig in self._targets():
-            unit = known.get(label) or _Unit(self._call, label, mig=mig)
+            unit = known.get(label) or _Unit(self._call, self._gauge, label, mig=mig)
             unit.look(handle, self._driver_version, pci.busId if pci else None)
             if unit.facts is not None:
                 units.append(unit)

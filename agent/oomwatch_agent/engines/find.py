@@ -21,15 +21,15 @@ from typing import NamedTuple
 
 import psutil
 
-from oomwatch_agent.cgroup import names_in, read_line
 from oomwatch_agent.engines.fetch import Endpoint
 from oomwatch_agent.hang_guard import HangGuard
+from oomwatch_agent.who.short_names import ShortNames
 
 VERL_FILE = Path("tmp/ray/session_latest/metrics/prometheus/prometheus.yml")  # PrometheusConfig.file's default
 _VERL_JOB = "rollout"  # job_name in that file
 _MOST_TARGETS, _MOST_BYTES = 64, 256 * 1024
 _DEFAULT_PORTS = {"vllm": 8000, "sglang": 30000}
-# /proc/PID/comm needs no lock, unlike the command line: it says which command lines are worth reading.
+# They say which command lines are worth reading.
 _SHORT_NAMES = (b"python", b"pt_main_thread", b"vllm", b"sglang")
 _MODULES = (
     "vllm.entrypoints.openai.api_server",
@@ -55,6 +55,7 @@ class Finder:
     def __init__(self, root: Path = Path("/"), *, limit_seconds: float = _LIMIT_SECONDS) -> None:
         self._root = root
         self._guard: HangGuard[int, list[str]] = HangGuard(limit_seconds)
+        self._candidates = ShortNames(_may_be_engine, root / "proc")
 
     def find(self) -> tuple[Server, ...]:
         """Every server on this node that names itself, each page once."""
@@ -68,7 +69,7 @@ class Finder:
 
     def _engines(self) -> list[tuple[int, str, list[str]]]:
         """Process id, engine and command line of every server that was started as a program."""
-        arguments = self._guard.ask(self._candidates(), self._arguments)
+        arguments = self._guard.ask(self._candidates.pids(), self._arguments)
         return [(pid, engine, line) for pid, line in sorted(arguments.items()) if (engine := engine_of(line))]
 
     def _programs(
@@ -79,12 +80,6 @@ class Finder:
             place = _http(own, _port(line) or _DEFAULT_PORTS[engine])
             if place is not None:
                 yield Server(place, pid)
-
-    def _candidates(self) -> Iterator[int]:
-        proc = str(self._root / "proc")
-        for pid in filter(str.isdigit, names_in(proc)):
-            if read_line(f"{proc}/{pid}/comm").lower().startswith(_SHORT_NAMES):
-                yield int(pid)
 
     def _arguments(self, pid: int) -> list[str]:
         return _read(self._root / "proc" / str(pid) / "cmdline").rstrip("\0").split("\0")
@@ -98,6 +93,10 @@ class Finder:
                     yield match[1]
         except OSError:
             return
+
+
+def _may_be_engine(short_name: bytes) -> bool:
+    return short_name.lower().startswith(_SHORT_NAMES)
 
 
 def _of_verl(targets: Sequence[tuple[str, int]], listening: Mapping[str, Endpoint]) -> Iterator[Server]:
