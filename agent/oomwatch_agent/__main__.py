@@ -25,6 +25,7 @@ from oomwatch_agent.looker import Looker, Paces
 from oomwatch_agent.outbox import Outbox
 from oomwatch_agent.pace import Pace
 from oomwatch_agent.probe.asking import Asking
+from oomwatch_agent.purse import Purse
 from oomwatch_agent.sampler import Collected, Sampler
 from oomwatch_agent.settings import AgentSettings, Invocation, credentials, load, permit
 from oomwatch_agent.sparing import Sparing, budget_ratio
@@ -80,7 +81,11 @@ class Agent:
         self.settings = settings = decided(settings)
         answer_within = min(ANSWER_WITHIN_LONGEST_SECONDS, ANSWER_WITHIN_RATIO * settings.interval)
         self._asking = Asking(interval_seconds=settings.interval)
-        watched = sources(settings, self._asking)
+        # A simulation costs what it costs.
+        percent = settings.cpu_budget if settings.simulate == "off" else 0.0
+        ratio = budget_ratio(percent, settings.interval)
+        purse = Purse(ratio, cpu=time.process_time, clock=time.monotonic)
+        watched = sources(settings, self._asking, purse)
         paces = Paces(settings.interval, settings.fastest)
         self.sampler = Sampler(
             watched,
@@ -88,9 +93,7 @@ class Agent:
             answer_within_seconds=answer_within,
             looker=Looker(watched, paces, self._hurry),
         )
-        # A simulation costs what it costs.
-        percent = settings.cpu_budget if settings.simulate == "off" else 0.0
-        self._sparing = Sparing(Budget(budget_ratio(percent, settings.interval)), paces, self.sampler)
+        self._sparing = Sparing(Budget(ratio), paces, self.sampler, purse)
         self._session = secrets.token_hex(8)
         self._outbox = Outbox()
         self._watched = Watched()

@@ -12,6 +12,7 @@ from oomwatch import wire
 from oomwatch_agent.cards import makers
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.probe.asking import Asking
+from oomwatch_agent.purse import Purse
 from oomwatch_agent.settings import AgentSettings
 from oomwatch_agent.source import Looking, Reading, Sight, Source, SourceMissingError
 
@@ -34,8 +35,11 @@ def decided(settings: AgentSettings) -> AgentSettings:
     return settings
 
 
-def sources(settings: AgentSettings, asking: Asking | None = None) -> list[Source]:
-    """The sources that the settings (`decided`) ask for. `asking`: the way to ask something of probes."""
+def sources(settings: AgentSettings, asking: Asking | None = None, purse: Purse | None = None) -> list[Source]:
+    """The sources that the settings (`decided`) ask for. `asking`: the way to ask something of probes.
+
+    `purse`: what the reading of logs may cost.
+    """
     if settings.simulate != "off":
         return [_simulation(settings, settings.simulate)]
     # Ray's own files before the driver's log, which repeats them with less in it (dedup.py keeps what comes first).
@@ -45,8 +49,8 @@ def sources(settings: AgentSettings, asking: Asking | None = None) -> list[Sourc
         _host(),
         *_engines(settings),
         *_probe(settings, asking),
-        *_ray(settings, own),
-        *_logs(settings, own),
+        *_ray(settings, own, purse),
+        *_logs(settings, own, purse),
         *_slurm(settings),
     ]
 
@@ -113,20 +117,20 @@ def _probe(settings: AgentSettings, asking: Asking | None) -> list[Source]:
     return [ProbeSource(settings.probe, asking=asking)]
 
 
-def _logs(settings: AgentSettings, own: OwnPatterns | None) -> list[Source]:
+def _logs(settings: AgentSettings, own: OwnPatterns | None, purse: Purse | None) -> list[Source]:
     if not settings.log:
         return []
     from oomwatch_agent.logsource import LogSource  # noqa: PLC0415
 
-    return [LogSource(path, settings.log_from, settings.run, own=own) for path in settings.log]
+    return [LogSource(path, settings.log_from, settings.run, own=own, purse=purse) for path in settings.log]
 
 
-def _ray(settings: AgentSettings, own: OwnPatterns | None) -> list[Source]:
+def _ray(settings: AgentSettings, own: OwnPatterns | None, purse: Purse | None) -> list[Source]:
     if settings.ray == "off":
         return []
     from oomwatch_agent.ray_session import RaySource  # noqa: PLC0415
 
-    return [RaySource(settings.ray, settings.log_from, settings.run, own=own)]
+    return [RaySource(settings.ray, settings.log_from, settings.run, own=own, purse=purse)]
 
 
 def _slurm(settings: AgentSettings) -> list[Source]:

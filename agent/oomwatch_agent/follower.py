@@ -1,6 +1,7 @@
 """`Follower`: one log with its reader, and what several of them share: the budget of a read, and a source's state."""
 
 import os
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,14 +16,16 @@ from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logs.reader import LineReader, Recognised
 from oomwatch_agent.model_files import with_models
 from oomwatch_agent.own_patterns import OwnPatterns
+from oomwatch_agent.purse import Purse
 from oomwatch_agent.source import Found
 from oomwatch_agent.tail import Begin, Stage, Tail
 
 LogFrom: TypeAlias = Literal["auto", "start", "now"]
 
-BUDGET_BYTES = 4 * 1024 * 1024  # a second's reading: some 0.2 s of parsing, so a huge backlog leaves time for the rest
+BUDGET_BYTES = 4 * 1024 * 1024  # of one reading, whatever it costs: what is found in it is kept until it is sent
+NO_LIMIT = Purse(0.0, cpu=time.process_time, clock=time.monotonic)
+HELPING_BYTES = 64 * 1024  # between two looks into the purse: 1 ms of usual log, and 10 of one that is all steps
 RECENT_SECONDS = 300.0
-_SMALLEST_SHARE_BYTES = 64 * 1024
 
 
 class Follower:
@@ -45,6 +48,11 @@ class Follower:
         # A packed log is not the end of anything: the run went on in another file.
         self._recent = not packed and not is_new and log_from == "auto" and _was_written_lately(path, now)
         self._last_words: deque[Found] = deque(maxlen=64)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something was left for the next helping."""
+        return self.tail.behind_bytes > 0 or self.tail.in_backlog
 
     def poll(self, budget_bytes: int) -> list[Found]:
         """What the new lines say. The run in each finding is the one that the log has named, or None."""
@@ -95,13 +103,44 @@ def found_of(one: Recognised, source: str, *, backlog: bool) -> Found:
     return Found(body=body, origin=one.origin(source), run=one.run, backlog=backlog)
 
 
-def share_bytes(followers: int) -> int:
-    """How much of one read each of many files gets, so that none waits for a huge one."""
-    return max(_SMALLEST_SHARE_BYTES, BUDGET_BYTES // max(1, followers))
+class Readers:
+    """Many logs that are read within one budget, helping by helping, so that none waits for a huge one."""
+
+    def __init__(self, purse: Purse | None = None) -> None:
+        self._purse = purse or NO_LIMIT
+        self._first = 0  # in the next reading: whoever had to wait in this one
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether old lines had to wait for want of CPU."""
+        return self._purse.is_empty
+
+    def poll(self, followers: Sequence[Follower]) -> Iterator[tuple[int, Found]]:
+        """What new lines say, and then old ones, each with its follower's place. Between followers is no order."""
+        self._purse.begin()
+        count, waiting = len(followers), []
+        in_turn = [place % count for place in range(self._first, self._first + count)]
+        for place in sorted(in_turn, key=lambda place: followers[place].tail.in_backlog):
+            yield from ((place, found) for found in self._poll(followers[place], BUDGET_BYTES // count))
+            if followers[place].has_more:
+                waiting.append(place)
+        self._first = waiting[0] if waiting else 0
+
+    def _poll(self, one: Follower, share_bytes: int) -> Iterator[Found]:
+        while self._purse.allows(old=one.tail.in_backlog):
+            yield from one.poll(HELPING_BYTES)
+            share_bytes -= HELPING_BYTES
+            if share_bytes <= 0 or not one.has_more:
+                return
 
 
-def state_of(tails: Sequence[Tail | Archive | EventFile]) -> tuple[wire.SourceState, str | None]:
-    """State and detail of a source over several files: the first trouble, or how far a backlog has been read."""
+def state_of(
+    tails: Sequence[Tail | Archive | EventFile], *, held_back: bool = False
+) -> tuple[wire.SourceState, str | None]:
+    """State and detail of a source over several files: the first trouble, or how far a backlog has been read.
+
+    `held_back`: it is read no faster than the CPU budget allows.
+    """
     problem = next((tail.problem for tail in tails if tail.problem), None)
     if problem:
         return "failed", problem
@@ -109,10 +148,19 @@ def state_of(tails: Sequence[Tail | Archive | EventFile]) -> tuple[wire.SourceSt
     behind = sum(tail.behind_bytes for tail in logs)
     if behind:
         size = sum(tail.size_bytes for tail in logs)
-        return "ok", f"reading backlog: {100 * (size - behind) // max(1, size)} %"
+        done = f"{100 * (size - behind) // max(1, size)} %"
+        if not any(tail.in_backlog for tail in logs):
+            return "ok", f"{_megabytes(behind)} behind: more is written than can be read"
+        if held_back:
+            done += f", {_megabytes(behind)} to go, as fast as the CPU budget allows (--cpu-budget)"
+        return "ok", f"reading backlog: {done}"
     if tails and len(logs) == len(tails) and all(tail.waiting for tail in logs):
         return "waiting", "the file is gone; it is followed again once it appears"
     return "ok", None
+
+
+def _megabytes(count: int) -> str:
+    return f"{max(1, round(count / 1e6)):,} MB"
 
 
 def _was_written_lately(path: Path, now: float) -> bool:

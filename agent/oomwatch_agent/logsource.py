@@ -14,10 +14,11 @@ import msgspec
 from oomwatch import wire
 from oomwatch_agent.event_files import NAME as EVENT_FILE_NAME
 from oomwatch_agent.event_files import EventFile
-from oomwatch_agent.follower import BUDGET_BYTES, Follower, LogFrom, found_of, share_bytes, state_of
+from oomwatch_agent.follower import BUDGET_BYTES, Follower, LogFrom, Readers, found_of, state_of
 from oomwatch_agent.hydra import config_beside, is_hydra_file
 from oomwatch_agent.logs.reader import LineReader, Recognised
 from oomwatch_agent.own_patterns import OwnPatterns
+from oomwatch_agent.purse import Purse
 from oomwatch_agent.source import Found, KnownBy, Reading
 from oomwatch_agent.stdin_tail import StdinTail
 
@@ -36,6 +37,7 @@ class LogSource:
         clock: Callable[[], float] = time.time,
         stdin_fd: int = 0,
         own: OwnPatterns | None = None,
+        purse: Purse | None = None,
     ) -> None:
         self._pattern = pattern
         self._log_from = log_from
@@ -47,6 +49,7 @@ class LogSource:
         self._stdin = StdinTail(stdin_fd) if pattern == "-" else None
         self._stdin_reader = LineReader(own=own)
         self._own = own
+        self._readers = Readers(purse)
         self._event_files: dict[Path, EventFile] = {}
         self._beside: list[Found] = []  # configurations that Hydra left beside the logs, not told yet
         self._opened = False
@@ -73,8 +76,9 @@ class LogSource:
             return self._reading([self._named(finding, "stdin") for finding in found])
         if slow or not self._known:
             self._find()
-        share = share_bytes(len(self._followers))
-        read = [self._named(finding, path.stem) for path, one in self._followers.items() for finding in one.poll(share)]
+        paths = list(self._followers)
+        polled = self._readers.poll(list(self._followers.values()))
+        read = [self._named(finding, paths[place].stem) for place, finding in polled]
         read += [self._named(finding, finding.origin.source) for finding in self._from_other_files()]
         return self._reading(read)
 
@@ -158,7 +162,8 @@ class LogSource:
         if not self._known:
             return "waiting", "no such file yet; it is followed once it appears"
         state, detail = state_of(
-            [*(follower.tail for follower in self._followers.values()), *self._event_files.values()]
+            [*(follower.tail for follower in self._followers.values()), *self._event_files.values()],
+            held_back=self._readers.is_held_back,
         )
         if detail is None and self._own and self._own.problems:
             detail = self._own.problems[0]

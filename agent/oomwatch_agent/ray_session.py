@@ -8,7 +8,7 @@ file's name may be ffffffff for a process that was started before it had one.
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch_agent.own_patterns import OwnPatterns
+from oomwatch_agent.purse import Purse
 from oomwatch_agent.ray_jobs import Job, JobNames
 from oomwatch_agent.raylets import USUAL_PLACE, RayletSessions, usual_places
 from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
@@ -24,7 +25,7 @@ from oomwatch_agent.who.roles import role_of
 if (
     TYPE_CHECKING
 ):  # what reads logs is loaded where there are any: it is a MiB of memory, and most nodes have no session
-    from oomwatch_agent.follower import Follower, LogFrom
+    from oomwatch_agent.follower import Follower, LogFrom, Readers
     from oomwatch_agent.logs.context import PhaseMemory
     from oomwatch_agent.run_files import RunFiles
 
@@ -55,6 +56,7 @@ class RaySource:
         most_files: int = _MOST_FILES,
         own: OwnPatterns | None = None,
         run_files: "RunFiles | None" = None,
+        purse: Purse | None = None,
     ) -> None:
         self._mode = mode
         self._log_from = log_from
@@ -66,6 +68,8 @@ class RaySource:
         self._most_files = most_files
         self._own = own
         self._run_files = run_files  # made when they are wanted
+        self._purse = purse
+        self._readers: Readers | None = None  # made when there are logs
         self._told: list[tuple[_File, Found]] = []  # configurations, not told yet
         self._files: dict[Path, _File] = {}
         self._known: set[Path] = set()  # whatever was taken up once is not begun again
@@ -93,12 +97,10 @@ class RaySource:
         """What the workers printed since the last read."""
         # Listing a folder is cheap; asking for running raylets walks over all processes.
         self._take_up(self._folders() if slow else list(self._phases))
-        from oomwatch_agent.follower import share_bytes  # noqa: PLC0415 - memory
-
-        share = share_bytes(len(self._files))
         if slow:
             self._look_at_processes()
-        read = [(file, finding) for file in self._files.values() for finding in file.follower.poll(share)]
+        files = list(self._files.values())
+        read = [(files[place], finding) for place, finding in self._poll([file.follower for file in files])]
         read += self._told
         self._told = []
         self._learn_runs()
@@ -106,6 +108,13 @@ class RaySource:
         changed, self._facts = facts != self._facts, facts
         found = (*self._jobs.news(self._clock()), *(self._named(file, finding) for file, finding in read))
         return Reading(found=found, identities=tuple(self._identities()), facts=facts if changed else None)
+
+    def _poll(self, followers: "Sequence[Follower]") -> Iterator[tuple[int, Found]]:
+        from oomwatch_agent.follower import Readers  # noqa: PLC0415 - memory
+
+        if self._readers is None:
+            self._readers = Readers(self._purse)
+        return self._readers.poll(followers)
 
     def close(self) -> None:
         """Let go of all files."""
@@ -215,7 +224,10 @@ class RaySource:
     def _facts_now(self) -> wire.NodeFacts:
         from oomwatch_agent.follower import state_of  # noqa: PLC0415 - memory
 
-        state, detail = state_of([file.follower.tail for file in self._files.values()])
+        state, detail = state_of(
+            [file.follower.tail for file in self._files.values()],
+            held_back=self._readers is not None and self._readers.is_held_back,
+        )
         if not self._files:
             state, detail = "waiting", "the session has no workers yet"
         elif detail is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from oomwatch_agent.budget import Budget
 from oomwatch_agent.looker import Paces
+from oomwatch_agent.purse import Purse
 from oomwatch_agent.sampler import Sampler
 
 logger = logging.getLogger(__name__)
@@ -27,11 +28,12 @@ class Sparing:
     """Between the budget and those who spend. Asked before and told after each sample."""
 
     def __init__(
-        self, budget: Budget, paces: Paces, sampler: Sampler, *, cpu: Callable[[], float] = cpu_seconds
+        self, budget: Budget, paces: Paces, sampler: Sampler, purse: Purse, *, cpu: Callable[[], float] = cpu_seconds
     ) -> None:
         self._budget = budget
         self._paces = paces
         self._sampler = sampler
+        self._purse = purse
         self._cpu = cpu
         self._slow_reads = 0
 
@@ -42,7 +44,7 @@ class Sparing:
 
     def sampled(self, now: float) -> None:
         """A sample was taken. Says in the log when more or less is spared than before."""
-        if not self._budget.see(self._cpu(), now):
+        if not self._budget.see(self._cpu() - self._purse.given_seconds, now):
             return
         spared, why = self._budget.spared, self._budget.sentence()
         self._paces.ease = spared.looks

@@ -8,6 +8,7 @@ from tests.agent.test_sampler import FakeHost, FakeSource
 
 from oomwatch import wire
 from oomwatch_agent.budget import CALM_WINDOWS, STEPS, WINDOW_SECONDS, Budget, Spared
+from oomwatch_agent.follower import NO_LIMIT
 from oomwatch_agent.looker import Paces
 from oomwatch_agent.sampler import BUDGET, Sampler
 from oomwatch_agent.source import Reading
@@ -133,7 +134,7 @@ def test_a_slow_driver_is_read_at_every_sample_and_all_else_is_spared(caplog: py
     logs.reading = Reading()
     sampler = _sampler(card, FakeHost(), logs)
     budget = Budget(BURNT_SECONDS / 4)  # of a core, as a second passes from sample to sample
-    sparing = Sparing(budget, paces, sampler)
+    sparing = Sparing(budget, paces, sampler, NO_LIMIT)
     seconds = itertools.count()
 
     def go_on(samples: int) -> list[bool]:

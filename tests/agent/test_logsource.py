@@ -1,14 +1,16 @@
 """Training logs that a person named: what is news, what is backlog, and what the log source says of itself."""
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.follower import BUDGET_BYTES, LogFrom
+from oomwatch_agent.follower import BUDGET_BYTES, HELPING_BYTES, LogFrom
 from oomwatch_agent.logsource import LogSource
+from oomwatch_agent.purse import GIFT_SECONDS, RATIO, Purse
 from oomwatch_agent.source import Found
 
 NOW = 1_800_000_000.0
@@ -24,8 +26,10 @@ def make() -> Iterator[Make]:
     """Opens a source over a pattern; every one is closed at the end."""
     made: list[LogSource] = []
 
-    def open_source(pattern: Path, log_from: LogFrom = "auto", run: str | None = None) -> LogSource:
-        source = LogSource(str(pattern), log_from, run, clock=lambda: NOW)
+    def open_source(
+        pattern: Path, log_from: LogFrom = "auto", run: str | None = None, purse: Purse | None = None
+    ) -> LogSource:
+        source = LogSource(str(pattern), log_from, run, clock=lambda: NOW, purse=purse)
         made.append(source)
         source.open()
         return source
@@ -33,6 +37,24 @@ def make() -> Iterator[Make]:
     yield open_source
     for source in made:
         source.close()
+
+
+class Times:
+    """Of a machine on which each helping costs 5 ms: of CPU is asked at the beginning, and then before each helping."""
+
+    def __init__(self) -> None:
+        self.seconds = self.cpu = 0.0
+        self.asked = 0
+
+    def now(self) -> float:
+        self.asked = 0
+        return self.seconds
+
+    def cpu_seconds(self) -> float:
+        self.asked += 1
+        if self.asked > 2:
+            self.cpu += 0.005
+        return self.cpu
 
 
 def write(path: Path, text: str, *, age_seconds: float = 3600.0) -> Path:
@@ -135,13 +157,47 @@ def test_a_file_whose_name_looks_like_a_glob_is_that_file(tmp_path: Path, make: 
 
 def test_a_huge_backlog_is_read_in_parts_and_tells_how_far(tmp_path: Path, make: Make) -> None:
     line = STEP.format(1)
-    path = write(tmp_path / "driver.log", line + ("x" * 999 + "\n") * (2 * BUDGET_BYTES // 1000))
+    path = write(tmp_path / "driver.log", line + ("e" * 999 + "\n") * (2 * BUDGET_BYTES // 1000))
     source = make(path)
     reading = source.read(slow=False)
     assert told(reading.found) == [("step 1", True)]
     assert source_facts(reading.facts).detail == "reading backlog: 50 %"
     source.read(slow=False)
     assert source_facts(source.read(slow=False).facts or source.open()).detail is None
+
+
+def test_a_huge_backlog_is_read_no_faster_than_the_cpu_budget_allows_and_loses_nothing(
+    tmp_path: Path, make: Make
+) -> None:
+    steps = 150
+    quiet = ("e" * 999 + "\n") * (2 * HELPING_BYTES // 1000)
+    path = write(tmp_path / "driver.log", "".join(STEP.format(step) + quiet for step in range(steps)))
+    times = Times()
+    source = make(path, purse=Purse(0.01, cpu=times.cpu_seconds, clock=times.now))
+    found, details, seconds = list[Found](), set[str | None](), 0
+    while len(found) < steps:
+        reading = source.read(slow=False)
+        found += reading.found
+        details.add(source_facts(reading.facts).detail if reading.facts else None)
+        times.seconds += 1.0
+        seconds += 1
+        assert seconds < 1000
+    assert told(tuple(found)) == [(f"step {step}", True) for step in range(steps)]
+    assert seconds > 40
+    assert (times.cpu - GIFT_SECONDS * RATIO * 0.01) / seconds < 0.01, "beside what is given at the start"
+    held_back = re.compile(r"reading backlog: \d+ %, \d MB to go, as fast as the CPU budget allows \(--cpu-budget\)")
+    assert any(held_back.fullmatch(detail or "") for detail in details), details
+
+
+def test_new_lines_do_not_wait_for_a_huge_backlog_of_another_log(tmp_path: Path, make: Make) -> None:
+    quiet = ("e" * 999 + "\n") * (40 * HELPING_BYTES // 1000)
+    write(tmp_path / "a.log", STEP.format(1) + quiet)
+    new = write(tmp_path / "b.log", STEP.format(2))
+    times = Times()
+    source = make(tmp_path / "*.log", purse=Purse(0.0001, cpu=times.cpu_seconds, clock=times.now))
+    source.read(slow=False)
+    write(new, OOM)
+    assert told(source.read(slow=False).found) == [("DeviceOom", False)]
 
 
 def test_a_folder_in_place_of_a_log_is_reported(tmp_path: Path, make: Make) -> None:

@@ -1,0 +1,63 @@
+"""How much CPU the reading of logs may take: what the rest of the agent leaves of its budget. Pure: CPU and time are
+arguments.
+
+A log that is followed costs next to nothing. One of gigabytes that was there before the agent costs a tenth of a
+millisecond a step, here and where its events are sent, and would take the CPU from the training beside it for minutes.
+So all that the process uses is taken from the purse, and old lines wait while it is empty. New lines are why the agent
+is here: they are read at once, within a bound of their own, and old ones wait the longer.
+"""
+
+from collections.abc import Callable
+
+RATIO = 0.9  # of the budget: with the rest of it, nothing else is spared for a log's sake
+GIFT_SECONDS = 120.0  # of budget, once: to read what is there belongs to the start. 1.1 s of CPU are 70 MB of usual log
+MOST_SECONDS = 5.0  # of budget, saved up or owed
+POLL_SECONDS = 0.1  # of CPU in one reading of one source, whatever is in the purse
+HUNGRY_POLLS = 10  # readings in which nothing old was read, after which one helping is read all the same
+
+
+class Purse:
+    """`ratio`: the agent's budget as a share of a core; 0 is no limit. `cpu`: seconds that this process has used;
+    `clock` never jumps. Used by one thread at a time; where two share it, one may read a little too much."""
+
+    def __init__(self, ratio: float, *, cpu: Callable[[], float], clock: Callable[[], float]) -> None:
+        self._ratio = RATIO * ratio
+        self._cpu = cpu
+        self._clock = clock
+        self._left = 0.0  # CPU seconds; below 0: owed
+        self._gift = GIFT_SECONDS * self._ratio
+        self._seen: tuple[float, float] | None = None  # time and CPU when it was last filled
+        self._began_at = 0.0  # CPU when this reading began
+        self._hungry = 0
+        self.is_empty = False  # old lines had to wait in this reading
+
+    @property
+    def given_seconds(self) -> float:
+        """CPU of the start's, which is no part of the budget, used until now."""
+        return GIFT_SECONDS * self._ratio - self._gift
+
+    def begin(self) -> None:
+        """A reading begins: take in what was used since the last one began."""
+        now, cpu = self._clock(), self._cpu()
+        then, cpu_then = self._seen or (now, cpu)
+        self._seen, self._began_at = (now, cpu), cpu
+        self._left += self._ratio * (now - then) - (cpu - cpu_then)
+        from_gift = min(self._gift, max(0.0, -self._left))
+        self._gift -= from_gift
+        most = MOST_SECONDS * self._ratio
+        self._left = max(-most, min(most, self._left + from_gift))
+        self._hungry = self._hungry + 1 if self.is_empty else 0
+        self.is_empty = False
+
+    def allows(self, *, old: bool) -> bool:
+        """Whether another helping may be read: of lines that were there before the agent, or of new ones."""
+        used = self._cpu() - self._began_at
+        if not self._ratio:
+            return True
+        if not old:
+            return used < POLL_SECONDS
+        if self._hungry >= HUNGRY_POLLS:
+            self._hungry = 0
+            return True
+        self.is_empty = used >= self._left + self._gift
+        return not self.is_empty and used < POLL_SECONDS
