@@ -29,7 +29,7 @@ from oomwatch_agent.purse import Purse
 from oomwatch_agent.sampler import Collected, Sampler
 from oomwatch_agent.settings import AgentSettings, Invocation, credentials, load, permit
 from oomwatch_agent.sparing import Sparing, budget_ratio
-from oomwatch_agent.uplink import Uplink
+from oomwatch_agent.uplink import Uplink, end
 
 if TYPE_CHECKING:
     from oomwatch_agent.acts.desk import Desk
@@ -132,8 +132,7 @@ class Agent:
             await self._end_acts()
             await self._say_goodbye(uplink)
         finally:
-            talking.cancel()
-            await asyncio.gather(talking, return_exceptions=True)
+            await end(talking)
             self.sampler.close()
 
     def hello(self) -> wire.Hello:

@@ -16,6 +16,7 @@ import msgspec
 from oomwatch import wire
 from oomwatch_agent.crew import Answer, Ask, Crew
 from oomwatch_agent.dedup import Deduplicator
+from oomwatch_agent.limits import Limits
 from oomwatch_agent.looker import Looker
 from oomwatch_agent.sights import gpus_with_peaks, host_with_peaks, of_sample
 from oomwatch_agent.source import Found, Reading, Source, SourceMissingError
@@ -31,6 +32,7 @@ _PATIENCE_RATIO = 0.25  # of the wait: one that takes longer does not hold up th
 OPEN_HUNG_AFTER_SECONDS = 30.0  # without persistence mode the driver takes seconds a card to start
 
 BUDGET = "cpu budget"  # what the agent says of itself among its sources, while it spares
+LIMITS = "limits of the protocol"  # and while something is left out
 
 logger = logging.getLogger(__name__)
 
@@ -105,6 +107,7 @@ class Sampler:
         self._crew = Crew(sources)
         self._looker = looker
         self._others_every, self._round = 1, 0
+        self._limits = Limits()
         self._sparing: str | None = None  # why something is read more seldom than was asked
         self._census = Census(run)
         self._identifier = Identifier(self._census)
@@ -145,8 +148,10 @@ class Sampler:
         gpus = tuple(self._gpus(readings))
         host = next((self._census.named_host(reading.host) for reading in reversed(readings) if reading.host), None)
         gpus, host = self._with_peaks(gpus, host)
-        engines = tuple(self._engines(readings))[: wire.ENGINES_MAX]
-        torch = tuple(self._torch(readings))[: wire.TORCH_MAX]
+        engines = tuple(self._engines(readings))
+        if engines:  # most samples tell of none
+            engines = self._limits.cut("engines", engines, wire.ENGINES_MAX)
+        torch = self._limits.cut("processes with a probe", tuple(self._torch(readings)), wire.TORCH_MAX)
         return Collected(wire.Sample(seq=0, at=at, gpus=gpus, host=host, engines=engines, torch=torch), events)
 
     def spare(self, other_sources_every: int, why: str | None) -> None:
@@ -250,15 +255,21 @@ class Sampler:
         ordered = dict.fromkeys(gpu.gpu for slot in self._slots for gpu in slot.facts.gpus)
         told = (source for slot in self._slots for source in slot.source_facts())
         return wire.NodeFacts(
-            gpus=tuple(gpus[label] for label in ordered),
+            gpus=self._limits.cut("GPUs", tuple(gpus[label] for label in ordered), wire.GPUS_MAX),
             host=next((slot.facts.host for slot in self._slots if slot.facts.host is not None), None),
             sources=(*self._said_of_itself(), *told)[: wire.SOURCES_MAX],
         )
 
     def _said_of_itself(self) -> tuple[wire.SourceFacts, ...]:
-        if self._sparing is None:
-            return ()
-        return (wire.SourceFacts(name=BUDGET, state="waiting", detail=self._sparing[: wire.TEXT_CHARS_MAX]),)
+        told: tuple[tuple[str, wire.SourceState, str | None], ...] = (
+            (BUDGET, "waiting", self._sparing),
+            (LIMITS, "failed", self._limits.sentence()),
+        )
+        return tuple(
+            wire.SourceFacts(name=name, state=state, detail=detail[: wire.TEXT_CHARS_MAX])
+            for name, state, detail in told
+            if detail is not None
+        )
 
     def _gpus(self, readings: Iterable[Reading]) -> Iterator[wire.GpuSample]:
         """One sample a GPU: as read, or `no_data` where its source is stuck, failing or gone."""

@@ -19,6 +19,7 @@ from oomwatch_agent.pace import Backoff
 
 REFUSED_PAUSE_SECONDS = 60.0  # a refusal that says "do not try again" means: not within seconds
 FRAMES_AT_ONCE = 500
+CANCEL_SECONDS = 1.0
 CLOCK_SET_SECONDS = 1.0  # a step of the wall clock that is told: the server takes two seconds for skew
 
 logger = logging.getLogger(__name__)
@@ -184,6 +185,13 @@ class Uplink:
         if dropped:
             logger.warning("the server was away for long: the oldest %d messages were dropped", dropped)
         self._dropped_told = self._outbox.dropped_total
+
+
+async def end(task: "asyncio.Task[None]") -> None:
+    """Cancel it until it is over: before Python 3.12 `wait_for` may swallow that in the moment in which it ends."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=CANCEL_SECONDS)
 
 
 def _what_next(*, retry: bool) -> str:

@@ -344,6 +344,12 @@ def test_an_engine_that_is_named_and_found_is_asked_once(engine: Engine, clock: 
     assert len(source.read(slow=True).engines) == 1
 
 
+def test_more_engines_than_are_asked_are_left_out_and_said(clock: FakeClock) -> None:
+    finder = FakeFinder(*(Endpoint("127.0.0.1", port, f"/{port}") for port in range(1, 67)))
+    facts = _facts(_source("auto", clock=clock, finder=finder))
+    assert (facts.detail or "").startswith("2 more engines than the 64 that are asked")
+
+
 @pytest.mark.parametrize(
     ("text", "place"),
     [

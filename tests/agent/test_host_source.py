@@ -1,8 +1,10 @@
 """HostSource over real file trees laid out as the kernel lays out /proc and /sys."""
 
+import itertools
 import os
 import resource
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -390,3 +392,58 @@ def test_a_process_that_ends_while_it_is_read_is_left_out(machine: Machine) -> N
     processes = host(opened(machine).read(slow=True)).processes
     assert processes is not None
     assert [process.pid for process in processes] == [7]
+
+
+def test_a_small_process_that_grew_is_among_the_largest_at_once_where_memory_was_taken(machine: Machine) -> None:
+    for number in range(30):
+        machine.process(100 + number, pages=2000 + number, command=f"worker{number}\0")
+    machine.process(7, pages=10, command="grower\0")
+    source = opened(machine)
+    source.read(slow=True)
+    machine.process(7, pages=9000, command="grower\0")
+    machine.memory(total_gib=100, available_gib=39)
+    processes = host(source.read(slow=True)).processes
+    assert processes is not None
+    assert processes[0] == wire.HostProcess(pid=7, name="grower", rss_bytes=9000 * PAGE_BYTES)
+
+
+def test_small_processes_are_read_in_turns_and_each_within_a_minute(machine: Machine) -> None:
+    for number in range(30):
+        machine.process(100 + number, pages=2000 + number, command=f"worker{number}\0")
+    for pid in range(7, 19):
+        machine.process(pid, pages=10, command="small\0")
+    source = opened(machine)
+    source.read(slow=True)
+    for pid in range(7, 19):
+        machine.process(pid, pages=9000, command="grown\0")
+    seen = []
+    for _ in range(6):
+        processes = host(source.read(slow=True)).processes
+        assert processes is not None
+        seen.append(sum(process.name == "grown" for process in processes))
+    assert seen == [2, 4, 6, 8, 10, 10]
+
+
+def test_processes_that_come_and_go_while_they_are_read_hide_no_other(machine: Machine) -> None:
+    over = threading.Event()
+
+    def churn() -> None:
+        for number in itertools.count():
+            if over.is_set():
+                return
+            pid = 1000 + number % 40
+            shutil.rmtree(machine.root / f"proc/{pid}", ignore_errors=True)
+            machine.process(pid, pages=number % 3, command="ray::IDLE\0", size=number % 2)
+
+    machine.process(7, pages=9000, command="trainer\0")
+    source = opened(machine)
+    churning = threading.Thread(target=churn)
+    churning.start()
+    try:
+        for _ in range(100):
+            processes = host(source.read(slow=True)).processes
+            assert processes is not None
+            assert (processes[0].pid, processes[0].rss_bytes) == (7, 9000 * PAGE_BYTES)
+    finally:
+        over.set()
+        churning.join()

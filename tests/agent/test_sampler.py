@@ -8,7 +8,7 @@ import pytest
 
 from oomwatch import wire
 from oomwatch_agent.looker import Looker, Paces
-from oomwatch_agent.sampler import Collected, Sampler
+from oomwatch_agent.sampler import LIMITS, Collected, Sampler
 from oomwatch_agent.source import Found, Identity, KnownBy, Reading, Sight, SourceMissingError
 
 GIB = 1024**3
@@ -215,6 +215,33 @@ def test_the_metrics_of_every_engine_are_in_the_sample(make: Make) -> None:
     more.reading = Reading(engines=(wire.EngineSample(engine="sglang", address="127.0.0.1:30000"),))
     sample = _collect(make(FakeSource(), engines, more)).sample
     assert [engine.engine for engine in sample.engines] == ["vllm", "sglang"]
+
+
+def test_what_a_message_has_no_room_for_is_left_out_and_said(make: Make) -> None:
+    """A server refuses a sample with more: then nothing of the node would be seen."""
+    probes = FakeSource("probe", gpus=0)
+    probes.reading = Reading(torch=tuple(wire.TorchSample(pid=pid + 1) for pid in range(wire.TORCH_MAX + 2)))
+    engines = FakeSource("engines", gpus=0)
+    page = wire.EngineSample(engine="vllm", address="127.0.0.1:8000")
+    engines.reading = Reading(engines=(page,) * (wire.ENGINES_MAX + 1))
+    sampler = make(FakeSource(gpus=wire.GPUS_MAX + 3), probes, engines)
+    sample = _collect(sampler).sample
+    assert (len(sample.gpus), len(sample.torch), len(sample.engines)) == (1024, 4096, 1024)
+    assert wire.decode_agent(wire.encode(sample)) == sample
+    assert len(sampler.facts.gpus) == wire.GPUS_MAX
+    engines.reading = Reading()  # as between two slow reads
+    _collect(sampler)
+    assert sampler.facts.sources[0] == wire.SourceFacts(
+        name=LIMITS,
+        state="failed",
+        detail="a message has no room for 3 of 1,027 GPUs and 1 of 1,025 engines and 2 of 4,098 processes with a "
+        "probe: the last ones are not watched",
+    )
+    engines.reading = Reading(engines=(page,))
+    probes.reading = Reading()
+    _collect(sampler)
+    _collect(sampler)
+    assert "for 3 of 1,027 GPUs:" in (sampler.facts.sources[0].detail or "")
 
 
 def test_readings_of_all_sources_make_one_sample(make: Make) -> None:

@@ -16,7 +16,7 @@ from websockets.asyncio.server import ServerConnection
 from oomwatch import wire
 from oomwatch_agent.credentials import Credentials
 from oomwatch_agent.outbox import Outbox
-from oomwatch_agent.uplink import Uplink
+from oomwatch_agent.uplink import Uplink, end
 
 DEADLINE_SECONDS = 60.0
 
@@ -81,8 +81,7 @@ async def _running(server: FakeServer, *, token: str | None = None) -> AsyncIter
     try:
         yield bench
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await end(task)
         await server.stop()
 
 
@@ -99,6 +98,23 @@ def _story(story: Callable[[], Awaitable[None]]) -> None:
         await story()
 
     asyncio.run(run())
+
+
+def test_it_is_ended_though_a_cancellation_is_swallowed() -> None:
+    """As `wait_for` does before Python 3.12: what it waits for has come in the same moment."""
+
+    async def story() -> None:
+        async def talk() -> None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(DEADLINE_SECONDS)
+            await asyncio.sleep(DEADLINE_SECONDS)
+
+        task = asyncio.create_task(talk())
+        await asyncio.sleep(0)
+        await asyncio.wait_for(end(task), DEADLINE_SECONDS / 2)
+        assert task.cancelled()
+
+    _story(story)
 
 
 # ---------------------------------------------------------------- all is well
@@ -302,8 +318,7 @@ def test_pauses_between_tries_grow_while_the_server_is_away() -> None:
         bench = Bench(server)
         task = asyncio.create_task(bench.uplink.run())
         await _until(lambda: len(bench.pauses) >= 10)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await end(task)
         assert bench.pauses[0] <= 1.0
         assert bench.pauses[9] >= 15.0
 
@@ -363,8 +378,7 @@ def test_what_was_dropped_while_the_server_was_away_is_told(caplog: pytest.LogCa
         bench.outbox.add(wire.Sample(seq=0, at=0.0), now=3600.0)
         task = asyncio.create_task(bench.uplink.run())
         await _until(lambda: server.seqs() == [2])
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await end(task)
         await server.stop()
 
     _story(story)
@@ -438,8 +452,7 @@ def test_a_host_that_does_not_exist_is_named(caplog: pytest.LogCaptureFixture) -
         bench = Bench(FakeServer(welcoming()), url="ws://no-such-host.invalid:8642/ws/agent")
         task = asyncio.create_task(bench.uplink.run())
         await _until(lambda: len(bench.pauses) >= 1)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await end(task)
 
     _story(story)
     assert "cannot reach ws://no-such-host.invalid:8642" in caplog.text
@@ -456,8 +469,7 @@ def test_a_server_without_tls_is_not_taken_for_one_that_is_down(caplog: pytest.L
         bench = Bench(FakeServer(welcoming()), url=f"wss://127.0.0.1:{port}/ws/agent")
         task = asyncio.create_task(bench.uplink.run())
         await _until(lambda: len(bench.pauses) >= 1)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await end(task)
         plain.close()
         await plain.wait_closed()
 

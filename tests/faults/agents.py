@@ -125,8 +125,12 @@ def statuses(server: FakeServer) -> dict[str, str]:
 
 def told_of(server: FakeServer, source: str) -> wire.SourceFacts | None:
     """What the agent said last of one of its sources."""
-    hellos = [message for message in server.heard if isinstance(message, wire.Hello)]
-    return next((told for told in hellos[-1].facts.sources if told.name == source), None) if hellos else None
+    said = hellos(server)
+    return next((told for told in said[-1].facts.sources if told.name == source), None) if said else None
+
+
+def hellos(server: FakeServer) -> list[wire.Hello]:
+    return [message for message in server.heard if isinstance(message, wire.Hello)]
 
 
 class Shim:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.agent.fake_server import WELCOME, FakeServer, say, welcoming
-from tests.faults.agents import EXIT_SECONDS, Shim, running, samples, statuses, until, with_server
+from tests.faults.agents import EXIT_SECONDS, Shim, running, samples, statuses, told_of, until, with_server
 from tests.nvml.standin import ScriptedGpus
 from websockets.asyncio.server import ServerConnection
 
@@ -142,6 +142,21 @@ def test_while_the_server_reads_nothing_in_the_middle_of_a_backlog(tmp_path: Pat
                 assert NOT_STORED in agent.log
         finally:
             over.set()
+
+    with_server(server, story)
+
+
+def test_while_it_reads_a_huge_backlog_as_slowly_as_its_budget_asks(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"step:{n} - timing_s/step:{n}.5 - timing_s/gen:9.0\n" for n in range(400_000)))
+    server = FakeServer(welcoming())
+
+    async def story() -> None:
+        argv = ("--log", str(log), "--log-from", "auto", "--engine-metrics", "off", "--cpu-budget", "1")
+        async with running(server.url, tmp_path, *argv) as agent:
+            await until(lambda: "reading backlog" in str(told_of(server, "log train.log")), "it to read")
+            assert await agent.stopped() < EXIT_SECONDS
+            assert "oomwatch-agent" in agent.log
 
     with_server(server, story)
 

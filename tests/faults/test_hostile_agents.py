@@ -20,7 +20,16 @@ from oomwatch.service.allowance import (
 )
 from oomwatch.service.sessions import MAX_NODES, RefusalError, Roster, Session
 from oomwatch.service.timepiece import steady_clock
-from oomwatch.service.vocabulary import DAY_SECONDS, GPUS_MAX, RUNS_MAX, RUNS_OF_ALL_MAX, RUNS_SURE, Runs, Vocabulary
+from oomwatch.service.vocabulary import (
+    DAY_SECONDS,
+    ENGINES_MAX,
+    GPUS_MAX,
+    RUNS_MAX,
+    RUNS_OF_ALL_MAX,
+    RUNS_SURE,
+    Runs,
+    Vocabulary,
+)
 from oomwatch.web.ingest import MALFORMED_MAX
 
 
@@ -149,7 +158,46 @@ def test_a_card_whose_processes_are_of_too_many_runs_is_judged_all_the_same(capl
     assert len(named[0]) == RUNS_MAX
     assert named[0] == named[1]
     assert (session.refused_total, session.nameless_total, agent.acknowledged) == (0, 2, [2])
-    assert caplog.text.count("names more runs than there is room for") == 1
+    assert caplog.text.count("names more runs or engines than there is room for") == 1
+
+
+def test_a_card_beside_more_engines_than_there_is_room_for_is_judged_all_the_same() -> None:
+    """Engines that come up on other ports all day, as random ports are."""
+    house = House()
+    session, agent = house.connect()
+    for seq in (1, 2, 3):
+        names = range(seq * 1000, seq * 1000 + 1000)
+        engines = tuple(wire.EngineSample(engine="vllm", address=f"127.0.0.1:{port}") for port in names)
+        house.service.reception.take(session, msgspec.structs.replace(sample(seq, 79), engines=engines))
+    house.flush()
+    stored = [one for one in house.shelf.messages if isinstance(one, wire.Sample)]
+    assert [len(one.engines) for one in stored] == [1000, 1000, ENGINES_MAX - 2000]
+    assert [one.gpus[0].used_bytes for one in stored] == [79 * GIB] * 3
+    assert (session.refused_total, session.nameless_total, agent.acknowledged) == (0, 1, [3])
+
+
+def test_samples_that_arrive_in_one_moment_have_a_millisecond_each() -> None:
+    """Of a clock that is ahead by less than what counts as skew, all are of now: one would stand for all."""
+    house = House()
+    session, _ = house.connect()
+    now = house.now
+    for seq in range(1, 5):
+        house.service.reception.take(session, sample(seq, 79, now + 1.0 + seq / 10))
+    house.service.reception.take(session, sample(5, 79, now - 0.5))
+    house.flush()
+    stored = [round(1000 * (one.at - now)) for one in house.shelf.messages if isinstance(one, wire.Sample)]
+    assert stored == [0, 1, 2, 3, 4]
+
+
+def test_a_sample_of_a_clock_that_was_set_back_keeps_its_time() -> None:
+    house = House()
+    session, _ = house.connect()
+    now = house.now
+    for seq, ago in ((1, 10.0), (2, 60.0), (3, 59.0)):
+        house.service.reception.take(session, sample(seq, 79, now - ago))
+    house.flush()
+    stored = [round(now - one.at) for one in house.shelf.messages if isinstance(one, wire.Sample)]
+    assert stored == [10, 60, 59]
 
 
 def test_an_agent_that_names_one_run_too_many_may_come_back_without_it() -> None:

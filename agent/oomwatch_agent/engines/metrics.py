@@ -59,6 +59,7 @@ class EngineMetricsSource:
         self._guard: HangGuard[Endpoint, tuple[wire.EngineSample, ...] | str] = HangGuard(limit_seconds)
         self._pages: dict[Endpoint, _Page] = {}
         self._find_at = 0.0
+        self._left_out = 0  # pages beyond those that can be asked
         self._facts: wire.NodeFacts | None = None
 
     def open(self) -> wire.NodeFacts:
@@ -94,7 +95,8 @@ class EngineMetricsSource:
         found = self._finder.find() if self._finder is not None else ()
         named_ports = {server.place.port for server in self._named if server.place.host in own_addresses()}
         others = (server for server in found if server.place.port not in named_ports)
-        servers = (*self._named, *others)[:_MOST_ENGINES]
+        servers = (*self._named, *others)
+        self._left_out, servers = max(0, len(servers) - _MOST_ENGINES), servers[:_MOST_ENGINES]
         self._pages = {server.place: self._pages.get(server.place) or _Page(server) for server in servers}
 
     def _ask(self, place: Endpoint) -> tuple[wire.EngineSample, ...] | str:
@@ -124,6 +126,8 @@ class EngineMetricsSource:
     def _facts_now(self) -> wire.NodeFacts:
         troubles = [f"{place.address}: {page.trouble}" for place, page in self._pages.items() if page.trouble]
         good = len(self._pages) - len(troubles)
+        if self._left_out:
+            troubles.insert(0, f"{self._left_out} more engines than the {_MOST_ENGINES} that are asked")
         state: wire.SourceState = "ok" if good else "failed" if troubles else "waiting"
         nothing = "no vLLM or SGLang server with a metrics page is known on this node; --engine-metrics names one"
         detail = "; ".join(troubles)[: wire.TEXT_CHARS_MAX] or (None if good else nothing)

@@ -2,7 +2,7 @@
 
 An honest agent never comes near. One that lies, or has a defect, is slowed down, and what names too much is refused, so
 that it can fill neither the memory, nor the database, nor Prometheus. A sample that names too many runs is taken
-without their names: whatever its processes are called, the cards are as full as it says.
+without their names, and one that names too many engines without those: the cards are as full as it says.
 """
 
 from typing import TypeVar, cast
@@ -20,6 +20,7 @@ from oomwatch.service.vocabulary import (
     cards_in,
     engines_in,
     gpus_in,
+    name_of,
     runs_in,
 )
 
@@ -77,7 +78,7 @@ class Allowance:
         return max(self._frames.owed_seconds(now), self._bytes.owed_seconds(now))
 
     def believed(self, message: _Message, now: float) -> _Message:
-        """The message, a sample or hello without runs that there is no room for. Raises MadeUpError."""
+        """The message, a sample or hello without runs and engines that there is no room for. Raises MadeUpError."""
         if isinstance(message, wire.Sample):
             return message if self._is_as_ever(message, now) else cast("_Message", self._sample(message, now))
         self._check_names(message, now)
@@ -89,11 +90,19 @@ class Allowance:
         raise MadeUpError(f"there is no room for another run; {RUNS_MAX} within a day are enough")
 
     def _sample(self, sample: wire.Sample, now: float) -> wire.Sample:
+        sample = self._without_surplus_engines(sample, now)
         self._check_names(sample, now)
         surplus = self._runs.surplus(runs_in(sample), now)
         taken = renamed(sample, dict.fromkeys(surplus)) if surplus else sample
         self._lately |= gpus_in(taken) | runs_in(taken)
         return taken
+
+    def _without_surplus_engines(self, sample: wire.Sample, now: float) -> wire.Sample:
+        """Engines that come up on new ports all day leave no room for more, and the sample is none the less true."""
+        if not sample.engines or self._engines.fits(engines_in(sample), now):
+            return sample
+        room = [one for one in sample.engines if self._engines.takes((name_of(one),), now)]
+        return msgspec.structs.replace(sample, engines=tuple(room))
 
     def _check_names(self, message: wire.AgentMessage, now: float) -> None:
         body = message.body if isinstance(message, wire.Event) else None

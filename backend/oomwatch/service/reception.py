@@ -105,7 +105,7 @@ class Reception:
         believed = self._roster.believed(session, message)
         if believed is not message and session.nameless_total == 1:
             logger.warning(
-                "node %s names more runs than there is room for: it is judged all the same, without their names",
+                "node %s names more runs or engines than there is room for: it is judged all the same, without those",
                 session.node,
             )
         return believed

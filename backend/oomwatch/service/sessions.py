@@ -12,6 +12,7 @@ from oomwatch.service.allowance import Allowance, MadeUpError
 from oomwatch.service.timepiece import steady_clock
 from oomwatch.service.vocabulary import RUNS_OF_ALL_MAX, Vocabulary
 
+_CROWD_MS = 1000  # what goes back by more was taken by a clock that was set
 SKEW_SECONDS_MIN = 2.0  # docs/reference/wire-protocol.md, "Clocks": less than that is delay, not skew
 MAX_NODES = 16_384  # far above what one server is meant for; beyond it someone is inventing names
 
@@ -65,6 +66,7 @@ class Session:
         self.elsewhere: Peer | None = None  # the same at the server that the agent is connected to, of several
         self.is_here = True  # what is stored of it is known here; not so while it was only ever elsewhere
         self.skew_seconds = 0.0
+        self._sampled_ms = 0  # when its last sample was taken
         self.connected_at = 0.0
         self.heard_at = 0.0
         self.messages_total = 0
@@ -106,6 +108,7 @@ class Session:
     def clock_jumped(self, seconds: float) -> None:
         """The server's clock was set by so much: what was measured by it moves along."""
         self.skew_seconds -= seconds
+        self._sampled_ms = 0
         self.connected_at += seconds
         self.heard_at += seconds
 
@@ -114,9 +117,20 @@ class Session:
         return now - self.heard_at > stale_after_seconds(self.interval_seconds)
 
     def on_our_clock(self, message: Numbered, now: float) -> Numbered:
-        """The message with its time as our clock would have told it: never later than now, when it has arrived."""
+        """The message with its time as our clock would have told it: not later than now, when it has arrived."""
         at = min(now, max(0.0, message.at - self.skew_seconds))
+        if isinstance(message, wire.Sample) and message.seq > self.processed_seq:
+            at = self._own_moment(at)
         return message if at == message.at else msgspec.structs.replace(message, at=at)
+
+    def _own_moment(self, at: float) -> float:
+        """A sample is known by its millisecond, so it has one of its own: several that an agent sends at once, with a
+        clock that is a little ahead, would all be of now, and one of them be kept."""
+        before_ms, self._sampled_ms = self._sampled_ms, round(at * 1000)
+        if not 0 <= before_ms - self._sampled_ms < _CROWD_MS:
+            return at
+        self._sampled_ms = before_ms + 1
+        return self._sampled_ms / 1000
 
 
 class Roster:

@@ -115,4 +115,9 @@ def engines_in(message: wire.AgentMessage) -> set[str]:
     """Every rollout engine."""
     if not isinstance(message, wire.Sample):
         return set()
-    return {f"{one.engine} {one.address}" for one in message.engines}
+    return {name_of(one) for one in message.engines}
+
+
+def name_of(engine: wire.EngineSample) -> str:
+    """What tells a rollout engine from the others of its node."""
+    return f"{engine.engine} {engine.address}"
