@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oomwatch.web.bundle import bundled
+from oomwatch.web.bundle import HINT, bundled
 from oomwatch_frontend import STATIC
 
 SCRIPTS = {
@@ -57,6 +57,11 @@ def test_the_shipped_page_is_three_files() -> None:
     files = bundled(texts, "js/live.js", "js/main.js")
     held = [name for text in files.values() for name in re.findall(r'^"(js/[^"]+\.js)": ', text, re.MULTILINE)]
     assert sorted(held) == sorted(texts)
+
+
+def test_what_runs_at_once_is_said_to_be_compiled_while_it_arrives_and_the_rest_is_not() -> None:
+    hinted = {name: text.startswith(HINT) for name, text in changed("js/count.js", SCRIPTS["js/count.js"]).items()}
+    assert hinted == {"js/live.js": True, "js/main.js": True, "js/later.js": False}
 
 
 def test_comments_are_left_out_and_what_only_looks_like_one_stays() -> None:

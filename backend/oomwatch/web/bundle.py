@@ -2,9 +2,10 @@
 
 A browser asks for six files at once and takes a millisecond or two for each, from its cache too: with 160 small files
 that is most of what a visit waits for. Here each script becomes a function, called when another one first imports it,
-so the order in which they run is that of the modules. Those of the first two files are all called at
-once: they stand in parentheses, which has a browser compile them while the file arrives. Comments, a third of the text,
-are left out. The scripts keep to few forms, which is what makes this short:
+so the order in which they run is that of the modules. Those of the first two files are all called at once: the files
+say so (`HINT`) and have them in parentheses, so a browser compiles them while the file arrives, and not one by one
+while the page stands still. Comments, a third of the text, are left out. The scripts keep to few forms, which makes
+this short:
 
     import { a, b as c } from "./name.js";      await import("./name.js")
     export const, function, async function, class          export { a, b };
@@ -18,6 +19,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 LATER = "later.js"  # beside the first script
+
+HINT = "//# allFunctionsCalledOnLoad\n"  # Chromium from 136 on reads it; others have the parentheses
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";$', re.MULTILINE)
 _FETCH = re.compile(r'await import\("(\.[^"]+)"\)(?!\.)')
@@ -61,8 +64,8 @@ def bundled(texts: Texts, first: str, main: str) -> dict[str, str]:
     functions |= {name: _function(name, texts[name]) for name in rest}
     begin = f'import {{ add, need }} from "./{posixpath.basename(first)}";\n'
     return {
-        first: f'{_LOADER}{_added(early, functions)}need("{first}");\n',
-        main: f'{begin}{_added(then, functions)}need("{main}");\n',
+        first: f'{HINT}{_LOADER}{_added(early, functions)}need("{first}");\n',
+        main: f'{HINT}{begin}{_added(then, functions)}need("{main}");\n',
         posixpath.join(posixpath.dirname(first), LATER): f"{begin}{_added(rest, functions)}",
     }
 

@@ -118,6 +118,7 @@ export class FleetMap {
   }
 
   resize = () => {
+    if (this.scene.nodes.length === 0) return; // nothing is shown, and to ask for its size makes the browser lay out the page
     const [width, height] = this.#room();
     const size = `${width} ${height} ${scaleNow()}`;
     if (size === this.size || width === 0) return;
