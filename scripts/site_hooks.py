@@ -68,11 +68,15 @@ def _numbered(slug: str) -> Iterator[str]:
 
 
 def with_anchors(translation: str, english: str) -> str:
-    """The translation, each of its headings with the anchor of the English heading in its place."""
-    lines = translation.splitlines()
-    for (line, _, _), anchor in zip(headings(translation), anchors(english), strict=False):
-        lines[line] += f" {{#{anchor}}}"
-    return "\n".join(lines)
+    """The translation, each of its headings with the anchor of the English heading in its place.
+
+    Where the English page has got headings since, their anchors stand at the end: links to them lead to the page.
+    """
+    lines, left = translation.splitlines(), anchors(english)
+    for line, _, _ in headings(translation):
+        if left:
+            lines[line] += f" {{#{left.pop(0)}}}"
+    return "\n".join([*lines, *(f'\n<a id="{anchor}"></a>' for anchor in left)])
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
