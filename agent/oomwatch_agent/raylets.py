@@ -23,6 +23,11 @@ class RayletSessions:
             yield from _sessions_in(read_bytes(f"{self._proc}/{pid}/cmdline"))
 
 
+def raylet_sessions(proc: Path = _PROC) -> Iterator[Path]:
+    """The same, for who asks once."""
+    return RayletSessions(proc)()
+
+
 def _sessions_in(command_line: bytes) -> Iterator[Path]:
     for part in command_line.decode("utf-8", "replace").split("\0"):
         if part.startswith("--session_dir="):
