@@ -1,0 +1,54 @@
+"""How the agent's code and token come to the nodes of a Ray cluster, without a cluster."""
+
+# ruff: noqa: PLC0415 - Ray takes seconds to load, and there is none for the newest Python
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from oomwatch import __version__
+from oomwatch.options import SettingError
+
+NO_RAY = "ray is missing: it has no release for this Python"
+
+
+def test_code_is_shipped_where_a_node_lacks_it_or_has_another_and_brings_what_is_missing(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason=NO_RAY)
+    from oomwatch.commands.ray import code
+    from oomwatch.commands.ray.within import Seen
+
+    same, bare = Seen("3.11.7", __version__, ()), Seen("3.11.7", None, ("msgspec",))
+    assert not code.is_needed("auto", [same, same])
+    assert code.is_needed("auto", [same, bare])
+    assert code.is_needed("auto", [same._replace(oomwatch="0.0.1")])
+    assert code.is_needed("ship", [same])
+    with pytest.raises(SettingError, match="pip install oomwatch-agent"):
+        code.is_needed("installed", [same, bare])
+    env = code.runtime_env({"a": same, "b": bare}, tmp_path)
+    assert [one.partition("==")[0] for one in env["pip"]] == ["msgspec"]
+    assert [Path(one).name for one in env["py_modules"]] == ["oomwatch", "oomwatch_agent", "oomwatch_probe"]
+    shipped = subprocess.run(
+        [sys.executable, "-m", "oomwatch_agent", "--version"],
+        env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shipped.stdout == f"oomwatch-agent {__version__}\n"
+
+
+def test_a_secret_is_in_no_error_and_in_no_log() -> None:
+    pytest.importorskip("ray", reason=NO_RAY)
+    from oomwatch.commands.ray.within import Hidden, Plan
+
+    assert "hush" not in repr(Plan((), Hidden("hush"), "host"))
+
+
+def test_what_a_node_has_is_told_of_the_python_that_is_asked() -> None:
+    pytest.importorskip("ray", reason=NO_RAY)
+    from oomwatch.commands.ray.within import seen_here
+
+    seen = seen_here()
+    assert (seen.oomwatch, seen.missing) == (__version__, ())
