@@ -32,7 +32,7 @@ def code(text: str) -> list[str]:
     blocks = (block for _, _, block in _FENCED.findall(text))
     fenced = [re.sub(r"(^|\s+)#.*$", "", block, flags=re.MULTILINE).strip() for block in blocks]
     indented = [line.strip() for line in _FENCED.sub("", text).splitlines() if line.startswith("    ")]
-    return fenced + [re.split(r"\s+#|\s{2,}", line)[0] for line in indented]
+    return fenced + [re.split(r"(?:^|\s+)#|\s{2,}", line)[0] for line in indented]
 
 
 def rows(text: str) -> int:
