@@ -14,18 +14,20 @@ from tests.server.house import hello, sample
 from tests.server.running_server import ENVIRON, AgentClient, serving, settings_in, until
 
 from oomwatch.__main__ import main
+from oomwatch.access.token import ROLES
 from oomwatch.store.errors import StoreError
-from oomwatch.store.soundness import damage, put_aside
+from oomwatch.store.soundness import be_sure_of, damage, put_aside
 from oomwatch.store.store import Batch, Entry, Store
+from oomwatch.web.access import keyring_of
 
 READINGS = 3000
 
 
-def kept(folder: Path) -> Path:
-    """A database of some hundred KiB."""
+def kept(folder: Path, readings: int = READINGS) -> Path:
+    """A database, of some hundred KiB by default."""
     file = folder / "oomwatch.db"
     store = Store.open(f"sqlite:///{file}")
-    for first in range(1, READINGS, 100):
+    for first in range(1, readings, 100):
         entries = [
             Entry(node="n", session="s", received_at=1000.0 + seq, message=sample(seq, 10, 1000.0 + seq, gpus=8))
             for seq in range(first, first + 100)
@@ -86,6 +88,44 @@ def test_given_up_the_file_is_put_aside_and_an_empty_one_lets_nobody_in(
         assert main(["token", "create", "--role", "reader", "lin", "--db", str(file)]) == 0
         told = {"Authorization": f"Bearer {capsys.readouterr().out.strip()}"}
         until("the token", lambda: server.get("/api/v1/state", headers=told).status_code == 200)
+
+
+def lets_everybody_in(file: Path) -> bool:
+    """Whether a server that starts now would ask nobody for a token."""
+    url = f"sqlite:///{file}"
+    try:
+        be_sure_of(url)
+    except StoreError:
+        return False
+    with closing(Store.open(url)) as store:
+        return not all(keyring_of(settings_in(file.parent), store, time.time).asks_for(role) for role in ROLES)
+
+
+def test_cut_short_at_any_point_it_opens_the_server_to_nobody_and_can_be_ended(tmp_path: Path) -> None:
+    (tmp_path / "damaged").mkdir()
+    file = kept(tmp_path / "damaged", readings=500)
+    file.write_bytes(cut(file.read_bytes()))
+    (tmp_path / "damaged" / "oomwatch.db-wal").write_bytes(b"what was not yet in the file")
+    before = file.read_bytes()
+    killed = [sys.executable, str(Path(__file__).with_name("killed_begin_anew.py")), str(tmp_path)]
+    done = subprocess.run(killed, env=ENVIRON, capture_output=True, text=True, timeout=300, check=True)
+    points, status = map(int, done.stdout.splitlines()[-1].split())
+    assert (points > 8, status) == (True, 0)
+    for point in range(1, points):
+        file = tmp_path / str(point) / "oomwatch.db"
+        assert not lets_everybody_in(file), point
+        assert main(["begin-anew", "--db", str(file)]) == 0, point
+        assert not lets_everybody_in(file), point
+        (aside,) = file.parent.glob("oomwatch.db.damaged-*Z")
+        assert aside.read_bytes() == before, point
+
+
+def test_what_is_put_aside_overwrites_nothing_that_was(tmp_path: Path) -> None:
+    file = tmp_path / "oomwatch.db"
+    for content in ("first", "second"):
+        file.write_text(content, encoding="utf-8")
+        put_aside(file, 0.0)
+    assert sorted(one.read_text(encoding="utf-8") for one in tmp_path.glob("*.damaged-*")) == ["first", "second"]
 
 
 def test_told_to_the_new_one_is_open_as_at_a_first_start(tmp_path: Path) -> None:

@@ -49,54 +49,56 @@ class Replica:
         self.leadership = Leadership(world.lease, world.ask_lease, self.members, self.pulse, clock=clock, steady=steady)
         self.chorus = Chorus(service.engine.fleet, self.members, self.doors, self.leadership.leader, steady)
         self.follower = Follower(world.truth, world.ask_truth, self.chorus, service, world.told)
-        self.rolls = Rolls(
-            world.table,
-            world.ask_table,
-            self.members,
-            address=address,
-            started_at=service.started_at,
-            steady=steady,
-            greet=self.greet_for_all,
-        )
+        self.rolls = self._rolls(world)
         self.crier = Crier(service.journal, self.doors, self.publish, me)
         self.gaps = Gaps(world.history, world.ask_history, service, world.stored_within, steady)
         nodes = service.engine.fleet.nodes
         self.abroad = Abroad(service.roster, self.gaps, nodes.get, self.doors, self.publish, me, clock)
-        self.hearing = Hearing(
-            Circle(
-                service,
-                self.members,
-                self.doors,
-                self.leadership,
-                self.chorus,
-                self.abroad,
-                self.nudged,
-                hear_channels=world.channels.hear,
-                greet_for_all=self.greet_for_all,
-                retry=self.retry,
-            ),
-            steady,
-        )
-        self.keeping = Keeping(
-            Works(
-                me,
-                world.bus,
-                self.members,
-                self.leadership,
-                self.chorus,
-                self.abroad,
-                self.follower,
-                self.rolls,
-                self.nudged,
-                ails=self.ails,
-                pulse=self.pulse,
-                greet_for=self.greet_for,
-            ),
-            service,
-            steady,
-        )
+        self.hearing = Hearing(self._circle(), steady)
+        self.keeping = Keeping(self._works(), service, steady)
         service.chorus, service.on_told = self.chorus, self.told
         service.reception.journal, service.reception.on_leave = self.crier, self.crier.left
+
+    def _rolls(self, world: World) -> Rolls:
+        return Rolls(
+            world.table,
+            world.ask_table,
+            self.members,
+            address=self.address,
+            started_at=self.service.started_at,
+            steady=world.steady,
+            greet=self.greet_for_all,
+        )
+
+    def _circle(self) -> Circle:
+        return Circle(
+            self.service,
+            self.members,
+            self.doors,
+            self.leadership,
+            self.chorus,
+            self.abroad,
+            self.nudged,
+            hear_channels=self.channels.hear,
+            greet_for_all=self.greet_for_all,
+            retry=self.retry,
+        )
+
+    def _works(self) -> Works:
+        return Works(
+            self.me,
+            self.bus,
+            self.members,
+            self.leadership,
+            self.chorus,
+            self.abroad,
+            self.follower,
+            self.rolls,
+            self.nudged,
+            ails=self.ails,
+            pulse=self.pulse,
+            greet_for=self.greet_for,
+        )
 
     def works(self) -> dict[str, Coroutine[Any, Any, None]]:
         """What goes on until the server stops, by name, beside the bus."""

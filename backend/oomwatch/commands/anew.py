@@ -2,6 +2,9 @@
 
 Who may come in stands in the database. An empty one would let in whoever can reach the server, so that the new one asks
 for tokens of every role, and has none that is good.
+
+Whenever it is cut short, no server starts as at a first start: the new one is made whole under another name, and from
+the moment on when it has that of `unfinished`, servers refuse to start until this command was run to its end.
 """
 
 import argparse
@@ -17,7 +20,7 @@ from oomwatch.settings import Settings, database_url
 from oomwatch.store.address import file_of
 from oomwatch.store.claim import claimed
 from oomwatch.store.errors import StoreError
-from oomwatch.store.soundness import damage, is_ours, put_aside
+from oomwatch.store.soundness import damage, files_of, is_ours, put_aside, unfinished
 from oomwatch.store.store import Store
 
 FAILED = 1
@@ -35,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     file = file_of(url)
     if file is None:
         raise SettingError("db: is no file; only a SQLite file can be put aside")
-    if not file.is_file():
+    if not file.is_file() and not unfinished(file).exists():
         raise SettingError(f"db: there is no {file}")
     try:
         with claimed(url):
@@ -49,6 +52,20 @@ def run(options: argparse.Namespace) -> int:
 
 def _begin(file: Path, *, is_open: bool) -> Path:
     """Gives the name that the old file has now. Raises StoreError, OSError."""
+    ready = unfinished(file)
+    if ready.exists():
+        begun_at = ready.stat().st_mtime  # of an attempt that was cut short: parts of the old one may bear its name
+    else:
+        _check_lost(file)
+        begun_at = time.time()
+    _make(file, ready, begun_at, is_open=is_open)
+    aside = put_aside(file, begun_at)
+    ready.rename(file)
+    return aside
+
+
+def _check_lost(file: Path) -> None:
+    """Raises StoreError where there is nothing to give up."""
     wrong = damage(file)
     if wrong is None:
         raise StoreError(f"database {file}: is sound; nothing is done")
@@ -57,15 +74,18 @@ def _begin(file: Path, *, is_open: bool) -> Path:
             f"database {file}: is damaged or no database ({wrong}), and nothing in it shows that it is oomwatch's; if "
             "it is, move it away yourself"
         )
-    now = time.time()
+
+
+def _make(file: Path, ready: Path, at: float, *, is_open: bool) -> None:
+    """An empty database, `ready` as a whole or not at all."""
     new = file.with_name(file.name + ".new")
-    new.unlink(missing_ok=True)  # of an attempt that came to no end
+    for part in files_of(new):
+        part.unlink(missing_ok=True)  # of an attempt that came to no end
     with closing(Store.open(f"sqlite:///{new}")) as store:
         if not is_open:
-            _close_to_all(store, now)
-    aside = put_aside(file, now)
-    new.rename(file)
-    return aside
+            _close_to_all(store, at)
+    os.utime(new, (at, at))
+    new.rename(ready)
 
 
 def _close_to_all(store: Store, now: float) -> None:

@@ -29,7 +29,10 @@ def be_sure_of(url: str) -> None:
     database than SQLite there is nothing to look at.
     """
     file = file_of(url)
-    if file is None or not file.exists():
+    if file is None:
+        return
+    _refuse_half_done(file)
+    if not file.exists():
         return
     wrong = damage(file)
     if wrong is not None:
@@ -38,6 +41,20 @@ def be_sure_of(url: str) -> None:
             "(docs/howto/backup.md), or give it up with oomwatch begin-anew, which puts it aside"
         )
     _try_to_write(file)
+
+
+def unfinished(file: Path) -> Path:
+    """The name of the empty database that is to take the file's place, while `oomwatch begin-anew` puts that aside."""
+    return file.with_name(file.name + ".anew")
+
+
+def _refuse_half_done(file: Path) -> None:
+    """Where neither is in its place, a new database would be made, which is open to everybody."""
+    new = unfinished(file)
+    if new.exists():
+        raise StoreError(
+            f"database {file}: oomwatch begin-anew was cut short; run it again, or delete {new} to keep what is there"
+        )
 
 
 def is_ours(file: Path) -> bool:
@@ -77,10 +94,25 @@ def _try_to_write(file: Path) -> None:
         raise explained(error, str(file)) from error
 
 
-def put_aside(file: Path, now: float) -> Path:
-    """Give the file another name, with all that belongs to it, so that it can still be opened. Raises OSError."""
-    aside = file.with_name(f"{file.name}.damaged-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}")
-    for end in reversed(_BESIDE):
+def files_of(file: Path) -> list[Path]:
+    """The file and all that belongs to it by its name, itself at the end."""
+    return [file.with_name(file.name + end) for end in reversed(_BESIDE)]
+
+
+def put_aside(file: Path, at: float) -> Path:
+    """Give the file another name, with all that belongs to it, so that it can still be opened. Raises OSError.
+
+    The same time gives the same name: so what was begun once can be ended. Nothing is overwritten.
+    """
+    aside = _aside(file, at)
+    while aside.exists() and file.exists():
+        at += 1
+        aside = _aside(file, at)
+    for old, new in zip(files_of(file), files_of(aside), strict=True):
         with suppress(FileNotFoundError):
-            file.with_name(file.name + end).rename(aside.with_name(aside.name + end))
+            old.rename(new)
     return aside
+
+
+def _aside(file: Path, at: float) -> Path:
+    return file.with_name(f"{file.name}.damaged-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(at))}")

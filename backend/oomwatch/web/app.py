@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -189,18 +189,15 @@ async def _start(
     """What comes first here is stopped last. What needs all parts is given a way to them, to be used once they are."""
     store, threads = await _open_store(settings, stack)
     keyring = await threads.read(keyring_of, settings, store, clock)
+    past = await _past(settings, store, threads, file.rules.notify.language)
     provider = provider_of(settings, client_of_provider := http.client(PERMIT), clock)
     stack.push_async_callback(client_of_provider.aclose)
-    reports: Reports = await threads.write(_reports, settings, store, file.rules.notify.language)
-    desk = Desk()
-    desk.remember(reversed(await threads.read(reports.entries)))
-    written = await threads.read(reports.ids)
-    client, storage = http.client(), StorageWatch()
+    client = http.client()
     herald = _herald(settings, store, threads, client, clock, lambda: parts)
     stack.push_async_callback(herald.stop)
     hub, heartbeat = Hub(), Heartbeat(client, clock=clock)
     recorder = _recorder(settings, stack)
-    service = Service(file.rules.rules, hub, herald, recorder=recorder, incidents=desk, clock=clock)
+    service = Service(file.rules.rules, hub, herald, recorder=recorder, incidents=past.desk, clock=clock)
     journal = Journal(Archive(store), threads.write, service.tell, flush_seconds=float(settings.flush_interval))
     service.attach(journal)
     cluster = await _clustered(settings, service, store, herald, stack)
@@ -209,31 +206,34 @@ async def _start(
     # From here on nothing is waited for: the channels that this starts have a way to all parts, and would take it.
     apply(file.rules)
     restore(service, store)
-    desk.resume(service.board.all(), written, service.started_at)
+    past.desk.resume(service.board.all(), past.written, service.started_at)
     parts = Parts(
-        settings=settings,
-        threads=threads,
-        store=store,
-        service=service,
-        journal=journal,
-        hub=hub,
-        herald=herald,
-        heartbeat=heartbeat,
+        settings, threads, store, service, journal, hub, herald, heartbeat,
         metrics=_metrics(settings, service, hub, herald, heartbeat, lambda: parts),
-        storage=storage,
-        incidents=reports,
-        desk=desk,
+        incidents=past.reports,
+        desk=past.desk,
         crew=Crew(service.defects.count),
         rules=_rule_parts(settings, file, service, apply),
         doctor=stack.enter_context(Practice()),
-        keyring=keyring,
-        audit=AuditLog(),
-        turns=Turns(),
-        attempts=Attempts(),
-        cluster=cluster,
-        provider=provider,
-    )
+        keyring=keyring, audit=AuditLog(), attempts=Attempts(), storage=StorageWatch(), turns=Turns(),
+        cluster=cluster, provider=provider,
+    )  # fmt: skip
     return parts
+
+
+class _Past(NamedTuple):
+    """What is known of the incidents that were. `written`: those of which there is a report."""
+
+    reports: Reports
+    desk: Desk
+    written: Sequence[str]
+
+
+async def _past(settings: Settings, store: Store, threads: Threads, language: wire.Language) -> _Past:
+    reports: Reports = await threads.write(_reports, settings, store, language)
+    desk = Desk()
+    desk.remember(reversed(await threads.read(reports.entries)))
+    return _Past(reports, desk, await threads.read(reports.ids))
 
 
 def _reports(settings: Settings, store: Store, language: wire.Language) -> Reports:

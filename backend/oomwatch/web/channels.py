@@ -7,6 +7,7 @@ from oomwatch import wire
 from oomwatch.web.answers import answer, refusal
 from oomwatch.web.describe import refusals, returns
 from oomwatch.web.parts import parts_of
+from oomwatch.web.paths import NAME
 
 router = APIRouter(prefix="/api/v1")
 
@@ -17,7 +18,7 @@ async def channels(request: Request) -> Response:
     return answer(parts_of(request).herald.status())
 
 
-@router.post("/channels/{name}/retry", status_code=204, responses=refusals(404, 409, 503))
+@router.post(f"/channels/{NAME}/retry", status_code=204, responses=refusals(404, 409, 503))
 async def retry(request: Request, name: str) -> Response:
     """Tell a channel again what it has refused, as far as it is still of interest, and what waits for it at once."""
     parts = parts_of(request)
