@@ -33,7 +33,9 @@ class Envelope:
 
     def add(self, at: float, value: float) -> None:
         """Take a reading in, wherever in time it belongs."""
-        place = bisect_right(self._at, at)
+        place = len(self._at)
+        if place and at < self._at[-1]:  # a late one
+            place = bisect_right(self._at, at)
         if place and at - self._at[place - 1] < self._slice_seconds:
             self._low[place - 1] = min(self._low[place - 1], value)
             self._high[place - 1] = max(self._high[place - 1], value)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from oomwatch import wire
-from oomwatch.core.asking import ask, stands
+from oomwatch.core.asking import Question, ask, asking, stands
 from oomwatch.core.diagnosis import Diagnose, is_clearer
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.lifecycle import NO_LIVES, Episode, Key, Lifecycle
@@ -41,6 +41,18 @@ class Defect(NamedTuple):
     error: Exception
 
 
+class _Asked(NamedTuple):
+    """A rule, its key, and what is asked of its conditions that hear some news."""
+
+    rule: Rule
+    key: str
+    questions: tuple[Question, ...]
+
+
+def _asked_of(rule: Rule, scope: Scope, news: tuple[News, ...]) -> _Asked:
+    return _Asked(rule, rule.key, tuple(asking(condition) for _, condition in rule.hearing(scope, news)))
+
+
 class Judge:
     """Judges subjects of a fleet by the rules in force."""
 
@@ -58,6 +70,7 @@ class Judge:
         self._lifecycle = lifecycle
         self._diagnose = diagnose
         self._defects = defects
+        self._spent = spent
         self._judge_one = spent.around(self._judge_safely)
         self._by_scope = {scope: [rule for rule in rules.in_use() if scope in rule.scopes] for scope in SCOPES}
         self._hearing = {
@@ -65,6 +78,10 @@ class Judge:
                 scope: [rule for rule in self._by_scope[scope] if rules.hears(rule, scope, news)] for scope in SCOPES
             }
             for news in (READINGS, READINGS_AND_TORCH, BLOCKS, EVENT, STEP, TIME, ANYTHING)
+        }
+        self._asked = {
+            news: {scope: [_asked_of(rule, scope, news) for rule in of_scope[scope]] for scope in SCOPES}
+            for news, of_scope in self._hearing.items()
         }
         self._with_open: dict[tuple[Scope, tuple[News, ...], frozenset[str]], list[Rule]] = {}
 
@@ -75,16 +92,32 @@ class Judge:
     def judge(self, subject: Subject, news: tuple[News, ...], now: float) -> list[wire.Transition]:
         """Judge by the rules that such news can make true, and by those with an open episode, which anything ends."""
         open_here = self._lifecycle.open.get(subject, {})
-        rules = (
-            self._rules_for(subject.scope, news, frozenset(open_here))
-            if open_here
-            else self._hearing[news][subject.scope]
-        )
         with self._fleet.keeping:
+            if open_here:
+                rules = self._rules_for(subject.scope, news, frozenset(open_here))
+            elif self._rules.overrides:
+                rules = self._hearing[news][subject.scope]
+            else:
+                rules = self._met(subject, news, now)
             judged = [self._judge_one(rule, subject, open_here.get(rule.key), news, now) for rule in rules]
             if "steps" in news:
                 self._look_again(subject, now)
         return [transition for transition in judged if transition is not None]
+
+    def _met(self, subject: Subject, news: tuple[News, ...], now: float) -> list[Rule]:
+        """Of the rules that hear the news those that are to be judged: where nothing is open and no condition is met,
+        nothing follows, which is how nearly every reading ends."""
+        lap, fleet, met = self._spent.lap(), self._fleet, list[Rule]()
+        for rule, key, questions in self._asked[news][subject.scope]:
+            try:
+                for question in questions:
+                    if question(fleet, subject, now).state == "active":
+                        met.append(rule)
+                        break
+            except Exception:
+                met.append(rule)  # a defect: the judgement says of what
+            lap(key)
+        return met
 
     def _rules_for(self, scope: Scope, news: tuple[News, ...], open_keys: frozenset[str]) -> list[Rule]:
         """Those that hear the news, and those with an open episode."""

@@ -21,6 +21,21 @@ class Spent:
         self.seconds: dict[str, float] = {}
         self._stopwatch = stopwatch
 
+    def lap(self) -> Callable[[str], None]:
+        """To be called with a Rule.key after each of several looks, one right after the other."""
+        stopwatch, seconds = self._stopwatch, self.seconds
+        if stopwatch is None:
+            return _pass
+        before = stopwatch()
+
+        def passed(key: str) -> None:
+            nonlocal before
+            now = stopwatch()
+            seconds[key] = seconds.get(key, 0.0) + now - before
+            before = now
+
+        return passed
+
     def around(self, judge: JudgeOne) -> JudgeOne:
         """The same judgement, and its time is counted."""
         stopwatch, seconds = self._stopwatch, self.seconds
@@ -36,3 +51,7 @@ class Spent:
             return transition
 
         return timed
+
+
+def _pass(_key: str) -> None:
+    """Without a stopwatch."""

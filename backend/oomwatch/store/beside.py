@@ -96,6 +96,8 @@ def _all_of(processes: Iterable[wire.GpuProcess]) -> int | None:
 def beside_host(engines: Iterable[wire.EngineSample], host: wire.HostSample | None) -> BesideHost:
     """What is told of a host at one moment."""
     engines = list(engines)
+    if not engines and (host is None or (host.processes is None and host.disk_used_bytes is None)):
+        return NOTHING_OF_HOST  # as of nine moments in ten
     row = BesideHost(
         kv_used_ratio=max((one.kv_used_ratio for one in engines if one.kv_used_ratio is not None), default=None),
         requests_waiting=_sum(one.requests_waiting for one in engines),

@@ -24,6 +24,8 @@ REQUEST_SECONDS = 15.0  # for the head of a request, and for the rest of one tha
 READING_SECONDS = 30.0  # nothing of what was sent was taken
 SWEEP_SECONDS = 1.0
 SAID_AGAIN_SECONDS = 60.0
+# Nothing more is read of a connection while so much of it waits, counted as it comes in.
+WAITING_MESSAGES, WAITING_BYTES = 2, 64 * 2**10
 FRAGMENTS_MAX = 1024  # of one message: they may be empty, and so count nothing towards its size
 
 _FULL = (
@@ -222,6 +224,17 @@ class WebSocket(WebSocketsSansIOProtocol):
     def last_request(self) -> tuple[object, bool]:
         """Its own; that it is silent is for pings and for the protocol to judge."""
         return self, True
+
+    def send_receive_event_to_app(self) -> None:
+        """uvicorn's own stops reading after every message, and begins again where it is taken: two calls of the kernel
+        and a round of the event loop for each, where nearly always the next one comes a second later."""
+        was_paused, self.read_paused = self.read_paused, True
+        is_large = sum(map(len, self.frames)) > WAITING_BYTES
+        super().send_receive_event_to_app()
+        self.read_paused = was_paused
+        if not was_paused and not self.close_sent and (is_large or self.queue.qsize() >= WAITING_MESSAGES):
+            self.read_paused = True
+            self.transport.pause_reading()
 
     def pause_writing(self) -> None:
         self._is_full = True
