@@ -17,6 +17,7 @@ from tests.prometheus.servers import Prometheus, alertmanager, free_port, promet
 
 from oomwatch.promrules.rulefile import prometheus_rules
 from oomwatch.rulefile import parse_rules
+from oomwatch.store.store import Store
 
 SILENT: dict[str, Any] = {"alert": "agent_silent", "expr": "up == 0", "for": "30s", "labels": {"severity": "critical"}}
 AT_ONCE = "bench_full"  # a rule more, without a hold time, on both sides: how quick each is
@@ -54,6 +55,8 @@ def ours(folder: Path, nodes: int, hook: str, *more: str) -> Iterator[Side]:
     rules = folder / "alerts.yaml"
     shipped = (ROOT / "alerts.yaml").read_text(encoding="utf-8").split("\nnotify:", 1)[0]
     rules.write_text(shipped + OURS.format(url=hook), encoding="utf-8")
+    # As from its second start on: the first one makes the tables, for which it loads Alembic, 11 MiB.
+    Store.open(f"sqlite:///{folder / 'oomwatch.db'}").close()
     server = Server(folder, rules, "--log-level", "warning", *more)
     with ended(server), helping("agents", "--port", str(server.port), "--nodes", str(nodes)) as load:
         yield Side([psutil.Process(server.program.pid)], load, server=server)

@@ -23,8 +23,8 @@ FACTS: dict[str, wire.Fact] = {"eta_seconds": 70.0, "eta_low_seconds": 30.0, "et
 FORETOLD = Verdict("active", 70.0, 1800.0, "seconds", FACTS)
 
 
-def fired(verdict: Verdict = FORETOLD) -> Episode:
-    episode = Episode(RULE, Subject("gpu", "n", "0"), {"node": "n", "gpu": "0"}, 100.0)
+def fired(verdict: Verdict = FORETOLD, gpu: str = "0") -> Episode:
+    episode = Episode(RULE, Subject("gpu", "n", gpu), {"node": "n", "gpu": gpu}, 100.0)
     episode.judge(verdict, 100.0)
     episode.fired_at = 100.0
     return episode
@@ -73,3 +73,12 @@ def test_a_new_forecast_is_counted_from_its_own_time() -> None:
 def test_what_foretells_nothing_stays_as_it_is(unit: str) -> None:
     told = fired(Verdict("active", 0.9, 0.85, unit, {})).transition("firing", 100.0)
     assert counted_down(told, 60.0) == told
+
+
+def test_where_very_many_change_at_once_each_has_its_turn_and_the_new_ones_come_first() -> None:
+    episodes, shown = [fired(gpu=str(gpu)) for gpu in range(7)], board()
+    told = [shown.refresh(episodes, at, except_for=frozenset(), at_most=3) for at in (100.0, 101.0, 102.0)]
+    assert [[one.labels["gpu"] for one in some] for some in told] == [["0", "1", "2"], ["3", "4", "5"], ["6"]]
+    more = [*episodes, fired(gpu="7")]
+    told = [shown.refresh(more, at, except_for=frozenset(), at_most=3) for at in (110.0, 111.0, 112.0)]
+    assert [[one.labels["gpu"] for one in some] for some in told] == [["7", "0", "1"], ["2", "3", "4"], ["5", "6"]]

@@ -5,7 +5,7 @@ minute, the first third of a time against the last. Where steps are known, core/
 """
 
 import re
-from collections import deque
+from array import array
 from collections.abc import Container, Iterable, Iterator, Mapping
 from math import floor
 from typing import NamedTuple
@@ -62,7 +62,7 @@ class Parts:
     """The latest size of each kind, and its floor minute by minute."""
 
     def __init__(self) -> None:
-        self._floors: dict[str, deque[float]] = {}
+        self._floors: dict[str, array[float]] = {}
         self._now: dict[str, float] = {}
         self._largest: dict[str, tuple[float, str]] = {}
         self._block: float | None = None
@@ -83,9 +83,10 @@ class Parts:
 
     def _add(self, kind: str, size: float, *, is_new: bool, before: int) -> None:
         if kind not in self._floors:  # it held nothing in the blocks before
-            self._floors[kind] = deque([0.0] * before + [size], maxlen=BLOCKS_KEPT)
+            self._floors[kind] = array("d", ([0.0] * before + [size])[-BLOCKS_KEPT:])
         elif is_new:
             self._floors[kind].append(size)
+            del self._floors[kind][:-BLOCKS_KEPT]
         else:
             self._floors[kind][-1] = min(self._floors[kind][-1], size)
 

@@ -63,18 +63,28 @@ class Board:
         else:
             self._put(alert, now)
 
-    def refresh(self, episodes: Collection[Episode], now: float, *, except_for: AbstractSet[str]) -> list[wire.Alert]:
+    def refresh(
+        self,
+        episodes: Collection[Episode],
+        now: float,
+        *,
+        except_for: AbstractSet[str],
+        at_most: int | None = None,
+    ) -> list[wire.Alert]:
         """What changed without a transition: pending alerts that came or went, numbers, staleness.
 
-        `except_for`: alerts with a transition on its way, which comes first.
+        `except_for`: alerts with a transition on its way, which comes first. `at_most`: so many are put into words, the
+        new ones and then those that were told longest ago; the others the next time.
         """
-        changed = [
-            self._tell(episode, now)
-            for episode in episodes
-            if episode.id not in except_for and self._has_changed(episode, now)
-        ]
+        changed = [one for one in episodes if one.id not in except_for and self._has_changed(one, now)]
+        if at_most is not None and len(changed) > at_most:
+            changed = sorted(changed, key=self._told_before)[:at_most]
+        told = [self._tell(one, now) for one in changed]
         here = {episode.id for episode in episodes} | except_for
-        return changed + [self._withdraw(alert, now) for key, alert in list(self._open.items()) if key not in here]
+        return told + [self._withdraw(alert, now) for key, alert in list(self._open.items()) if key not in here]
+
+    def _told_before(self, episode: Episode) -> float:
+        return self._told_at.get(episode.id, float("-inf"))
 
     def _has_changed(self, episode: Episode, now: float) -> bool:
         told = self._open.get(episode.id)

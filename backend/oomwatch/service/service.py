@@ -32,6 +32,7 @@ from oomwatch.wording import rule_view
 BEAT_SECONDS = 1.0
 FORGET_SECONDS = 86_400.0  # a node or run of which nothing was heard for so long is taken off the page
 FORGETTING_SECONDS = 3600.0  # how often that is looked for
+WORDED_AT_ONCE = 1000  # open alerts that are put into words within one second's work: a tenth of a second
 STUCK_SECONDS = 10.0  # a second's work that is so late is no load any more, but a defect
 
 
@@ -124,7 +125,7 @@ class Service:
             self._forget(now - FORGET_SECONDS)
         with self.defects.going_on("showing what is new"):
             self._publish_changes(now)
-            alerts = self.board.refresh(self.engine.episodes(), now, except_for=self._awaited())
+            alerts = self.board.refresh(self.engine.episodes(), now, except_for=self._awaited(), at_most=WORDED_AT_ONCE)
             self._audience.publish([*self.picture.readings(now), *(wire.AlertChanged(alert=alert) for alert in alerts)])
 
     def _timed(self, judge: Callable[[], list[wire.Transition]]) -> list[wire.Transition]:

@@ -52,10 +52,12 @@ class Buckets:
         """Take in what was bucketed before, in buckets of which ours are some wide. Those that reach in count whole."""
         at_ms, lows, highs, means, counts = part if all(part.counts) else _known(part)
         totals = list(map(mul, means, counts))
-        first = 0
-        while first < len(at_ms):
-            index = at_ms[first] // self._step_ms
-            after = bisect_left(at_ms, (index + 1) * self._step_ms, first)
+        first, rows, step_ms = 0, len(at_ms), self._step_ms
+        while first < rows:
+            index = at_ms[first] // step_ms
+            end_ms, after = (index + 1) * step_ms, first + 1
+            while after < rows and at_ms[after] < end_ms:  # a few: looking for the end would take longer
+                after += 1
             ours = slice(first, after)
             self._join(index, Point(min(lows[ours]), max(highs[ours]), sum(totals[ours]), sum(counts[ours])))
             first = after
@@ -83,11 +85,10 @@ class Buckets:
         return [(index * self._step_ms / 1000, self._points.get(index)) for index in indexes]
 
     def _join(self, index: int, new: Point) -> None:
-        known = self._points.get(index)
-        if known is not None:
-            new.low, new.high = min(known.low, new.low), max(known.high, new.high)
-            new.total, new.count = known.total + new.total, known.count + new.count
-        self._points[index] = new
+        known = self._points.setdefault(index, new)
+        if known is not new:
+            known.low, known.high = min(known.low, new.low), max(known.high, new.high)
+            known.total, known.count = known.total + new.total, known.count + new.count
 
 
 def _known(part: Rolled) -> Rolled:

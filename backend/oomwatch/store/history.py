@@ -340,10 +340,10 @@ def _series(name: str, labels: Mapping[str, str], found: Found, buckets: Buckets
         unit=SERIES[name].unit,
         labels=dict(labels),
         step_seconds=buckets.step_seconds,
-        times=tuple(at for at, _ in points),
-        min=tuple(None if point is None else point.low / of for _, point in points),
-        max=tuple(None if point is None else point.high / of for _, point in points),
-        mean=tuple(None if point is None else point.total / point.count / of for _, point in points),
+        times=tuple([at for at, _ in points]),
+        min=tuple([None if point is None else point.low / of for _, point in points]),
+        max=tuple([None if point is None else point.high / of for _, point in points]),
+        mean=tuple([None if point is None else point.total / point.count / of for _, point in points]),
     )
 
 

@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import CloseCode, Frame
 
@@ -25,7 +27,7 @@ READING_SECONDS = 30.0  # nothing of what was sent was taken
 SWEEP_SECONDS = 1.0
 SAID_AGAIN_SECONDS = 60.0
 # Nothing more is read of a connection while so much of it waits, counted as it comes in.
-WAITING_MESSAGES, WAITING_BYTES = 2, 64 * 2**10
+WAITING_MESSAGES, WAITING_BYTES = 2, 32 * 2**10
 FRAGMENTS_MAX = 1024  # of one message: they may be empty, and so count nothing towards its size
 
 _FULL = (
@@ -235,6 +237,12 @@ class WebSocket(WebSocketsSansIOProtocol):
         if not was_paused and not self.close_sent and (is_large or self.queue.qsize() >= WAITING_MESSAGES):
             self.read_paused = True
             self.transport.pause_reading()
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Whoever was given up, for want of an answer to a ping, is gone: uvicorn's own calls that a defect of ours."""
+        if self.close_sent and self.handshake_complete and message["type"] == "websocket.send":
+            raise ClientDisconnected
+        await super().send(message)
 
     def pause_writing(self) -> None:
         self._is_full = True
