@@ -10,7 +10,7 @@ is here: they are read at once, within a bound of their own, and old ones wait t
 from collections.abc import Callable
 
 RATIO = 0.9  # of the budget: with the rest of it, nothing else is spared for a log's sake
-GIFT_SECONDS = 120.0  # of budget, once: to read what is there belongs to the start. 1.1 s of CPU are 70 MB of usual log
+GIFT_SECONDS = 120.0  # of budget, once: to read what is there belongs to the start. 1.1 s of CPU are 80 MB of usual log
 MOST_SECONDS = 5.0  # of budget, saved up or owed
 POLL_SECONDS = 0.1  # of CPU in one reading of one source, whatever is in the purse
 HUNGRY_POLLS = 10  # readings in which nothing old was read, after which one helping is read all the same
