@@ -86,7 +86,7 @@ def test_an_alert_is_acknowledged_and_silenced_on_the_page_and_the_server_knows(
         assert taken["acknowledged"]["note"] == "lowering the batch"
 
         card.get_by_role("button", name="Silence…").click()
-        expect(dialog.get_by_role("region")).to_contain_text("Hides 1 open alert now.")
+        expect(dialog.get_by_role("region")).to_contain_text("Mutes 1 open alert now.")
         dialog.get_by_role("button", name="Silence", exact=True).click()
         expect(page.get_by_role("heading", name="1 muted")).to_be_visible()
         (muted,) = server.alerts(state="firing", alert="gpu_memory_high")

@@ -136,7 +136,8 @@ class Desk:
         except ValueError as error:
             return _answer({"error": str(error)}, 400)
         found = self._met_by(matchers)
-        rows = [{"id": one.id, "severity": one.severity, "summary": one.texts["en"].summary} for one in found]
+        language = request.query_params.get("lang", "en")
+        rows = [{"id": one.id, "severity": one.severity, "summary": one.texts[language].summary} for one in found]
         critical = sum(1 for one in found if one.severity == "critical")
         warnings = [f"critical alerts that fire now: {critical}"] if critical else []
         warnings += ["it leaves nothing out"] if matches_everything(matchers) else []

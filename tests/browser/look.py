@@ -7,6 +7,7 @@ database does not answer. `--only WORD` keeps the views whose names hold it (sev
 """
 
 import argparse
+import contextlib
 import itertools
 import os
 import threading
@@ -18,6 +19,7 @@ from urllib.parse import quote
 
 import httpx
 from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from tests.browser import scenes
 from tests.browser.stage import SCENES, Stage, play
 
@@ -26,6 +28,8 @@ WIDTHS = (390, 1440, 2560)
 THEMES = ("light", "dark")
 LANGUAGES = ("en", "zh")
 SETTLE_MS = 1500  # charts are drawn twice a second at most
+ASKED_MS = 15_000  # for what the server works out
+PENDING = "[aria-busy=true], .outdated"
 
 
 def views(node: str, gpu: str, run: str, alert: str) -> dict[str, str]:
@@ -122,6 +126,8 @@ def _of(server: str) -> dict[str, str]:
 def _shoot(page: Page, server: str, addresses: dict[str, str], stem: str, folder: Path) -> None:
     for name, address in addresses.items():
         page.goto(server + address)
+        with contextlib.suppress(PlaywrightTimeout):  # a server that has gone answers nothing
+            page.wait_for_selector(PENDING, state="detached", timeout=ASKED_MS)
         page.wait_for_timeout(SETTLE_MS)
         if name in PRESSED:
             PRESSED[name].press(page)

@@ -39,9 +39,9 @@ def gpu_facts(index: int) -> wire.GpuFacts:
 
 
 SOURCES = (
-    wire.SourceFacts(name="nvml", state="ok", detail="8 GPUs, driver 570.86.15"),
-    wire.SourceFacts(name="host", state="ok", detail="cgroup v2, limit 1024.0 GiB"),
-    wire.SourceFacts(name="ray", state="ok", detail="session_2026-11-29_09-12-44, 17 logs"),
+    wire.SourceFacts(name="nvml", state="ok"),
+    wire.SourceFacts(name="host", state="ok"),
+    wire.SourceFacts(name="ray", state="ok", detail="17 files of session_2026-11-29_09-12-44"),
 )
 HOST = wire.HostFacts(
     memory_total_bytes=2016 * GIB,
@@ -53,7 +53,7 @@ HOST = wire.HostFacts(
 )
 
 
-def processes(used: int, gpu: int = 0) -> tuple[wire.GpuProcess, ...]:
+def processes(used: int, gpu: int = 0, node: int = 1) -> tuple[wire.GpuProcess, ...]:
     engine = used * 3 // 10
     return (
         wire.GpuProcess(
@@ -61,7 +61,7 @@ def processes(used: int, gpu: int = 0) -> tuple[wire.GpuProcess, ...]:
             used_bytes=used - engine - GIB,
             name="ray::WorkerDict.actor_rollout_update_actor",
             run=RUN,
-            rank=3,
+            rank=8 * (node - 1) + gpu,
             role="actor",
         ),
         wire.GpuProcess(pid=25877, used_bytes=engine, name="VLLM::EngineCore_DP0", run=RUN, role="rollout"),
@@ -126,7 +126,7 @@ def node(number: int, at: float, *, gpus: int = 8, run: str | None = RUN, level:
                 power_watts=611.0 + gpu,
                 temperature_celsius=61.0 + gpu,
                 ecc_uncorrected_total=0,
-                processes=processes(used, gpu),
+                processes=processes(used, gpu, number),
             )
         )
     host = wire.HostSample(
@@ -466,8 +466,8 @@ def _alerts(at: float) -> tuple[wire.Alert, ...]:
         key="a3",
         severity="warning",
         labels={"run": RUN},
-        english=f"Rollout of step 58 took 1 min, usually 36 s (run {RUN})",
-        chinese=f"第 58 步的 rollout 用时 1 分钟，通常为 36 秒（任务 {RUN}）",
+        english=f"Rollout of step 58 took 1 min 36 s, usually 36 s (run {RUN})",
+        chinese=f"第 58 步的 rollout 用时 1 分钟 36 秒，通常为 36 秒（任务 {RUN}）",
     )
     replace = msgspec.structs.replace
     ended = {"state": "resolved", "started_at": at - 5000, "fired_at": at - 4970, "ended_at": at - 4100}

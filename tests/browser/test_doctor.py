@@ -164,6 +164,7 @@ def test_what_is_shown_is_marked_as_of_before_until_the_answer_comes(stage: Stag
     editor(page).press("End")
     editor(page).press("Enter")
     expect(page.locator(".doctor-report.outdated")).to_be_visible()
+    expect(page.locator(".doctor-state")).to_be_visible()
     expect(page.locator(".doctor-state")).to_contain_text("Looking")
     until("the question", lambda: (page.evaluate("0"), held)[1])
     held[-1].continue_()

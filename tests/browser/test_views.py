@@ -112,9 +112,9 @@ def test_a_gpu_shows_its_history_its_limits_processes_and_sources(troubled: Stag
     cells = page.get_by_role("row", name="VLLM::EngineCore_DP0").get_by_role("cell")
     expect(cells).to_have_text(["25877", "VLLM::EngineCore_DP0", scenes.RUN, "–", "rollout", re.compile("GiB$")])
     trainer = page.get_by_role("row", name="ray::WorkerDict.actor_rollout_update_actor").get_by_role("cell")
-    expect(trainer.nth(3)).to_have_text("3")
+    expect(trainer.nth(3)).to_have_text("11")
     expect(trainer.nth(4)).to_have_text("actor")
-    expect(page.locator(".sources")).to_contain_text("8 GPUs, driver 570.86.15")
+    expect(page.locator(".sources")).to_contain_text("17 files of session_2026-11-29_09-12-44")
 
 
 def _last_point(page: Page, trace: str) -> float:

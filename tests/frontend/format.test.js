@@ -6,6 +6,7 @@ import {
   GIB,
   age,
   beside,
+  clockTime,
   duration,
   gib,
   gibOf,
@@ -15,6 +16,7 @@ import {
   roughAge,
   size,
   stepSeconds,
+  unbroken,
 } from "../../frontend/oomwatch_frontend/js/format.js";
 import { chinese, english } from "./reading.js";
 
@@ -89,4 +91,15 @@ test("what is not known is a dash, never 0", () => {
     quantity(english, null, "ratio"),
   ];
   assert.deepEqual(new Set(unknown), new Set(["–"]));
+});
+
+test("a number and its unit stay on one line, in sentences that came as they are", () => {
+  const said = unbroken("GPU 3 of gpu-02: 97 % of 79.1 GiB in 14 min (6 steps)");
+  assert.equal(said, "GPU 3 of gpu-02: 97\u00a0% of 79.1\u00a0GiB in 14\u00a0min (6 steps)");
+  assert.equal(unbroken("用时 1 分钟 36 秒，第 58 步的 rollout"), "用时 1\u00a0分钟 36\u00a0秒，第 58\u00a0步的 rollout");
+});
+
+test("a moment is told to the second where that is asked for", () => {
+  assert.match(clockTime(english, 1_700_000_000, 1_700_000_000, true), /^\d\d:\d\d:20/);
+  assert.match(clockTime(english, 1_700_000_000, 1_700_000_000), /^\d\d:\d\d$/);
 });

@@ -133,6 +133,8 @@ test("cause and remedy are the likeliest, else what the rule advises first", () 
     change: "Lower it: 2 → 1.",
     override: "a.b=1",
   });
+  const restart = { ...remedy, limits_damage: true };
+  assert.equal(whyOf(english, { ...alert, causes: [cause], remedies: [restart] }).override, null);
   const bare = whyOf(english, { ...alert, causes: [], remedies: [] });
   assert.deepEqual(bare, { cause: "", change: "Lower actor_rollout_ref.rollout.gpu_memory_utilization.", override: null });
 });

@@ -6,6 +6,7 @@ import {
   gpuData,
   gpusOfRun,
   indexAlerts,
+  runLevels,
   isDemo,
   levelOf,
   memoryLimits,
@@ -28,7 +29,7 @@ test("the level of an alert follows its state before its severity", () => {
   assert.equal(levelOf(alert({ state: "resolved", severity: "critical" })), "ok");
 });
 
-test("an alert marks the most exact thing it names, and its run", () => {
+test("an alert marks the most exact thing it names", () => {
   const index = indexAlerts([
     alert({ state: "firing", severity: "warning", labels: { node: "a", gpu: "1", run: "r" } }),
     alert({ state: "firing", severity: "critical", labels: { node: "a" } }),
@@ -36,8 +37,21 @@ test("an alert marks the most exact thing it names, and its run", () => {
   ]);
   assert.deepEqual([...index.gpus], [["a/1", "warning"]]);
   assert.deepEqual([...index.nodes], [["a", "critical"]]);
-  assert.deepEqual([...index.runs], [["r", "critical"]]);
   assert.deepEqual([...index.hosts], ["a"]);
+});
+
+test("a run is as bad as the worst alert that concerns it, of its own, of its GPUs or of their node", () => {
+  const { store } = goldenStore();
+  const [run] = [...store.nodes.values()].flatMap(({ gpus }) => gpus.flatMap((gpu) => gpu.run ?? []));
+  const [node] = [...store.nodes.values()].filter(({ gpus }) => gpus.some((gpu) => gpu.run === run)).map(({ info }) => info.node);
+  const levels = (/** @type {import("../../frontend/oomwatch_frontend/js/wire.js").Alert[]} */ ...alerts) => {
+    store.alerts = new Map(alerts.map((one, index) => [String(index), one]));
+    return [...runLevels(store)];
+  };
+  const ofNode = alert({ state: "firing", severity: "warning", labels: { node } });
+  assert.deepEqual(levels(ofNode), [[run, "warning"]]);
+  assert.deepEqual(levels(ofNode, alert({ state: "firing", severity: "critical", labels: { run } })), [[run, "critical"]]);
+  assert.deepEqual(levels(alert({ state: "resolved", severity: "critical", labels: { run } })), []);
 });
 
 test("what is closest to full comes first, hosts among GPUs, and what has no current data is left out", () => {

@@ -103,6 +103,15 @@ test("on a wall screen the cells of a few GPUs grow into the room that there is"
   assert.ok(wall.blocks[0].width <= 1600);
 });
 
+test("on a wall screen cells are taller where the map would else leave a band empty below, and pointing finds them", () => {
+  const [width, height] = [900, 250];
+  const wall = fit(nodes(3), width, height, ON_WALL);
+  assert.ok(wall.tall > wall.cell && wall.height <= height && wall.height > height - 20, `${wall.tall} px, ${wall.height} px`);
+  const { x, y } = cellAt(wall, wall.blocks[2], 7);
+  assert.deepEqual(hit(wall, x + wall.cell / 2, y + wall.tall - 2), { block: 2, gpu: 7 });
+  assert.equal(fit(nodes(3), width, height).tall, fit(nodes(3), width, height).cell);
+});
+
 test("on a wall screen a single node takes two rows, where one would leave the lower half empty", () => {
   const wall = fit(nodes(1), 890, 560, ON_WALL);
   assert.equal(wall.blocks[0].columns, 4);

@@ -12,10 +12,10 @@ const said = (condition) => watched(english, [condition]).replaceAll("\u00a0", "
 test("a threshold is told with the unit of its signal", () => {
   const when = { kind: "threshold", metric: "gpu_used_ratio", above: 0.85, below: null, steady_steps: 0, steady: 0 };
   assert.equal(said(when), "device memory in use above 85 %");
-  assert.equal(said({ ...when, metric: "agent_silent_seconds", above: 30 }), "time since the agent was last heard above 30 s");
+  assert.equal(said({ ...when, metric: "agent_silent_seconds", above: 30 }), "time since the agent was last heard: more than 30 s");
   assert.equal(said({ ...when, metric: "gpu_used_bytes", above: 70 * 2 ** 30 }), "device memory in use above 70.0 GiB");
   assert.equal(said({ ...when, above: null, below: 0.1 }), "device memory in use below 10 %");
-  assert.equal(said({ ...when, metric: "gpu_lost", above: 0 }), "GPUs that the driver has given up above 0");
+  assert.equal(said({ ...when, metric: "gpu_lost", above: 0 }), "GPUs that the driver has given up: more than 0");
 });
 
 test("from when on a height is only for information is part of it", () => {
@@ -34,7 +34,12 @@ test("several conditions are one or the other, in either language", () => {
     { kind: "event", of: ["device_oom", "host_oom"], within: 600 },
   ];
   assert.equal(watched(english, when), "more than 6 switches from training to rollout per minute (over 1 min); or told within the last 10 min: out of memory on a GPU or out of host memory");
-  assert.equal(watched(chinese, when), "训练到 rollout 的切换每分钟超过 6 次（1 分钟内统计）；或 最近 10 分钟内报告：GPU 显存不足（OOM） 或 主机内存不足（OOM）");
+  assert.equal(watched(chinese, when), "训练到 rollout 的切换每分钟超过 6 次（1 分钟内统计）；或最近 10 分钟内报告：GPU 显存不足（OOM）或主机内存不足（OOM）");
+});
+
+test("Chinese stands apart from the Latin letters that follow it", () => {
+  const when = { kind: "disk_forecast", of: ["spill_disk", "shm"], within_steps: 5, within: 900 };
+  assert.equal(watched(chinese, [when]).replaceAll("\u00a0", " "), "Ray 溢写磁盘或 /dev/shm 将在 5 步或 15 分钟内占满");
 });
 
 test("a plan that counts at any height says nothing of heights", () => {

@@ -298,14 +298,17 @@ test("of each step the container counts that was fullest, and none where nothing
   assert.deepEqual(found.node, [null, "b", "a", "a", "b"]);
 });
 
-test("the container's memory stands beside the host's, with the limit of its own", () => {
+test("the container's memory stands beside the host's, with the limit of its own, and the host's where that is near", () => {
   const columns = columnsOf([point(1), took(2, 30)], null, 2);
   const containers = { bytes: [40 * GIB, 50 * GIB], node: ["a", "b"] };
   const rows = timelineRows(english, known({ columns, containers, hosts: [100 * GIB], limits: [60 * GIB] }));
   const { row } = rows.find(({ key }) => key === "host") ?? assert.fail("no row of the host");
   const line = row.lines.find(({ name }) => name === "The container");
   assert.deepEqual([line?.y, line?.about], [[40, 50], ["a", "b"]]);
-  assert.deepEqual(row.limits?.map(({ label }) => label), ["total 100.0 GiB", "limit 60.0 GiB"]);
+  assert.deepEqual(row.limits?.map(({ label }) => label), ["limit 60.0 GiB"]);
+  const fuller = { ...columns, host: [90 * GIB, 91 * GIB] };
+  const near = timelineRows(english, known({ columns: fuller, containers, hosts: [100 * GIB], limits: [60 * GIB] })).find(({ key }) => key === "host");
+  assert.deepEqual(near?.row.limits?.map(({ label }) => label), ["total 100.0 GiB", "limit 60.0 GiB"]);
   const without = timelineRows(english, known({ columns, hosts: [100 * GIB], limits: [60 * GIB] })).find(({ key }) => key === "host");
   assert.ok(without === undefined || without.row.limits?.length === 1);
 });

@@ -249,7 +249,7 @@ def test_a_preview_says_what_a_silence_would_hide(server: RunningServer) -> None
     assert [one["alert"] for one in preview["alerts"]] == ["full"]
     assert preview["last_24h"] == {"fired": 3, "hidden": 2, "hidden_critical": 1}
     assert preview["last_7d"] == {"fired": 4, "hidden": 3, "hidden_critical": 2}
-    assert preview["warnings"] == ["critical alerts that it would have hidden in the last 7 days: 2"]
+    assert preview["warnings"] == ["critical alerts that it would have muted in the last 7 days: 2"]
     assert firing(server)["muted"] == []
 
 

@@ -126,7 +126,7 @@ ACT = wire.Act(act="stacks", at=START, node="gpu-07", ok=True)
         (
             transition(change="muted", muted=(UNTIL_SIX,)),
             "Muted by a silence, until 2023-11-14 22:13 UTC: reindex",
-            "已被静默规则屏蔽，直到 2023-11-14 22:13 UTC：reindex",
+            "已因静默规则静音，直到 2023-11-14 22:13 UTC：reindex",
         ),
         (
             transition(change="muted", muted=(wire.Mute(kind="quiet_hours", by="night"),)),

@@ -12,6 +12,7 @@ from oomwatch.doctor.outcome import line_of
 from oomwatch.doctor.problems import unknown_message
 from oomwatch.doctor.read import Origin, Reading, Setting, Shadowed
 from oomwatch.doctor.read.words import words_of
+from oomwatch.doctor.sources import source_in
 from oomwatch.doctor.text import place_in, place_of, shown
 from oomwatch.plan import cards
 from oomwatch.plan.batches import Batches
@@ -149,7 +150,7 @@ def parts_of(parts: Sequence[Part], language: wire.Language) -> tuple[result.Par
             label=say(f"plan.part.{part.name}", language),
             bytes=part.bytes,
             formula=formula_in(language, part.formula),
-            source=part.source,
+            source=source_in(language, part.source),
         )
         for part in sorted(parts, key=lambda one: -one.bytes)
     )

@@ -43,7 +43,7 @@ class PhaseBatches(Struct, frozen=True, kw_only=True):
     limit_key: str  # the setting that bounds a pass: of tokens where it is dynamic, else of sequences
 
 
-class Batches(Struct, frozen=True, kw_only=True):
+class Batches(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All derived numbers; None is not known. `working` tells how each came about."""
 
     strategy: str

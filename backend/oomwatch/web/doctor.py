@@ -211,9 +211,9 @@ def _refused(field: str, message: str, remedy: str, language: wire.Language) -> 
 def _template_row(template: Template, language: wire.Language) -> TemplateRow:
     return TemplateRow(
         name=template.name,
-        title=template.title.by_language(language),
+        title=template.title.said(language),
         card=template.card,
-        claim=template.claim.by_language(language),
+        claim=template.claim.said(language),
     )
 
 

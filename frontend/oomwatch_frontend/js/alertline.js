@@ -1,7 +1,8 @@
 // Alerts on wall time: which bars a timeline shows, in which rows of which groups. Those of one run (or node), rule and
 // severity that touch one another are one bar, as they are one card in the list. Pure.
 
-import { LEVELS } from "./judge.js";
+import { APART_SECONDS } from "./groups.js";
+import { LEVELS, levelOfRule } from "./judge.js";
 
 /** @typedef {import("./alertwire.js").Span} Span */
 /** @typedef {import("./wire.js").Alert} Alert */
@@ -23,11 +24,6 @@ import { LEVELS } from "./judge.js";
 
 /** @typedef {{ key: string, alert: string, severity: string, level: Level, bars: Bar[] }} Row of one rule */
 /** @typedef {{ key: string, by: By, name: string, rows: Row[], count: number, open: number }} Lane all of one run or node */
-
-const APART_SECONDS = 60; // as in groups.js
-
-/** @param {{ severity: string }} alert @returns {Level} */
-export const levelOfRule = ({ severity }) => (severity === "info" ? "watch" : /** @type {Level} */ (severity));
 
 /** A live alert as the timeline knows it. @param {Alert} alert @param {string} summary @returns {Span} */
 export function spanOf(alert, summary) {

@@ -1,9 +1,8 @@
 // What the server says of alerts over time, checked (docs/reference/api.md; the types are backend/oomwatch/web/spans.py,
 // windowrows.py and rows.py).
 
-import { anything, flag, list, maybe, number, oneOf, readAlert, record, struct, text } from "./wire.js";
+import { anything, flag, list, maybe, number, oneOf, readAlert, record, severity, struct, text } from "./wire.js";
 
-const severity = oneOf("info", "warning", "critical");
 
 const span = struct({
   id: text,

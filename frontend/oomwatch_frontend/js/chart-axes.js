@@ -56,38 +56,60 @@ export function xaxis(chart, isRoomy) {
   };
 }
 
+const MARKS = 5; // along an axis at most, but for 0
+
 /**
  * @param {Row} row @param {number} index @param {number[]} domain
  * @param {number} [lane] how much of the row's height is left below it, for the lane of the bands
  */
 export function yaxes(row, index, domain, lane = 0) {
-  const common = { gridcolor: colour("grid"), zeroline: false, fixedrange: true, nticks: 5, tickformat: ",~r", ...UNMEASURED };
+  const common = { gridcolor: colour("grid"), zeroline: false, fixedrange: true, nticks: MARKS, tickformat: ",~r", ...UNMEASURED };
   const highest = highestOf(row);
-  /** @type {Record<string, any>} */
-  const axes = {
-    [`yaxis${index === 0 ? "" : index + 1}`]: { ...common, domain, range: [-lane * highest, highest] },
-  };
-  if (row.rightUnit) {
-    const right = {
+  const own = { ...common, domain, range: [-lane * highest, highest] };
+  const name = `yaxis${index === 0 ? "" : index + 1}`;
+  if (!row.rightUnit) return { [name]: own };
+  const { dtick, right } = pairOf(highest, highestOn(row, true));
+  return {
+    [name]: { ...own, tick0: 0, dtick },
+    [`yaxis${index + 101}`]: {
       ...common,
-      tickmode: "auto",
-      tickformat: ",d",
+      tick0: 0,
+      dtick: right.dtick,
+      range: [-lane * right.highest, right.highest],
       overlaying: yAxis(index),
       side: "right",
-      rangemode: "tozero",
       showgrid: false,
-    };
-    axes[`yaxis${index + 101}`] = right;
-  }
-  return axes;
+    },
+  };
+}
+
+/**
+ * Marks of two axes at the same heights: one grid is read from both sides.
+ * @param {number} highest @param {number} other the upper ends of what they show
+ * @returns {{ dtick: number, right: { dtick: number, highest: number } }} how far its marks are apart, and where the second one ends
+ */
+export function pairOf(highest, other) {
+  const dtick = roundUp(highest / MARKS);
+  const marks = highest / dtick;
+  const apart = roundUp(other / marks);
+  return { dtick, right: { dtick: apart, highest: apart * marks } };
+}
+
+/** The next number that people count in: 1, 2, 2.5 or 5 times a power of ten. @param {number} least above 0 */
+function roundUp(least) {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 2.5, 5].map((factor) => factor * power).find((step) => step >= least * (1 - 1e-9)) ?? 10 * power;
 }
 
 /** The upper end of a row's axis. @param {Row} row */
-export function highestOf(row) {
+export const highestOf = (row) => highestOn(row, false);
+
+/** @param {Row} row @param {boolean} right of its second axis */
+function highestOn(row, right) {
   const highest = [
-    ...(row.limits ?? []).map((limit) => limit.y),
-    ...row.lines.filter((line) => !line.right && !isStacked(line)).flatMap((line) => numbers(line.high ?? line.y)),
-    ...heights(row.lines.filter(isStacked), Math.max(0, ...row.lines.map((line) => line.y.length))),
+    ...(right ? [] : (row.limits ?? []).map((limit) => limit.y)),
+    ...row.lines.filter((line) => (line.right ?? false) === right && !isStacked(line)).flatMap((line) => numbers(line.high ?? line.y)),
+    ...(right ? [] : heights(row.lines.filter(isStacked), Math.max(0, ...row.lines.map((line) => line.y.length)))),
   ].reduce((most, value) => Math.max(most, value), 0);
   return highest > 0 ? highest * 1.06 : 1;
 }

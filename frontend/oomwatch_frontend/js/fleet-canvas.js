@@ -111,7 +111,7 @@ export class FleetMap {
     if (scaleNow() !== this.scale) return this.resize(); // moved to another screen, or zoomed
     if (this.painter === null || this.scene.nodes.length !== this.layout.blocks.length) return;
     if (all) this.painter.forget();
-    this.scene.read(this.handlers.now(), this.layout.cell);
+    this.scene.read(this.handlers.now(), this.layout.tall);
     this.painter.paint(this.scene);
     if (this.scene.gpus.length > 0) noteFirstPaint();
     this.#describe();
@@ -161,7 +161,7 @@ export class FleetMap {
       left: `${x}px`,
       top: `${y + 1}px`,
       width: `${this.layout.cell}px`,
-      height: `${this.layout.cell}px`,
+      height: `${this.layout.tall}px`,
     });
   }
 
@@ -235,11 +235,10 @@ export class FleetMap {
     const block = place === null ? undefined : this.layout.blocks[place.block];
     if (place === null || block === undefined) return;
     this.tip.replaceChildren(...this.handlers.describe(place.block, place.gpu).map((line) => h("div", {}, line)));
-    const pitch = this.layout.cell + this.layout.gap;
-    const column = place.gpu === null ? 0 : place.gpu % block.columns;
-    const row = place.gpu === null ? 0 : Math.floor(place.gpu / block.columns) + 1;
-    const left = Math.min(block.x + column * pitch, this.element.clientWidth - this.tip.offsetWidth);
-    const below = block.y + (place.gpu === null ? this.layout.label : this.layout.label + row * pitch) + 6;
+    const { x, y } = place.gpu === null ? block : cellAt(this.layout, block, place.gpu);
+    const pitch = this.layout.tall + this.layout.gap;
+    const left = Math.min(x, this.element.clientWidth - this.tip.offsetWidth);
+    const below = y + (place.gpu === null ? this.layout.label : pitch) + 6;
     const over = below + this.tip.offsetHeight > this.layout.height + 140;
     this.tip.style.left = `${Math.max(0, left)}px`;
     this.tip.style.top = `${over ? below - pitch - this.tip.offsetHeight - 12 : below}px`;

@@ -2,6 +2,8 @@
 
 export const LARGEST_CELL = 96;
 export const LARGEST_ON_WALL = 240; // read from across the room, where there is nothing else to see
+const TALLEST = 1.7; // times their width, so that a wall screen has no empty band below
+const TALLEST_PX = 255; // fleet-look.js has no more room for it
 export const SMALLEST_CELL = 2;
 const CELLS_A_ROW = 8; // a node of the usual kind is one row
 const HALF_A_ROW = 4; // or two, where a wide and low map would leave a wall screen half empty
@@ -17,15 +19,15 @@ const LEAST_HEADING = 72; // px: less of a heading says nothing
 /** @typedef {{ title: string | null, nodes: { name: string, gpus: number }[] }} Section */
 /** @typedef {{ section: number, node: number, name: string, x: number, y: number, columns: number, gpus: number, width: number, height: number }} Block */
 /** @typedef {{ title: string, x: number, y: number, width: number }} Heading */
-/** @typedef {{ cell: number, gap: number, label: number, host: number, blocks: Block[], headings: Heading[], width: number, height: number }} Layout */
+/** @typedef {{ cell: number, tall: number, gap: number, label: number, host: number, blocks: Block[], headings: Heading[], width: number, height: number }} Layout */
 /** @typedef {{ gap: number, label: number, host: number, between: number, heading: number }} Spacing px */
 /** @typedef {{ blocks: Block[], width: number, height: number }} Box a section laid out by itself, from 0, 0 */
-/** @typedef {{ most: number, aRow: number[], isLow: boolean }} Wish px of a cell at most, how many cells a row may have, and whether a low map is worth slightly smaller ones */
+/** @typedef {{ most: number, aRow: number[], isLow: boolean, isFilled: boolean }} Wish px of a cell at most, how many cells a row may have, whether a low map is worth slightly smaller ones, and whether cells grow taller into the room that is left */
 
 /** @type {Wish} */
-export const ON_DESK = { most: LARGEST_CELL, aRow: [CELLS_A_ROW], isLow: true };
+export const ON_DESK = { most: LARGEST_CELL, aRow: [CELLS_A_ROW], isLow: true, isFilled: false };
 /** @type {Wish} */
-export const ON_WALL = { most: LARGEST_ON_WALL, aRow: [CELLS_A_ROW, HALF_A_ROW], isLow: false };
+export const ON_WALL = { most: LARGEST_ON_WALL, aRow: [CELLS_A_ROW, HALF_A_ROW], isLow: false, isFilled: true };
 
 /** Spaces that go with a size of cell. @param {number} cell px @param {boolean} named @returns {Spacing} */
 function spacing(cell, named) {
@@ -41,17 +43,17 @@ function spacing(cell, named) {
 /**
  * Blocks from left to right, wrapped; sections below each other, and beside each other where they are narrow.
  * @param {Section[]} sections @param {number} width px @param {number} cell px @param {boolean} named
- * @param {number} [aRow] cells in a row of a node @returns {Layout}
+ * @param {number} [aRow] cells in a row of a node @param {number} [tall] px of a cell's height @returns {Layout}
  */
-export function place(sections, width, cell, named, aRow = CELLS_A_ROW) {
+export function place(sections, width, cell, named, aRow = CELLS_A_ROW, tall = cell) {
   const spaces = spacing(cell, named);
   const { gap, label, host, between, heading } = spaces;
   const apart = Math.max(between, 10) + 2;
   /** @type {Layout} */
-  const layout = { cell, gap, label, host, blocks: [], headings: [], width, height: 0 };
+  const layout = { cell, tall, gap, label, host, blocks: [], headings: [], width, height: 0 };
   let [x, y, tallest] = [0, 0, 0];
   sections.forEach((section, index) => {
-    const box = boxOf(section, index, width, { ...spaces, cell, aRow });
+    const box = boxOf(section, index, width, { ...spaces, cell, tall, aRow });
     const above = section.title === null ? 0 : heading;
     const wide = Math.max(box.width, headingWidth(section.title, width));
     if (x > 0 && x + wide > width) {
@@ -70,8 +72,8 @@ export function place(sections, width, cell, named, aRow = CELLS_A_ROW) {
 /** @param {string | null} title @param {number} width of the map */
 const headingWidth = (title, width) => (title === null ? 0 : Math.min(width, Math.max(LEAST_HEADING, Math.min(HEADING_MOST, title.length * LETTER))));
 
-/** @param {Section} section @param {number} index @param {number} width px at most @param {Spacing & { cell: number, aRow: number }} spaces @returns {Box} */
-function boxOf(section, index, width, { cell, aRow, gap, label, host, between }) {
+/** @param {Section} section @param {number} index @param {number} width px at most @param {Spacing & { cell: number, tall: number, aRow: number }} spaces @returns {Box} */
+function boxOf(section, index, width, { cell, tall, aRow, gap, label, host, between }) {
   /** @type {Box} */
   const box = { blocks: [], width: 0, height: 0 };
   let [x, y, tallest] = [0, 0, 0];
@@ -79,7 +81,7 @@ function boxOf(section, index, width, { cell, aRow, gap, label, host, between })
     const columns = Math.max(1, Math.min(aRow, gpus));
     const rows = Math.max(1, Math.ceil(gpus / aRow));
     const room = label > 0 ? Math.min(NAME_MOST, MARK_ROOM + Math.ceil(name.length * LETTER)) : 0;
-    const size = { width: Math.max(columns * (cell + gap) - gap, room), height: label + rows * (cell + gap) - gap + host };
+    const size = { width: Math.max(columns * (cell + gap) - gap, room), height: label + rows * (tall + gap) - gap + host };
     if (x > 0 && x + size.width > width) {
       y += tallest + between;
       [x, tallest] = [0, 0];
@@ -107,12 +109,14 @@ export function fit(sections, width, height, wish = ON_DESK) {
 }
 
 /** @param {Section[]} sections @param {number} width @param {number} height @param {boolean} named @param {Wish} wish */
-function largest(sections, width, height, named, { most, aRow, isLow }) {
+function largest(sections, width, height, named, { most, aRow, isLow, isFilled }) {
   const from = named ? LEAST_NAMED : SMALLEST_CELL;
   for (let cell = Math.min(most, roomiest(sections, width, height)); cell >= from; cell -= cell > 40 ? 4 : 1)
     for (const cells of aRow) {
       const tried = place(sections, width, cell, named, cells);
-      if (tried.height <= height && widest(tried) <= width) return isLow ? flatter(sections, tried) : tried;
+      if (tried.height > height || widest(tried) > width) continue;
+      if (isFilled && named && cell >= NAMED_FROM) return taller(sections, height, tried, cells);
+      return isLow ? flatter(sections, tried) : tried;
     }
   return null;
 }
@@ -136,6 +140,19 @@ function flatter(sections, found) {
   return found;
 }
 
+/**
+ * The same cells as tall as the map may be.
+ * @param {Section[]} sections @param {number} height px @param {Layout} found @param {number} aRow @returns {Layout}
+ */
+function taller(sections, height, found, aRow) {
+  const most = Math.min(TALLEST_PX, Math.floor(TALLEST * found.cell));
+  for (let tall = most; tall > found.cell; tall -= 2) {
+    const tried = place(sections, found.width, found.cell, true, aRow, tall);
+    if (tried.height <= height) return tried;
+  }
+  return found;
+}
+
 /** @param {Layout} layout */
 function widest(layout) {
   return layout.blocks.reduce((most, block) => Math.max(most, block.x + block.width), 0);
@@ -143,10 +160,10 @@ function widest(layout) {
 
 /** The corner of a block's cell. @param {Layout} layout @param {Block} block @param {number} index */
 export function cellAt(layout, block, index) {
-  const pitch = layout.cell + layout.gap;
+  const { cell, tall, gap, label } = layout;
   return {
-    x: block.x + (index % block.columns) * pitch,
-    y: block.y + layout.label + Math.floor(index / block.columns) * pitch,
+    x: block.x + (index % block.columns) * (cell + gap),
+    y: block.y + label + Math.floor(index / block.columns) * (tall + gap),
   };
 }
 
@@ -161,9 +178,8 @@ export function hit(layout, x, y) {
   );
   if (found === -1) return null;
   const block = layout.blocks[found];
-  const pitch = layout.cell + layout.gap;
-  const column = Math.floor((x - block.x) / pitch);
-  const row = Math.floor((y - block.y - layout.label) / pitch);
+  const column = Math.floor((x - block.x) / (layout.cell + layout.gap));
+  const row = Math.floor((y - block.y - layout.label) / (layout.tall + layout.gap));
   const index = row * block.columns + column;
   const inside = y >= block.y + layout.label && index < block.gpus && column < block.columns;
   return { block: found, gpu: inside ? index : null };
@@ -201,11 +217,11 @@ function nearest(layout, at, down) {
   let best = null;
   let least = Infinity;
   layout.blocks.forEach((block, index) => {
-    if (block.gpus === 0 || (block.y - at.y) * down < -layout.label - layout.cell) return;
+    if (block.gpus === 0 || (block.y - at.y) * down < -layout.label - layout.tall) return;
     for (let gpu = 0; gpu < block.gpus; gpu += 1) {
       const cell = cellAt(layout, block, gpu);
       const away = (cell.y - at.y) * down;
-      if (away < layout.cell / 2) continue;
+      if (away < layout.tall / 2) continue;
       const distance = away * 4 + Math.abs(cell.x - at.x);
       if (distance < least) [least, best] = [distance, { block: index, gpu }];
     }

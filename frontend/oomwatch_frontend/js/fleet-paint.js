@@ -22,9 +22,13 @@ const TEXT_FROM = 38;
 const NARROW_BELOW = 44; // px: as cells are on a phone
 const SOON_FROM = 46;
 const SIGNED_FROM = 56;
+const LARGE_FROM = 80;
+
+/** Of a cell's share: large where the cell is, for it is read from further away. @param {number} size px of the cell @returns {number} px */
+const shareSize = (size) => (size >= LARGE_FROM ? Math.min(28, Math.round(size / 5)) : size >= SIGNED_FROM ? 15 : size >= NARROW_BELOW ? 12 : 11);
 
 /** Of the time until a cell is full, above the cell's foot: its share stands below it. @param {number} size px */
-const soonAbove = (size) => (size >= SIGNED_FROM ? 24 : 20);
+const soonAbove = (size) => (size >= SIGNED_FROM ? 9 + shareSize(size) : 20);
 
 export class Painter {
   /** @param {CanvasRenderingContext2D} context in CSS pixels @param {Layout} layout @param {Palette} palette @param {Sayings} sayings */
@@ -101,22 +105,22 @@ export class Painter {
   /** In batches of one colour. @param {Scene} scene @param {number[]} changed */
   #paintFills({ looks }, changed) {
     const { context, palette, xs, ys } = this;
-    const size = this.layout.cell;
+    const { cell: size, tall } = this.layout;
     context.fillStyle = palette.empty;
-    for (const index of changed) context.clearRect(xs[index], ys[index], size, size);
-    for (const index of changed) context.fillRect(xs[index], ys[index], size, size);
+    for (const index of changed) context.clearRect(xs[index], ys[index], size, tall);
+    for (const index of changed) context.fillRect(xs[index], ys[index], size, tall);
     palette.bands.forEach((paint, band) => {
       context.fillStyle = paint;
       for (const index of changed) {
         const look = looks[index];
         const height = heightIn(look);
         if (height > 0 && bandIn(look) === band && dataIn(look) === "ok")
-          context.fillRect(xs[index], ys[index] + size - height, size, height);
+          context.fillRect(xs[index], ys[index] + tall - height, size, height);
       }
     });
     context.fillStyle = palette.stale;
     for (const index of changed)
-      if (dataIn(looks[index]) === "stale") context.fillRect(xs[index], ys[index], size, size);
+      if (dataIn(looks[index]) === "stale") context.fillRect(xs[index], ys[index], size, tall);
   }
 
   /** What is on the fill. @param {Scene} scene @param {number} index */
@@ -134,7 +138,8 @@ export class Painter {
   /** @param {number} index */
   #paintLost(index) {
     const { context, palette, layout } = this;
-    const [x, y, size] = [this.xs[index], this.ys[index], layout.cell];
+    const size = layout.cell;
+    const [x, y] = [this.xs[index], this.ys[index] + (layout.tall - size) / 2];
     const inset = Math.max(1, size * 0.28);
     context.strokeStyle = palette.lost;
     context.lineWidth = Math.max(1, Math.min(3, size / 10));
@@ -174,10 +179,10 @@ export class Painter {
   /** Where the peaks lead: a dashed line at the end of the card, and dashes up to it from what is in use. @param {number} look @param {number} index */
   #paintForeseen(look, index) {
     const { context, palette } = this;
-    const size = this.layout.cell;
+    const { cell: size, tall } = this.layout;
     const [x, y] = [this.xs[index], this.ys[index]];
     const written = size >= SOON_FROM ? soonAbove(size) + 12 : 0; // the line ends above what is written
-    const top = y + size - Math.max(heightIn(look), written);
+    const top = y + tall - Math.max(heightIn(look), written);
     context.save();
     context.strokeStyle = palette.level[levelIn(look)];
     context.lineWidth = 2;
@@ -195,14 +200,14 @@ export class Painter {
   #paintTexts(scene, index) {
     const { context, palette } = this;
     const look = scene.looks[index];
-    const size = this.layout.cell;
+    const { cell: size, tall } = this.layout;
     const [x, y, filled] = [this.xs[index], this.ys[index], heightIn(look)];
     this.#write(scene, index, palette.muted, palette.text);
     if (dataIn(look) !== "ok" || filled === 0) return;
     const onFill = palette.onBands[bandIn(look)];
     context.save(); // once more, within the fill: each part of a letter is readable on what is behind it
     context.beginPath();
-    context.rect(x, y + size - filled, size, filled);
+    context.rect(x, y + tall - filled, size, filled);
     context.clip();
     this.#write(scene, index, onFill, onFill);
     context.restore();
@@ -212,28 +217,28 @@ export class Painter {
   #write(scene, index, weak, strong) {
     const { context, palette, sayings } = this;
     const look = scene.looks[index];
-    const size = this.layout.cell;
+    const { cell: size, tall } = this.layout;
     const [x, y] = [this.xs[index], this.ys[index]];
     context.font = `11px ${palette.font}`;
     context.fillStyle = weak;
     context.fillText(scene.gpus[index].facts.gpu, x + 6, y + 17);
     if (dataIn(look) !== "ok") return;
     context.fillStyle = strong;
-    if (isForeseenIn(look) && size >= SOON_FROM) context.fillText(sayings.soon(index), x + 6, y + size - soonAbove(size), size - 8);
-    context.font = `600 ${size >= 56 ? 15 : size >= NARROW_BELOW ? 12 : 11}px ${palette.font}`;
+    if (isForeseenIn(look) && size >= SOON_FROM) context.fillText(sayings.soon(index), x + 6, y + tall - soonAbove(size), size - 8);
+    context.font = `600 ${shareSize(size)}px ${palette.font}`;
     const inset = size >= NARROW_BELOW ? 6 : 4;
-    context.fillText(sayings.percent(ratioIn(look)), x + inset, y + size - 7, size - inset - 2);
+    context.fillText(sayings.percent(ratioIn(look)), x + inset, y + tall - 7, size - inset - 2);
   }
 
   /** Outline and mark: what the alerts say. Thin where somebody did something about them. @param {number} look @param {number} index */
   #paintState(look, index) {
     const { context, palette } = this;
-    const size = this.layout.cell;
+    const { cell: size, tall } = this.layout;
     const [x, y, level, sign] = [this.xs[index], this.ys[index], levelIn(look), signIn(look)];
     const width = sign === "none" && level !== "watch" ? 3 : 1.5;
     context.strokeStyle = palette.level[level];
     context.lineWidth = width;
-    context.strokeRect(x + width / 2, y + width / 2, size - width, size - width);
+    context.strokeRect(x + width / 2, y + width / 2, size - width, tall - width);
     const mark = Math.min(16, Math.max(8, Math.round(size * 0.3)));
     const plate = mark + 4; // below the mark, so that it is seen on any fill
     const left = x + size - plate - 3;

@@ -161,18 +161,21 @@ export function moment(words, unixSeconds) {
   });
 }
 
+/** Keeps a number and its unit on one line, in sentences that came as they are. @param {string} text */
+export const unbroken = (text) => text.replace(/(\d) (?=(?:%|[KMGT]iB|min|[smhd]|°C)(?!\w)|分钟|小时|[秒天步])/g, "$1\u00a0");
+
 /**
  * When something will be: the time of day, with the date where that is not today, and the zone where it is not the reader's.
- * @param {Words} words @param {number} unixSeconds @param {number} [now] Unix seconds
+ * @param {Words} words @param {number} unixSeconds @param {number} [now] Unix seconds @param {boolean} [exact] with seconds
  * @returns {string} "14:30", "30 Nov, 09:00"
  */
-export function clockTime(words, unixSeconds, now = Date.now() / 1000) {
+export function clockTime(words, unixSeconds, now = Date.now() / 1000, exact = false) {
   const at = new Date(unixSeconds * 1000);
   const zone = timeZone();
   const day = (/** @type {Date} */ one) => one.toLocaleDateString("en", { timeZone: zone });
   const today = day(at) === day(new Date(now * 1000));
   /** @type {Intl.DateTimeFormatOptions} */
-  const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: zone };
+  const time = { hour: "2-digit", minute: "2-digit", ...(exact ? { second: "2-digit" } : {}), hourCycle: "h23", timeZone: zone };
   const said = at.toLocaleString(words.locale, today ? time : { day: "numeric", month: "short", ...time });
   return isUtc() ? `${said}\u00a0UTC` : said;
 }

@@ -14,7 +14,7 @@ import { LEVELS, levelOf, openAlerts } from "./judge.js";
  * @property {Standing} standing muted: nobody is sent word of any of them
  */
 
-const APART_SECONDS = 60; // ended ones with more than this between them were two incidents
+export const APART_SECONDS = 60; // ended ones with more than this between them were two incidents
 
 /** @param {Alert} alert @returns {Standing} */
 export function standingOf(alert) {

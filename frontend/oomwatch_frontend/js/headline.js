@@ -2,7 +2,7 @@
 
 import { age } from "./format.js";
 import { openGroups, titleOf, unacknowledged } from "./groups.js";
-import { gpuData, gpuRatio, levelOf, memoryLimits, nodeData } from "./judge.js";
+import { gpuData, gpuRatio, levelOf, memoryLimits, nodeData, runsOf } from "./judge.js";
 import { foreseenBy, isForeseen, isJudged } from "./foreseen.js";
 
 /** @typedef {import("./store.js").Store} Store */
@@ -95,13 +95,6 @@ function ofRisk(store, told, words, summary) {
   if (runs.length === 0) return told.length > 1 ? words.t("state.alerts", { n: told.length, summary }) : summary;
   if (runs.length === 1 && summary.split(/[^\w.-]+/).includes(runs[0])) return summary; // it names the run itself
   return words.count("state.risk", runs.length, { run: runs[0], summary });
-}
-
-/** The runs that an alert concerns: the one it names, else those on its GPU or its node. @param {Store} store @param {Alert} alert @returns {string[]} */
-export function runsOf(store, { labels: { run, node, gpu } }) {
-  if (run !== undefined) return [run];
-  const cards = store.nodes.get(node)?.gpus ?? [];
-  return [...new Set(cards.filter(({ facts }) => gpu === undefined || facts.gpu === gpu).flatMap((card) => card.run ?? []))];
 }
 
 /** What is said of some groups: of one how much it is true of, of several the worst alert alone. @param {Words} words @param {Group[]} groups */

@@ -15,11 +15,13 @@ export const LEVELS = ["ok", "watch", "warning", "critical"];
 /** @param {Level} a @param {Level} b @returns {Level} */
 export const worse = (a, b) => (LEVELS.indexOf(a) >= LEVELS.indexOf(b) ? a : b);
 
+/** How bad what a rule finds is, while it is so: what only informs is one to watch. @param {{ severity: string }} rule or an alert of it @returns {Level} */
+export const levelOfRule = ({ severity }) => (severity === "info" ? "watch" : /** @type {Level} */ (severity));
+
 /** An alert that waits out its hold time, or only informs, is one to watch. @param {Alert} alert @returns {Level} */
 export function levelOf(alert) {
   if (alert.state === "resolved") return "ok";
-  if (alert.state === "pending" || alert.severity === "info") return "watch";
-  return alert.severity;
+  return alert.state === "pending" ? "watch" : levelOfRule(alert);
 }
 
 /** The worst first; among equals the oldest. @param {Alert} a @param {Alert} b */
@@ -47,29 +49,49 @@ export function openAlerts(alerts) {
 }
 
 /** @typedef {"none" | "acknowledged" | "muted"} Sign what people did about all the open alerts of a thing */
-/** @typedef {{ gpus: Map<string, Level>, nodes: Map<string, Level>, runs: Map<string, Level>, signs: Map<string, Sign>, hosts: Set<string> }} AlertIndex hosts: nodes of which, or of a GPU of which, there is an alert */
+/** @typedef {{ gpus: Map<string, Level>, nodes: Map<string, Level>, signs: Map<string, Sign>, hosts: Set<string> }} AlertIndex hosts: nodes of which, or of a GPU of which, there is an alert */
 
 /**
- * The worst level of each GPU, node and run, and what was done about the alerts of each GPU and node. An alert marks the most exact thing that it names. One that is muted is
- * worth an eye, and no more.
+ * The worst level of each GPU and node, and what was done about the alerts of each GPU and node. An alert marks the most exact thing that it names.
  * @param {Iterable<Alert>} alerts @returns {AlertIndex}
  */
 export function indexAlerts(alerts) {
   /** @type {AlertIndex} */
-  const index = { gpus: new Map(), nodes: new Map(), runs: new Map(), signs: new Map(), hosts: new Set() };
+  const index = { gpus: new Map(), nodes: new Map(), signs: new Map(), hosts: new Set() };
   /** @param {Map<string, Level>} into @param {string} key @param {Level} level */
   const raise = (into, key, level) => into.set(key, worse(level, into.get(key) ?? "ok"));
   for (const alert of alerts) {
-    const level = alert.muted.length > 0 && alert.state !== "resolved" ? "watch" : levelOf(alert);
+    const level = shownLevel(alert);
     if (level === "ok") continue;
-    const { node, gpu, run } = alert.labels;
+    const { node, gpu } = alert.labels;
     const key = node === undefined || gpu === undefined ? node : gpuKey(node, gpu);
     if (key !== undefined) raise(gpu === undefined ? index.nodes : index.gpus, key, level);
     if (key !== undefined) index.signs.set(key, together(index.signs.get(key), signOf(alert)));
     if (node !== undefined) index.hosts.add(node);
-    if (run !== undefined) raise(index.runs, run, level);
   }
   return index;
+}
+
+/** One that is muted is worth an eye, and no more. @param {Alert} alert @returns {Level} */
+const shownLevel = (alert) => (alert.muted.length > 0 && alert.state !== "resolved" ? "watch" : levelOf(alert));
+
+/** The runs that an alert concerns: the one it names, else those on its GPU or its node. @param {Store} store @param {Alert} alert @returns {string[]} */
+export function runsOf(store, { labels: { run, node, gpu } }) {
+  if (run !== undefined) return [run];
+  const cards = store.nodes.get(node)?.gpus ?? [];
+  return [...new Set(cards.filter(({ facts }) => gpu === undefined || facts.gpu === gpu).flatMap((card) => card.run ?? []))];
+}
+
+/** The worst level of each run of which there is an alert. @param {Store} store @returns {Map<string, Level>} */
+export function runLevels(store) {
+  /** @type {Map<string, Level>} */
+  const levels = new Map();
+  for (const alert of store.alerts.values()) {
+    const level = shownLevel(alert);
+    if (level === "ok") continue;
+    for (const run of runsOf(store, alert)) levels.set(run, worse(level, levels.get(run) ?? "ok"));
+  }
+  return levels;
 }
 
 /** @param {Alert} alert @returns {Sign} */

@@ -2,7 +2,7 @@
 // It is a part of the address, so a screen can be started with it: #/fleet?kiosk=1&every=20
 
 import { indexForecasts } from "./foreseen.js";
-import { LEVELS, fullest, indexAlerts } from "./judge.js";
+import { LEVELS, fullest, runLevels } from "./judge.js";
 import { link, parseRoute } from "./router.js";
 import { forgetStyle } from "./theme.js";
 
@@ -23,8 +23,7 @@ export function intervalOf(route) {
 
 /** The run that needs somebody first: the worst alert, then the soonest end, then the fullest card; null: there is none. @param {Store} store @returns {string | null} */
 export function worstRun(store) {
-  const { runs } = indexAlerts(store.alerts.values());
-  const worst = [...runs].sort(([, a], [, b]) => LEVELS.indexOf(b) - LEVELS.indexOf(a));
+  const worst = [...runLevels(store)].sort(([, a], [, b]) => LEVELS.indexOf(b) - LEVELS.indexOf(a));
   const level = worst[0]?.[1];
   const gravest = new Set(worst.filter(([, other]) => other === level).map(([run]) => run));
   const { soonest } = indexForecasts(store.alerts.values(), store.runs);

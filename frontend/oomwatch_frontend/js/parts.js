@@ -1,7 +1,9 @@
 // Small pieces that several views show.
 
 import { h, since } from "./dom.js";
+import { clockTime, moment, unbroken } from "./format.js";
 import { isAcknowledged, openGroups, titleOf } from "./groups.js";
+import { quoted } from "./elements/problem.js";
 import { levelOf } from "./judge.js";
 import { markIcon, signIcon } from "./marks.js";
 import { PHASES, lookOf } from "./phases.js";
@@ -75,7 +77,7 @@ export function alertLines(words, alerts) {
       "li",
       { class: group.standing === "muted" ? "calm" : null },
       markIcon(level, words.t(`mark.${level}`)),
-      h("a", { href: link("alerts", [], { id: worst.id }) }, titleOf(words, group)),
+      h("a", { href: link("alerts", [], { id: worst.id }) }, unbroken(titleOf(words, group))),
       groupSign(words, group),
     );
   });
@@ -133,6 +135,14 @@ export function swatchOf({ colour, dash, stack, pattern, low }) {
   return swatch;
 }
 
+/**
+ * When something was, to the second; date and zone on hovering.
+ * @param {Words} words @param {number} at Unix seconds @returns {HTMLElement} "14:30:05", "30 Nov, 09:00:12"
+ */
+export function exactTime(words, at) {
+  return h("time", { title: moment(words, at), datetime: new Date(at * 1000).toISOString() }, clockTime(words, at, undefined, true));
+}
+
 /** A sentence with a {age} in it that goes on counting. @param {Words} words @param {string} key @param {number} at Unix seconds */
 export function aged(words, key, at) {
   const [before, after = ""] = words.t(key).split("{age}");
@@ -149,7 +159,7 @@ export function sourceList(words, sources) {
       markIcon(state === "ok" ? "ok" : state === "waiting" ? "stale" : "warning"),
       h("b", {}, name),
       h("span", {}, words.t(`sources.${state}`)),
-      detail === null ? null : h("span", { class: "detail" }, detail),
+      detail === null ? null : h("span", { class: "detail" }, quoted(words, "sources.said", detail)),
       remedyOf(words, name, state),
     ),
   );

@@ -24,7 +24,10 @@ const WRITTEN = {
 };
 
 /** @param {Words} words @param {Condition[]} when */
-export const watched = (words, when) => when.map((condition) => inWords(words, condition)).join(words.t("rules.or_else"));
+export const watched = (words, when) => apart(when.map((condition) => inWords(words, condition)).join(words.t("rules.or_else")));
+
+/** Chinese stands apart from Latin letters that follow it, wherever two pieces were put together. @param {string} text */
+const apart = (text) => text.replace(/(\p{Script=Han})(?=[\w/])/gu, "$1 ");
 
 /** @param {Words} words @param {Condition} condition */
 function inWords(words, condition) {
@@ -34,9 +37,12 @@ function inWords(words, condition) {
   return sentence === key ? kind : sentence + steady(words, condition);
 }
 
+/** Of what is counted, and of time, there is more than so much; anything else is above it. */
+const MORE_OF = ["count", "seconds"];
+
 /** A threshold is from above or from below; a plan may be exceeded at any height. @param {Condition} condition */
 function variant(condition) {
-  if (condition.kind === "threshold") return typeof condition.below === "number" ? "_below" : "_above";
+  if (condition.kind === "threshold") return typeof condition.below === "number" ? "_below" : MORE_OF.includes(unitOf(String(condition.metric))) ? "_more" : "_above";
   return condition.kind === "plan" && condition.peak_above === 0 ? "_anywhere" : "";
 }
 

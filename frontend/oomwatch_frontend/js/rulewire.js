@@ -1,9 +1,8 @@
 // What the server says of its rules, checked (docs/reference/api.md, "Changing rules"; the types are backend/oomwatch/ruleedit/rows.py,
 // scorecard.py and tryout/result.py).
 
-import { anything, flag, list, maybe, number, oneOf, or, record, struct, text } from "./wire.js";
+import { anything, flag, list, maybe, number, oneOf, or, record, severity, struct, text } from "./wire.js";
 
-const severity = oneOf("info", "warning", "critical");
 
 const timing = { for_seconds: number, keep_firing_for_seconds: number, keep_firing_steps: or(number, 0) };
 const conditions = list(record(anything));

@@ -1,6 +1,6 @@
 // Alerts on the timeline of a run: at which step each fired and ended. Pure.
 
-import { LEVELS } from "./judge.js";
+import { LEVELS, levelOfRule } from "./judge.js";
 
 /** @typedef {import("./judge.js").Level} Level */
 /** @typedef {import("./wire.js").StepPoint} StepPoint */
@@ -30,9 +30,6 @@ import { LEVELS } from "./judge.js";
 const FATAL = ["device_oom", "host_oom"];
 const WARM_UP_STEPS = 3; // a run that is shown from here on is shown from its beginning
 
-/** @param {Told} alert @returns {Level} */
-const levelOf = ({ severity }) => (severity === "info" ? "watch" : /** @type {Level} */ (severity));
-
 /**
  * @param {Iterable<Told>} alerts @param {StepPoint[]} points in the order of the steps @returns {Flag[]} in the order of the steps
  */
@@ -53,7 +50,7 @@ export function flagsOf(alerts, points) {
 function put(flags, alert, kind, at, points) {
   const x = stepAt(at, points);
   if (x === null) return;
-  const level = kind === "ended" ? "ok" : levelOf(alert);
+  const level = kind === "ended" ? "ok" : levelOfRule(alert);
   const key = `${x} ${kind}`;
   const before = flags.get(key);
   const isWorse = before !== undefined && LEVELS.indexOf(level) > LEVELS.indexOf(before.level);

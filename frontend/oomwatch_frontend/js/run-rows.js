@@ -1,6 +1,7 @@
 // The rows of a run's timeline: which lines each has, in which unit, and what is drawn beside them. Pure but for words.
 
 import { GIB, gibNumber } from "./format.js";
+import { levelOfRule } from "./judge.js";
 import { linesOf } from "./run-forecast.js";
 import { highest } from "./run-steps.js";
 import { phaseName } from "./parts.js";
@@ -108,7 +109,7 @@ function peaksRow(words, known) {
 function fanLine(words, fan, step, last) {
   const { y, low, high } = linesOf(fan, step, last);
   const name = words.t("run.forecast", { phase: fan.phase === null ? words.t("run.whole_step") : phaseName(words, fan.phase) });
-  const colour = fan.alert.severity === "info" ? "watch" : fan.alert.severity;
+  const colour = levelOfRule(fan.alert);
   return { name, y: inGib(y), low: inGib(low), high: inGib(high), colour, dash: "dash", about: step.map(() => fan.place) };
 }
 
@@ -166,6 +167,8 @@ function reshardRow(words, known) {
   return { key: "reshard", row: { title: name, unit: "s", lines, rightUnit: "%" } };
 }
 
+const NEAR_RATIO = 0.5; // of a host's memory
+
 /** @param {Words} words @param {Known} known @returns {{ key: string, row: Row }} */
 function hostRow(words, known) {
   const name = words.t("host.memory");
@@ -176,7 +179,9 @@ function hostRow(words, known) {
     label: words.t(key, { amount: gibNumber(words, size) }),
     colour: "muted",
   });
-  const limits = known.hosts.map((size) => limitOf(size, "host.whole_line"));
+  const isNear = (/** @type {number} */ size) => known.columns.host.some((used) => used !== null && used > NEAR_RATIO * size);
+  const wholes = isContained && known.limits.length > 0 ? known.hosts.filter(isNear) : known.hosts; // the container's counts, while the host has room
+  const limits = wholes.map((size) => limitOf(size, "host.whole_line"));
   if (isContained) limits.push(...known.limits.map((size) => limitOf(size, "host.limit_line")));
   /** @type {Line[]} */
   const lines = [

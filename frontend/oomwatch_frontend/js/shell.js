@@ -4,6 +4,7 @@ import { fill, h, refill, setText, svg } from "./dom.js";
 import { HeadlineWhy } from "./elements/headline-why.js";
 import { missedNotice } from "./elements/missed-notice.js";
 import { quoted } from "./elements/problem.js";
+import { unbroken } from "./format.js";
 import { headline, isCurrent, openCount } from "./headline.js";
 import { isDemo } from "./judge.js";
 import { GLYPHS, iconUrl, markIcon } from "./marks.js";
@@ -145,7 +146,7 @@ export class Shell {
       const demo = isDemo(store) ? h("span", { class: "demo wall-only" }, words.t("demo.badge")) : null;
       const label = h("strong", {}, words.t(`mark.${mark}`));
       const text =
-        alert === null ? h("span", {}, sentence) : h("a", { href: link("alerts", [], { id: alert }) }, sentence);
+        alert === null ? h("span", {}, unbroken(sentence)) : h("a", { href: link("alerts", [], { id: alert }) }, unbroken(sentence));
       byId("headline").className = `headline headline-${mark}`;
       fill(byId("headline"), demo, markIcon(mark), mark === "ok" ? null : label, text);
     });

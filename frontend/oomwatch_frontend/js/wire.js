@@ -351,7 +351,7 @@ const run = struct({
 const alertText = struct({ summary: text, description: text, advice: list(text) });
 /** @typedef {ReturnType<typeof alertText>} AlertText */
 
-const severity = oneOf("info", "warning", "critical");
+export const severity = oneOf("info", "warning", "critical");
 /** @typedef {ReturnType<typeof severity>} Severity */
 
 const act = struct({

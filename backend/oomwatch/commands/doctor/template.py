@@ -35,4 +35,4 @@ def _version(told: str | None) -> str:
 
 def _row(template: Template, version: str, options: argparse.Namespace) -> str:
     headline = template.report(version, options.language).headline
-    return f"{template.name}  {template.title.by_language(options.language)}\n    {headline}"
+    return f"{template.name}  {template.title.said(options.language)}\n    {headline}"

@@ -35,9 +35,9 @@ def about(template: Template, version: str, language: wire.Language) -> Iterator
     """Comments: for whom it is, what is reported of it, what is estimated, and what of the article it leaves out."""
     report = template.report(version, language)
     article = say(f"doctor.text.template.article.{template.article}", language)
-    claim = template.claim.by_language(language)
+    claim = template.claim.said(language)
     sentences = [
-        f"{template.name}: {template.title.by_language(language)}",
+        f"{template.name}: {template.title.said(language)}",
         say(
             "doctor.text.template.for",
             language,

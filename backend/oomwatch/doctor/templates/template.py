@@ -22,7 +22,7 @@ class Words(Struct, frozen=True, forbid_unknown_fields=True):
     en: str
     zh: str
 
-    def by_language(self, language: wire.Language) -> str:
+    def said(self, language: wire.Language) -> str:
         return self.zh if language == "zh" else self.en
 
 

@@ -3,7 +3,6 @@
 from oomwatch.plan.memory.part import GIB, Part, amount
 from oomwatch.plan.memory.workload import Engine
 
-KV_SIZE = "2 x layers x max(1, KV heads / TP) x head size x bytes; LS5 of the table shows it to the byte"
 SHARE = "vLLM: total x gpu_memory_utilization - weights - profiled peak - what is outside of torch"
 PROFILE = (
     "vLLM's profile run samples for max_num_seqs at once; KV1, KV3, KV4, KV5, KV8 and KV11 of the table agree on it"

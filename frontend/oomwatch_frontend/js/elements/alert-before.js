@@ -5,7 +5,7 @@ import { ApiError, ask } from "../api.js";
 import { readSpans } from "../alertwire.js";
 import { fill, h, since } from "../dom.js";
 import { duration, moment } from "../format.js";
-import { levelOfRule } from "../alertline.js";
+import { levelOfRule } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { placeName } from "../parts.js";
 import { link } from "../router.js";

@@ -1,6 +1,7 @@
 // A card for one group of alerts. Unfolded it shows all of its worst one, and the others as rows that unfold.
 
 import { Part, h } from "../dom.js";
+import { unbroken } from "../format.js";
 import { titleOf } from "../groups.js";
 import { levelOf } from "../judge.js";
 import { markIcon } from "../marks.js";
@@ -35,7 +36,7 @@ export class AlertCard {
     this.summary.draw([title, level, group.standing, group.alerts.map(signs)], () => [
       markIcon(level),
       h("span", { class: "severity" }, words.t(`severity.${worst.severity}`)),
-      h("span", { class: "summary" }, title),
+      h("span", { class: "summary" }, unbroken(title)),
       ...groupTags(words, group),
     ]);
     this.#drawInside();

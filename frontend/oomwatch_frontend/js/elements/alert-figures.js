@@ -1,8 +1,8 @@
 // What an alert says in numbers, and what was done because of it.
 
 import { h } from "../dom.js";
-import { duration, isDue, moment, quantity, timeAndSteps } from "../format.js";
-import { places } from "../parts.js";
+import { duration, isDue, quantity, timeAndSteps } from "../format.js";
+import { exactTime, places } from "../parts.js";
 import { quoted } from "./problem.js";
 
 /** @typedef {import("../i18n.js").Words} Words */
@@ -20,10 +20,10 @@ function listed(words, alert) {
   /** @type {[string, Child][]} */
   const known = [[words.t("alerts.where"), places(words, alert.labels)]];
   known.push(...measured(words, alert));
-  known.push([words.t("alerts.began"), moment(words, alert.started_at)]);
-  if (alert.fired_at !== null) known.push([words.t("alerts.raised"), moment(words, alert.fired_at)]);
+  known.push([words.t("alerts.began"), exactTime(words, alert.started_at)]);
+  if (alert.fired_at !== null) known.push([words.t("alerts.raised"), exactTime(words, alert.fired_at)]);
   if (alert.ended_at !== null) {
-    known.push([words.t("alerts.ended_at"), moment(words, alert.ended_at)]);
+    known.push([words.t("alerts.ended_at"), exactTime(words, alert.ended_at)]);
     known.push([words.t("alerts.lasted"), duration(words, alert.ended_at - alert.started_at)]);
   }
   if (alert.reason !== null) known.push([words.t("alerts.reason"), reason(words, alert.reason)]);

@@ -1,10 +1,10 @@
 // Alerts over time as a table: the numbers of the timeline, for whoever cannot see it, and to copy.
 
 import { Part, h } from "../dom.js";
-import { UNKNOWN, age, duration, moment, quantity } from "../format.js";
-import { levelOfRule } from "../alertline.js";
+import { UNKNOWN, age, duration, quantity } from "../format.js";
+import { levelOfRule } from "../judge.js";
 import { markIcon } from "../marks.js";
-import { placeName, row, table } from "../parts.js";
+import { exactTime, placeName, row, table } from "../parts.js";
 import { link } from "../router.js";
 
 /** @typedef {import("../main.js").App} App */
@@ -46,8 +46,8 @@ export class AlertTable {
         name,
         where,
         words.t(`alertline.is_${standing}`),
-        moment(words, started_at),
-        ended_at === null ? UNKNOWN : moment(words, ended_at),
+        exactTime(words, started_at),
+        ended_at === null ? UNKNOWN : exactTime(words, ended_at),
         ended_at === null ? age(words, now - started_at) : duration(words, ended_at - started_at),
         quantity(words, value, unit),
         verdict,

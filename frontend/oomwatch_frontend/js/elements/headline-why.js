@@ -1,7 +1,8 @@
 // Below the one sentence: whose run it is, why, and what to change. Each at one glance, whatever view is open.
 
 import { fill, h, refill } from "../dom.js";
-import { runsOf, worstAlert } from "../headline.js";
+import { worstAlert } from "../headline.js";
+import { runsOf } from "../judge.js";
 import { copyButton, prose } from "../parts.js";
 import { link } from "../router.js";
 
@@ -52,7 +53,7 @@ export function whyOf(words, { causes, remedies, texts }) {
   return {
     cause: cause === undefined ? "" : words.said(cause.texts, cause.cause),
     change: remedy === undefined ? advice : words.said(remedy.texts, remedy.remedy).replaceAll(" -> ", " → "),
-    override: remedy?.override ?? null,
+    override: remedy === undefined || remedy.limits_damage ? null : remedy.override, // a line alone would not say what it is for
   };
 }
 

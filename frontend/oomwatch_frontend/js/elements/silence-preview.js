@@ -2,6 +2,7 @@
 
 import { ApiError, ask } from "../api.js";
 import { fill, h } from "../dom.js";
+import { levelOfRule } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { matcherText } from "../silencing.js";
 import { WireError, readPreview } from "../wire.js";
@@ -75,10 +76,7 @@ export class SilencePreview {
     const { alerts, last_24h, warnings } = preview;
     this.#clear(`${words.count("silence.hides", alerts.length)} ${words.t("silence.lately", last_24h)}`);
     fill(this.warnings, ...warnings.map((text) => h("p", { class: "caution" }, markIcon("warning"), text)));
-    const items = alerts.slice(0, LISTED).map(({ severity, summary }) => {
-      const level = severity === "info" ? "watch" : severity;
-      return h("li", {}, markIcon(level, words.t(`severity.${severity}`)), h("span", {}, summary));
-    });
+    const items = alerts.slice(0, LISTED).map((alert) => h("li", {}, markIcon(levelOfRule(alert), words.t(`severity.${alert.severity}`)), h("span", {}, alert.summary)));
     const more = alerts.length - items.length;
     fill(this.list, ...items, more > 0 ? h("li", { class: "muted" }, words.t("silence.more", { n: more })) : null);
   }

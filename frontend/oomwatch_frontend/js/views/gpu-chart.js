@@ -6,7 +6,7 @@ import { ChartTable } from "../elements/chart-table.js";
 import { forecastOf } from "../forecast.js";
 import { clockTime, gib, gibNumber, percent } from "../format.js";
 import { fetchPhases } from "../history.js";
-import { levelOf, memoryLimits } from "../judge.js";
+import { levelOf, levelOfRule, memoryLimits } from "../judge.js";
 import { GLYPHS } from "../marks.js";
 import { heldNow } from "../memory-parts.js";
 import { gapText, roomFor } from "../missing.js";
@@ -228,7 +228,7 @@ export class GpuChart {
     const { words } = this.app;
     const x = this.foretold.at + forecast.eta;
     const label = words.t("chart.full_at", { time: clockTime(words, x) });
-    return x > until ? [] : [{ x, label, glyph: label, top: true, colour: forecast.severity === "info" ? "watch" : forecast.severity }];
+    return x > until ? [] : [{ x, label, glyph: label, top: true, colour: levelOfRule(forecast) }];
   }
 
   /** Alerts of this card, where they began. @param {number} from @param {number} to */
@@ -276,7 +276,7 @@ export class GpuChart {
     const limits = memoryLimits(store).map(({ ratio, severity }) => ({
       y: ratio * (usable ?? 0),
       label: words.t("chart.limit", { percent: percent(words, ratio), severity: words.t(`severity.${severity}`) }),
-      colour: severity === "info" ? "watch" : severity,
+      colour: levelOfRule({ severity }),
     }));
     const label = words.t("chart.usable", { amount: gibNumber(words, card.usableBytes) });
     return [...limits, { y: usable ?? 0, label, colour: "muted" }];

@@ -4,6 +4,7 @@ import { h } from "../dom.js";
 import { GIB } from "../format.js";
 import { fanOf } from "../forecast.js";
 import { emptySeries, isSteady } from "../history.js";
+import { levelOfRule } from "../judge.js";
 import { PARTS, stackOver } from "../memory-parts.js";
 import { PATTERN_CLASS } from "../parts.js";
 
@@ -63,7 +64,7 @@ function loggedLine(words, { at, mean }) {
 /** @param {Words} words @param {import("../forecast.js").Forecast} forecast @param {number} at when it was said @returns {Line} */
 export function forecastLine(words, forecast, at) {
   const fan = fanOf(forecast, at);
-  const colour = forecast.severity === "info" ? "watch" : forecast.severity;
+  const colour = levelOfRule(forecast);
   return { name: words.t("chart.forecast"), x: fan.x, y: inGib(fan.y), low: inGib(fan.low), high: inGib(fan.high), colour, dash: "dash" };
 }
 

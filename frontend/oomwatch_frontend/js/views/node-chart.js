@@ -7,7 +7,7 @@ import { ChartTable } from "../elements/chart-table.js";
 import { forecastOf } from "../forecast.js";
 import { GIB, gib, percent } from "../format.js";
 import { HOST_KINDS, heldByKind } from "../host-kinds.js";
-import { hostUse, memoryLimits } from "../judge.js";
+import { hostUse, levelOfRule, memoryLimits } from "../judge.js";
 import { gapText, roomFor } from "../missing.js";
 import { swatchOf } from "../parts.js";
 import { Recorder } from "../recorder.js";
@@ -174,10 +174,11 @@ export class HostChart {
     if (use === null) return row;
     const whole = use.whole / GIB;
     const amount = words.integer.format(whole);
+    /** @type {NonNullable<import("../charts.js").Row["limits"]>} */
     const limits = memoryLimits(store, "host_memory_ratio").map(({ ratio, severity }) => ({
       y: ratio * whole,
       label: words.t("chart.limit", { percent: percent(words, ratio), severity: words.t(`severity.${severity}`) }),
-      colour: severity === "info" ? "watch" : severity,
+      colour: levelOfRule({ severity }),
     }));
     limits.push({ y: whole, label: words.t(use.contained ? "host.limit_line" : "host.whole_line", { amount }), colour: "muted" });
     const besides = this.#besides(use.contained);

@@ -8,6 +8,7 @@ import { ruleTabs } from "../elements/rule-tabs.js";
 import { toast } from "../elements/toast.js";
 import { tryoutResult } from "../elements/tryout-result.js";
 import { duration } from "../format.js";
+import { prose } from "../parts.js";
 import { readMistakes, readRuleFile, readTaken, readTryout } from "../rulewire.js";
 import { WireError } from "../wire.js";
 
@@ -90,7 +91,7 @@ class RuleFilePage {
     const { file } = this;
     if (file === null) return;
     const { words } = this.app;
-    const locked = file.editable ? null : h("p", { class: "locked" }, words.t("rules.locked"));
+    const locked = file.editable ? null : h("p", { class: "locked" }, prose(words, words.t("rules.locked")));
     const secrets = file.secrets > 0 ? h("p", { class: "muted" }, words.count("rules.secrets", file.secrets)) : null;
     fill(this.about, h("p", {}, h("code", {}, file.path)), locked, secrets);
     // A copy may be changed and tried anywhere; only saving it needs leave.

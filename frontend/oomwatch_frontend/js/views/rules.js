@@ -6,7 +6,7 @@ import { Problem, serverSaid } from "../elements/problem.js";
 import { RuleRow } from "../elements/rule-row.js";
 import { ruleTabs } from "../elements/rule-tabs.js";
 import { readRuleFile, readRuleRows, readScores } from "../rulewire.js";
-import { nothing } from "../parts.js";
+import { nothing, prose } from "../parts.js";
 import { WireError } from "../wire.js";
 import { ruleFileView } from "./rule-file.js";
 
@@ -76,7 +76,7 @@ class RulesPage {
     const { words } = this.app;
     const editable = this.file?.editable !== false;
     this.locked.hidden = editable;
-    if (!editable) fill(this.locked, words.t("rules.read_only"));
+    if (!editable) fill(this.locked, prose(words, words.t("rules.read_only")));
   }
 
   #draw() {

@@ -3,7 +3,7 @@
 import { h } from "../dom.js";
 import { indexForecasts, isForeseen, isJudged } from "../foreseen.js";
 import { UNKNOWN, percent, stepSeconds } from "../format.js";
-import { LEVELS, gpuData, gpuRatio, gpusOfRun, indexAlerts, nodeData } from "../judge.js";
+import { LEVELS, gpuData, gpuRatio, gpusOfRun, nodeData, runLevels } from "../judge.js";
 import { markIcon } from "../marks.js";
 import { aged, nothing, row, table } from "../parts.js";
 import { patch } from "../patch.js";
@@ -27,7 +27,7 @@ export function runsView(root, app) {
   const none = nothing(words.t("runs.none"));
   root.append(h("div", { class: "detail-page runs" }, h("h1", {}, words.t("nav.runs")), listed, none));
   const update = () => {
-    const levels = indexAlerts(store.alerts.values()).runs;
+    const levels = runLevels(store);
     const forecasts = indexForecasts(store.alerts.values(), store.runs);
     const rank = (/** @type {Run} */ run) => LEVELS.indexOf(levels.get(run.run) ?? "ok");
     const runs = [...store.runs.values()].sort((a, b) => rank(b) - rank(a) || b.last_seen_at - a.last_seen_at);
