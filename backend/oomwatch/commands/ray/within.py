@@ -104,8 +104,9 @@ class Keeper:
     def stop(self) -> bool:
         """Have the agent say goodbye, and start no other. Whether it ended in time."""
         self._stopping.set()
-        with contextlib.suppress(AttributeError, ProcessLookupError):
-            self._agent.terminate()  # type: ignore[union-attr] # none yet: nothing to end
+        agent = self._agent
+        if agent is not None:
+            agent.terminate()
         self._thread.join(GOODBYE_SECONDS)
         return not self._thread.is_alive()
 
@@ -123,9 +124,19 @@ class Keeper:
 
     def _run_once(self) -> None:
         """Until the agent ends. Its lines are kept here, and not in Ray's logs: the agent itself reads those."""
+        with self._started() as agent:
+            self._agent = agent
+            self._starts += 1
+            if self._stopping.is_set():
+                agent.terminate()
+            for line in agent.stdout or ():
+                self._lines.append(line.rstrip()[:500])
+            self._lines.append(f"the agent ended with status {agent.wait()}")
+
+    def _started(self) -> "subprocess.Popen[str]":
         with self._token_flags() as (flags, pipes):
             command = [sys.executable, "-c", BOOT, str(os.getpid()), *self._plan.arguments, "--node", self._name()]
-            self._agent = subprocess.Popen(  # noqa: S603 - our own program
+            return subprocess.Popen(  # noqa: S603 - our own program
                 [*command, *flags],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -134,12 +145,6 @@ class Keeper:
                 errors="replace",
                 pass_fds=pipes,
             )
-        self._starts += 1
-        if self._stopping.is_set():
-            self._agent.terminate()
-        for line in self._agent.stdout or ():
-            self._lines.append(line.rstrip()[:500])
-        self._lines.append(f"the agent ended with status {self._agent.wait()}")
 
     @contextlib.contextmanager
     def _token_flags(self) -> Iterator[tuple[tuple[str, ...], tuple[int, ...]]]:
