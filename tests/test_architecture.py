@@ -125,6 +125,7 @@ CALLERS_OF_NATIVE_CODE = {
     "oomwatch_agent.cards.nvml_gpu",
     "oomwatch_agent.heap",
     "oomwatch.up",
+    "oomwatch.web.heap",
 }
 _YAML_TEXT = {"yaml"}  # text in, values out
 PURE_IN = {

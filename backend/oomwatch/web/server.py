@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ctypes
 import errno
 import gc
 import logging
@@ -15,12 +14,12 @@ from oomwatch.settings import Address, Settings, address_of
 from oomwatch.web import systemd
 from oomwatch.web.app import create_app, running
 from oomwatch.web.connections import Connections
+from oomwatch.web.heap import share_one_heap
 from oomwatch.web.parts import Parts
 from oomwatch.web.program import BACKLOG, STOP_SECONDS, Program, tls
 from oomwatch.web.waiting import until_reachable
 
 GOODBYE_SECONDS = 1.0
-_ARENA_MAX = -8  # M_ARENA_MAX of glibc's mallopt(3)
 COLLECT_AFTER = 20_000, 20, 50  # objects; collections of the young ones; of the older ones
 
 logger = logging.getLogger(__name__)
@@ -34,7 +33,7 @@ async def serve(settings: Settings, *, started: Callable[[str], None] | None = N
     address = address_of(settings)
     _warn_of_openness(settings, address)
     tls(settings)  # before anything else is begun
-    _share_one_heap()
+    share_one_heap()
     with contextlib.closing(bind(address)) as listener:
         if settings.cluster_nats is not None and not await until_reachable(settings, listener):
             return
@@ -59,13 +58,6 @@ def _spare_what_stays() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
-
-
-def _share_one_heap() -> None:
-    """glibc gives each thread a heap of its own, of which what it frees is no other's: four MiB here, where one thread
-    runs at a time. Other libraries know no such setting."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 
 def bind(address: Address) -> socket.socket:
