@@ -1,7 +1,8 @@
 """A site under random blows, told stories by its agents, and held against what these demand.
 
-Each node's card fills up and is free again, over and over. It stays so until every browser has seen it, so that
-whatever is killed meanwhile the story demands exactly one alert a time: stored once, told once, and nothing else.
+Each node's card fills up and is free again, over and over. It stays so until every browser has seen it and the receiver
+was told (what is over before anyone could be told is told once, docs/explanation/alerts.md), so that whatever is killed
+meanwhile the story demands exactly one alert a time: stored once, told once that it fires and once that it is over.
 """
 
 import contextlib
@@ -174,6 +175,9 @@ class Run:
                     SEEN_SECONDS, f"{node} is seen {'full' if is_full else 'free'}", seen, lambda: self._explained(node)
                 )
                 self._timeline.add(f"{node} is seen {'full' if is_full else 'free'}")
+                place = (node, FIRING if is_full else RESOLVED)
+                is_told = lambda place=place: self._world.inbox.told()[place] >= self._episodes[node]  # noqa: E731
+                within(SEEN_SECONDS, f"the receiver is told {place}", is_told, lambda: self._explained(node))
                 time.sleep(dice.uniform(SHORTEST_SECONDS, LONGEST_SECONDS))  # so long it stays so
 
     def _explained(self, node: str) -> object:

@@ -22,6 +22,10 @@ def test_every_row_names_one() -> None:
     assert without == []
 
 
+def test_every_row_has_its_figures() -> None:
+    assert [row.split("|")[1].strip() for row in ROWS if not row.rstrip().rstrip("|").rpartition("|")[2].strip()] == []
+
+
 def test_every_test_of_faults_is_on_the_page() -> None:
     """What is shown is told."""
     here = {path.name for path in (ROOT / "tests/faults").glob("test_*.py")} - {Path(__file__).name}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import psycopg
 import pytest
 from tests.acceptance.programs import Program, free_port, until
 from tests.postgres.server import PostgresServer
@@ -89,3 +90,22 @@ def test_a_server_that_has_the_wrong_password_does_not_wait(own_server: Postgres
     with started(tmp_path, wrong) as replica:
         until("the server to end", lambda: not replica.program.running)
         assert "correct user and password in the URL" in replica.program.output
+
+
+@pytest.mark.parametrize("table", ["alembic_version", "transitions"])
+def test_a_server_whose_postgresql_goes_away_while_it_starts_starts_anew(
+    own_server: PostgresServer, tmp_path: Path, table: str
+) -> None:
+    """The moment is held by a lock: the server waits for a table when PostgreSQL goes."""
+    with started(tmp_path, own_server.url) as first:
+        until("the tables to be made", lambda: first.ask("/readyz")[0] == 200)
+    with contextlib.closing(psycopg.connect(own_server.url)) as holder:
+        holder.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        with started(tmp_path, own_server.url) as replica:
+            waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            with contextlib.closing(psycopg.connect(own_server.url, autocommit=True)) as looker:
+                until("the server to wait for it", lambda: (looker.execute(waits).fetchone() or [0])[0])
+            own_server.stop("immediate")
+            own_server.start()
+            until("the server to be ready", lambda: replica.ask("/readyz")[0] == 200)
+            assert "this server starts anew" in replica.program.output

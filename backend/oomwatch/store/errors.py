@@ -42,6 +42,8 @@ _REMEDIES = (
     ("connection is lost", "PostgreSQL was stopped, or does not answer: it is tried again"),
     ("closed the connection", "PostgreSQL was stopped, or does not answer: it is tried again"),
     ("starting up", "PostgreSQL starts: it is tried again"),
+    ("not yet accepting", "PostgreSQL starts: it is tried again"),
+    ("in recovery mode", "PostgreSQL recovers from a crash: it is tried again"),
     ("shutting down", "PostgreSQL stops: it is tried again"),
     ("QueuePool limit", "every connection is in use: PostgreSQL is too slow, look at pg_stat_activity"),
 )
@@ -61,6 +63,8 @@ _PASSING = (
     "connection is lost",
     "closed the connection",
     "starting up",
+    "not yet accepting",
+    "in recovery mode",
     "shutting down",
 )
 

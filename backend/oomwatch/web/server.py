@@ -11,6 +11,7 @@ from collections.abc import Callable
 from oomwatch import wire
 from oomwatch.options import SettingError
 from oomwatch.settings import Address, Settings, address_of
+from oomwatch.store.errors import StoreError
 from oomwatch.web import systemd
 from oomwatch.web.app import create_app, running
 from oomwatch.web.connections import Connections
@@ -20,6 +21,7 @@ from oomwatch.web.program import BACKLOG, STOP_SECONDS, Program, tls
 from oomwatch.web.waiting import until_reachable
 
 GOODBYE_SECONDS = 1.0
+AGAIN_SECONDS = 1.0  # between two starts, where the database went away in the middle of the first
 COLLECT_AFTER = 20_000, 20, 50  # objects; collections of the young ones; of the older ones
 
 logger = logging.getLogger(__name__)
@@ -35,9 +37,10 @@ async def serve(settings: Settings, *, started: Callable[[str], None] | None = N
     tls(settings)  # before anything else is begun
     share_one_heap()
     with contextlib.closing(bind(address)) as listener:
-        if settings.cluster_nats is not None and not await until_reachable(settings, listener):
-            return
-        async with running(settings) as parts:
+        async with contextlib.AsyncExitStack() as stack:
+            parts = await _started(settings, listener, stack)
+            if parts is None:
+                return
             server = Server(parts)
             url = Address(address.host, listener.getsockname()[1]).url
             if settings.tls_cert is not None:
@@ -47,6 +50,24 @@ async def serve(settings: Settings, *, started: Callable[[str], None] | None = N
             if started is not None:
                 started(url)
             await server.serve([listener])
+
+
+async def _started(settings: Settings, listener: socket.socket, stack: contextlib.AsyncExitStack) -> Parts | None:
+    """The parts of a server; None where a signal asks it to end before.
+
+    One of several waits for its PostgreSQL, and again where that goes away while it starts.
+    """
+    if settings.cluster_nats is None:
+        return await stack.enter_async_context(running(settings))
+    while await until_reachable(settings, listener):
+        try:
+            return await stack.enter_async_context(running(settings))
+        except StoreError as error:  # noqa: PERF203 - one start a second
+            if not error.may_pass:
+                raise
+            logger.warning("%s; this server starts anew", error)
+            await asyncio.sleep(AGAIN_SECONDS)
+    return None
 
 
 def _spare_what_stays() -> None:
