@@ -241,11 +241,11 @@ COUNTING = """() => {
         close() {}
     };
     window.decided = 0; // how often this tab was told what is its to tell of
-    const request = navigator.locks.request.bind(navigator.locks);
-    navigator.locks.request = async (...asked) => {
-        const mine = await request(...asked);
-        window.decided += 1;
-        return mine;
+    const begin = IDBDatabase.prototype.transaction;
+    IDBDatabase.prototype.transaction = function (...asked) {
+        const transaction = begin.apply(this, asked);
+        transaction.addEventListener("complete", () => window.decided += 1);
+        return transaction;
     };
 }"""
 

@@ -66,6 +66,7 @@ def test_a_node_with_two_runs_is_on_the_map_of_each_with_the_gpus_of_each(health
     page = reader.open(healthy, "#/run/llama8b_ppo")
     expect(page.locator(".cards a")).to_have_text(["4", "5", "6", "7"])
     page.goto(healthy.url + "#/fleet?by=run")
+    healthy.send(scenes.tick(healthy.snapshot.nodes, time.time(), scenes.LEVELS))
     expect(page.locator(".full li", has_text="GPU 5")).to_contain_text("llama8b_ppo")
     expect(page.locator(".full li", has_text="GPU 3")).to_contain_text(scenes.RUN)
 

@@ -4,8 +4,9 @@
 import { openGroups, titleOf } from "./groups.js";
 import { levelOf } from "./judge.js";
 import { iconUrl } from "./marks.js";
-import { News, claim, nameOf } from "./news.js";
+import { News, nameOf } from "./news.js";
 import { link } from "./router.js";
+import { claimFor } from "./told.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./i18n.js").Words} Words */
@@ -13,8 +14,6 @@ import { link } from "./router.js";
 /** @typedef {"notify" | "sound"} Way */
 
 const GATHER_MS = 500; // what fires together is one notification
-const LOCK = "oomwatch.telling";
-const TOLD = { notify: "oomwatch.notified", sound: "oomwatch.sounded" };
 
 export class Notifier {
   /** @param {Store} store @param {() => Words} words @param {import("./preferences.js").Preferences} preferences */
@@ -62,13 +61,8 @@ export class Notifier {
 
 /** Those that no other tab has told of in this way. @param {Way} way @param {Alert[]} alerts */
 async function mine(way, alerts) {
-  const take = () => {
-    const { mine: names, text } = claim(localStorage.getItem(TOLD[way]), alerts.map(nameOf));
-    localStorage.setItem(TOLD[way], text);
-    return alerts.filter((alert) => names.includes(nameOf(alert)));
-  };
-  // Locks exist where notifications do: under https and on this machine itself.
-  return "locks" in navigator ? navigator.locks.request(LOCK, take) : take();
+  const names = await claimFor(way, alerts.map(nameOf));
+  return alerts.filter((alert) => names.includes(nameOf(alert)));
 }
 
 /** Whether the browser shows notifications of pages at all: under https, or on this machine itself. */
