@@ -32,7 +32,7 @@ def figure(value: float, unit: str | None, language: wire.Language) -> str:
         return f"{_rounded(value, 0)} °C"
     if unit == "per_minute":
         return say("figure.per_minute", language, value=plain(value))
-    return plain(value)
+    return f"{plain(value)} W" if unit == "watts" else plain(value)
 
 
 def plain(value: float) -> str:

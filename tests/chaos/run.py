@@ -196,6 +196,7 @@ class Run:
         with contextlib.suppress(AssertionError):  # what is missing then is told below
             within(SEEN_SECONDS, "all is told", lambda: world.inbox.told() == demanded)
             within(SEEN_SECONDS, "all is stored", lambda: _counted(world.site.rows()) == demanded)
+            within(SEEN_SECONDS, "all is seen", lambda: all(world.is_seen(node, full=False) for node in world.nodes))
         rows = world.site.rows()
         wrong = [f"told under one id, and not the same: {one}" for one in world.inbox.changed]
         wrong += _differences("told", world.inbox.told(), demanded) + _differences("stored", _counted(rows), demanded)

@@ -31,5 +31,4 @@ def test_whatever_is_killed_or_cut_each_transition_is_stored_told_and_seen_once(
     outcome, timeline = chaos(tmp_path, alone, seed=SEED, seconds=SECONDS, library=nvml_library)
     assert not outcome.wrong, "\n".join([f"seed {SEED}", *timeline.lines, *outcome.wrong])
     assert outcome.blows.total() > 3
-    assert outcome.episodes >= len("gpu-00")
     print(outcome.in_words())

@@ -1,6 +1,7 @@
 """What the fuzzer once found worth keeping is read as it should be, in every run and without the fuzzer."""
 
 import random
+import re
 from pathlib import Path
 
 import msgspec
@@ -8,8 +9,14 @@ import pytest
 from tests.fuzz.targets import TARGETS, with_another_value
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
+MAKEFILE = Path(__file__).resolve().parent.parent.parent / "Makefile"
 BYTES_MAX = 300 * 1024
 CASES_PER_SEED = 3
+
+
+def test_the_long_run_takes_every_target() -> None:
+    (listed,) = re.findall(r"^FUZZ_TARGETS = (.+)$", MAKEFILE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(listed.split()) == set(TARGETS)
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -1,5 +1,6 @@
 """Every path of the server but those of health is closed to whoever shows nothing that opens it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ NOBODY: Mapping[str, Mapping[str, str]] = {
     "a wrong cookie": {"Cookie": "oomwatch_token=0123"},
     "an agent": bearer("agent"),
 }
+PLACE = re.compile(r"\{(\w+)(?::\w+)?\}")  # of a name in a path: {name} or {name:whole}
 FOR_OPERATORS = {("GET", "/api/v1/audit")}  # who did what is none of a reader's business
 
 
@@ -46,7 +48,7 @@ def _doors(routes: list[BaseRoute]) -> Iterator[Door]:
         if isinstance(route, Mount):
             yield Door("GET", f"{route.path}/index.html")
         elif isinstance(route, (Route, APIRoute)):
-            path = route.path.replace("{", "").replace("}", "").replace(":path", "")
+            path = PLACE.sub(r"\1", route.path)
             yield from (Door(method, path) for method in sorted(route.methods or ()) if method != "HEAD")
         elif isinstance(router := getattr(route, "original_router", None), APIRouter):  # of newer FastAPI
             yield from _doors(router.routes)

@@ -79,13 +79,8 @@ def _stayed(curves: Sequence[Curve], language: wire.Language) -> str:
     known = [value for curve in curves for value in curve.values if value is not None]
     if not known:
         return say("incident.unread", language)
-    least, most = (_told(value, curves[0].unit, language) for value in (min(known), max(known)))
+    least, most = (figure(value, curves[0].unit, language) for value in (min(known), max(known)))
     if least == most:
         return say("incident.stayed_at", language, value=most)
     key = "incident.stayed_between" if len(curves) == 1 else "incident.each_between"
     return say(key, language, least=least, most=most)
-
-
-def _told(value: float, unit: str, language: wire.Language) -> str:
-    told = figure(value, unit, language)
-    return f"{told} W" if unit == "watts" else told

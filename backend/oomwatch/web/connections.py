@@ -10,15 +10,17 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import CloseCode, Frame
 
 from oomwatch.access.addresses import THIS_MACHINE, Network, home, is_in
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGISendEvent
 
 CONNECTIONS_MAX = 65_536
 FILES_KEPT = 256  # of the process' files: for the database, reports, channels, and whoever is sent away
@@ -213,6 +215,7 @@ class WebSocket(WebSocketsSansIOProtocol):
         super().__init__(**options)
         self._connections = connections
         self._fragments = 0
+        self._message_bytes = 0  # of the one that comes in
         self._is_full = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -231,14 +234,16 @@ class WebSocket(WebSocketsSansIOProtocol):
         """uvicorn's own stops reading after every message, and begins again where it is taken: two calls of the kernel
         and a round of the event loop for each, where nearly always the next one comes a second later."""
         was_paused, self.read_paused = self.read_paused, True
-        is_large = sum(map(len, self.frames)) > WAITING_BYTES
         super().send_receive_event_to_app()
         self.read_paused = was_paused
-        if not was_paused and not self.close_sent and (is_large or self.queue.qsize() >= WAITING_MESSAGES):
+        if not was_paused and not self.close_sent and self._waits_enough():
             self.read_paused = True
             self.transport.pause_reading()
 
-    async def send(self, message: ASGISendEvent) -> None:
+    def _waits_enough(self) -> bool:
+        return self._message_bytes > WAITING_BYTES or self.queue.qsize() >= WAITING_MESSAGES
+
+    async def send(self, message: "ASGISendEvent") -> None:
         """Whoever was given up, for want of an answer to a ping, is gone: uvicorn's own calls that a defect of ours."""
         if self.close_sent and self.handshake_complete and message["type"] == "websocket.send":
             raise ClientDisconnected
@@ -260,15 +265,16 @@ class WebSocket(WebSocketsSansIOProtocol):
             super().handle_ping()
 
     def handle_text(self, event: Frame) -> None:
-        self._fragments = 0
+        self._fragments, self._message_bytes = 0, len(event.data)
         super().handle_text(event)
 
     def handle_bytes(self, event: Frame) -> None:
-        self._fragments = 0
+        self._fragments, self._message_bytes = 0, len(event.data)
         super().handle_bytes(event)
 
     def handle_cont(self, event: Frame) -> None:
         self._fragments += 1
+        self._message_bytes += len(event.data)
         if self._fragments <= FRAGMENTS_MAX:
             super().handle_cont(event)
         elif not self.close_sent:
