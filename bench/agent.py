@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psutil
-from tests.acceptance.programs import free_port
 from tests.nvml.standin import GIB, ScriptedGpus, build
+from tests.ports import free_port
 from websockets.asyncio.server import ServerConnection, serve
 
 from oomwatch import wire

@@ -27,8 +27,9 @@ import msgspec
 import psutil
 from bench.store import DAY, FLUSH_SECONDS, HOUR, RUN_NODES, START
 from sqlalchemy import insert, select, text
+from tests.ports import free_port
 from tests.postgres.server import PostgresServer
-from tests.prometheus.servers import Prometheus, free_port, need, until
+from tests.prometheus.servers import Prometheus, need, until
 
 from bench import store as bench_store
 from oomwatch import wire

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.detection.receiver import Card, Told, receiving
-from tests.acceptance.programs import Program, ending, free_port, until
+from tests.acceptance.programs import Program, ending, until
 from tests.nvml.standin import GIB, ScriptedGpus, build
+from tests.ports import free_port
 
 BEFORE_BYTES, AFTER_BYTES = 40 * GIB, 76 * GIB  # of 80
 NODE = "node-1"

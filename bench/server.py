@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import http.server
 import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from typing import NamedTuple
 
 import msgspec
 import psutil
+from tests.ports import free_port
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
@@ -241,11 +241,6 @@ def cpu_seconds(pid: int) -> tuple[float, float]:
         for task in Path(f"/proc/{pid}/task").iterdir()
     }
     return spent[pid], sum(spent.values()) - spent[pid]
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        return int(taken.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -38,6 +38,11 @@ UNTRANSLATED = '!!! note "此页尚无中文翻译"\n    以下为英文原文�
 OUTDATED = '!!! warning "英文原文在翻译之后有改动"\n    如有出入，以英文为准，可用页首的语言菜单切换。\n\n'
 
 
+def english_of(translation: Path) -> str:
+    """The text of the page that it is a translation of."""
+    return translation.with_name(translation.name.removesuffix(".zh.md") + ".md").read_text(encoding="utf-8")
+
+
 def digest(english: str) -> str:
     """What a translation names as the text that it was made from: `translates: DIGEST` in its head."""
     return hashlib.sha256(english.encode()).hexdigest()[:12]
@@ -159,8 +164,7 @@ def _translated(markdown: str, page: Page) -> str:
     source = page.file.src_uri
     if not source.endswith(".zh.md"):
         return UNTRANSLATED + markdown
-    name = source.removesuffix(".zh.md") + ".md"
-    english = (DOCS / name).read_text(encoding="utf-8")
+    english = english_of(DOCS / source)
     marked = _BROKEN.sub("", with_anchors(markdown, english))
     if page.meta.get("translates") == digest(english):
         return marked

@@ -10,14 +10,9 @@ import re
 import sys
 from pathlib import Path
 
-from scripts.site_hooks import DOCS, digest
+from scripts.site_hooks import DOCS, digest, english_of
 
 _HEAD = re.compile(r"\A---\ntranslates: (\w+)\n---\n+")
-
-
-def english_of(translation: Path) -> str:
-    """The text of the English page."""
-    return translation.with_name(translation.name.removesuffix(".zh.md") + ".md").read_text(encoding="utf-8")
 
 
 def is_older(translation: Path) -> bool:

@@ -23,6 +23,7 @@ READERS = {
     "oomwatch.catalogue",
     "oomwatch.figures",
     "oomwatch.letters",
+    "oomwatch.listener",
     "oomwatch.rulefile",
     "oomwatch.scorecard",
     "oomwatch.settings",
@@ -91,7 +92,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # It does what agent and server do when they start, and keeps nothing of it.
     "oomwatch.commands.installation": INSIDE | {"oomwatch.notify", "oomwatch.store", "oomwatch_agent"},
     # What each agent of a Ray cluster is to be told is read by the agent's own settings.
-    "oomwatch.commands.ray": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch_agent"},
+    "oomwatch.commands.ray": INSIDE | {"oomwatch.commands", "oomwatch_agent"},
     "oomwatch.commands.alerts": INSIDE | {"oomwatch.commands", "oomwatch.commands.client"},
     "oomwatch.commands.silence": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.commands.client"},
     "oomwatch.commands.storage": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.commands.client"},

@@ -125,15 +125,15 @@ def _places(
     if given is not None:
         yield f"flag {flag}", given
     if spec.secret and getattr(namespace, name + "_file", None):
-        yield f"flag {flag}-file", _read_secret(getattr(namespace, name + "_file"), f"flag {flag}-file")
+        yield f"flag {flag}-file", read_secret(getattr(namespace, name + "_file"), f"flag {flag}-file")
     if environ.get(variable) and not spec.only_in_file:
         yield f"environment {variable}", environ[variable]
     if spec.secret and environ.get(variable + "_FILE"):
-        yield f"environment {variable}_FILE", _read_secret(environ[variable + "_FILE"], f"environment {variable}_FILE")
+        yield f"environment {variable}_FILE", read_secret(environ[variable + "_FILE"], f"environment {variable}_FILE")
     if name in in_file:
         yield f"file {config}", in_file[name]
     if spec.secret and name + "_file" in in_file:
-        yield f"file {config}", _read_secret(str(in_file[name + "_file"]), f"{config}: {name}_file")
+        yield f"file {config}", read_secret(str(in_file[name + "_file"]), f"{config}: {name}_file")
 
 
 def _fields(kind: type[msgspec.Struct]) -> dict[str, tuple[Any, Option]]:
@@ -225,7 +225,8 @@ def _read_file(path: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
     return normal
 
 
-def _read_secret(path: str, place: str) -> str:
+def read_secret(path: str | Path, place: str) -> str:
+    """What a file holds, without the white space around it. Raises SettingError, with the place that named the file."""
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

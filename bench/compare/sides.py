@@ -13,7 +13,8 @@ from bench.compare.programs import READY_SECONDS, ROOT, Helper, helping
 from bench.compare.readings import node_name
 from bench.detection.sides import AGGRESSIVE, routing
 from tests.acceptance.programs import Server
-from tests.prometheus.servers import Prometheus, alertmanager, free_port, prometheus, scraping, until
+from tests.ports import free_port
+from tests.prometheus.servers import Prometheus, alertmanager, prometheus, scraping, until
 
 from oomwatch.promrules.rulefile import prometheus_rules
 from oomwatch.rulefile import parse_rules

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import msgspec
 from tests.acceptance.programs import Server, agent, ending
 from tests.nvml.standin import ScriptedGpus
-from tests.prometheus.servers import alertmanager, free_port, prometheus, scraping, until
+from tests.ports import free_port
+from tests.prometheus.servers import alertmanager, prometheus, scraping, until
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 90.0

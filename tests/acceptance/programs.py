@@ -2,7 +2,6 @@
 
 import contextlib
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from tests.ports import free_port
 from tests.server.running_server import ENVIRON
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,11 +29,6 @@ def until(what: str, look: Callable[[], T | None], *, seconds: float = DEADLINE_
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {seconds:g} s in vain for {what}")
         time.sleep(0.05)  # between two looks, never instead of one
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 class Program:

@@ -15,8 +15,9 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 import websockets
-from tests.acceptance.programs import Program, free_port
+from tests.acceptance.programs import Program
 from tests.missing import do_without
+from tests.ports import free_port
 from tests.server.house import hello, sample
 from tests.server.receiver import Receiver
 from websockets.asyncio.client import connect

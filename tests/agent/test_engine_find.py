@@ -1,7 +1,6 @@
 """Which metrics pages this node's engines have: from real processes, and from a /proc written by hand."""
 
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.ports import free_port
 
 from oomwatch_agent.engines.fetch import Endpoint
 from oomwatch_agent.engines.find import VERL_FILE, Finder, Server, engine_of, verl_targets
@@ -50,11 +50,6 @@ def _start(started: list["subprocess.Popen[str]"], script: Path, *arguments: str
     return process.pid, [int(port) for port in process.stdout.readline().split()]
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
 # ------------------------------------------------------------ real processes
 
 
@@ -62,13 +57,13 @@ def _free_port() -> int:
 def test_a_server_is_found_at_the_port_that_it_was_told(
     started: list["subprocess.Popen[str]"], tmp_path: Path, host: str
 ) -> None:
-    port = str(_free_port())
+    port = str(free_port())
     pid, _ = _start(started, tmp_path / "vllm", "serve", "some/model", "--host", host, "--port", port)
     assert Server(Endpoint("127.0.0.1", int(port)), pid) in Finder().find()
 
 
 def test_no_other_port_of_a_server_is_asked(started: list["subprocess.Popen[str]"], tmp_path: Path) -> None:
-    port = str(_free_port())
+    port = str(free_port())
     pid, ports = _start(started, tmp_path / "vllm", "serve", "--host", "127.0.0.1", "--port", port)
     assert len(ports) == 2
     assert [server.place.port for server in Finder().find() if server.pid == pid] == [int(port)]
@@ -82,7 +77,7 @@ def test_a_server_of_which_no_port_is_known_is_left_alone(
 
 
 def test_another_program_is_left_alone(started: list["subprocess.Popen[str]"], tmp_path: Path) -> None:
-    port = str(_free_port())
+    port = str(free_port())
     pid, _ = _start(started, tmp_path / "serve.py", "--host", "127.0.0.1", "--port", port)
     assert pid not in [server.pid for server in Finder().find()]
 

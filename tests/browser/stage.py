@@ -25,13 +25,13 @@ from tests.browser.desk import Desk
 from tests.browser.past import Past
 
 from oomwatch import wire
+from oomwatch.listener import bind
 from oomwatch.settings import Address
 from oomwatch.web import doctor
 from oomwatch.web.answers import RefusedError, refused
 from oomwatch.web.policy import with_headers
 from oomwatch.web.practice import Practice
 from oomwatch.web.rows import GpuRow
-from oomwatch.web.server import bind
 from oomwatch.web.static import PageFiles
 from oomwatch_frontend import STATIC
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import psycopg
-from tests.acceptance.programs import Program, free_port, until
+from tests.acceptance.programs import Program, until
 from tests.acceptance.several import ReplicaProgram, within
 from tests.chaos.proxy import Way, way_to
 from tests.nats.server import NatsServer
+from tests.ports import free_port
 from tests.postgres.server import PostgresServer
 
 RULES = """

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.missing import do_without
+from tests.ports import free_ports
 
 START_SECONDS = 120.0
 Self = TypeVar("Self", bound="SlurmCluster")
@@ -114,11 +115,3 @@ def _ended(daemon: "subprocess.Popen[bytes]") -> None:
     except subprocess.TimeoutExpired:
         daemon.kill()
         daemon.wait()
-
-
-def free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(one.getsockname()[1]) for one in held]
-    for one in held:
-        one.close()
-    return ports

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.acceptance.programs import DEADLINE_SECONDS, Program, ending, free_port
+from tests.acceptance.programs import DEADLINE_SECONDS, Program, ending
 from tests.deploy.units import FOLDER, HOME, unit
+from tests.ports import free_port
 from tests.server.running_server import ENVIRON
 
 from oomwatch.options import resolve

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TypeVar
 
 import httpx
 from tests.missing import do_without
+from tests.ports import free_port
 from tests.server.running_server import DEADLINE_SECONDS, ENVIRON, RULES, RunningServer, until
 
 Self = TypeVar("Self", bound="ConfinedServer")
@@ -35,7 +35,7 @@ class ConfinedServer(RunningServer):
         self._mounted.mkdir()
         (folder / "alerts.yaml").write_text(RULES, encoding="utf-8")
         self._disk = [*_APART, _WITH_SMALL_DISK, f"{disk_kib}k", str(self._mounted)]
-        self.url = f"http://127.0.0.1:{_free_port()}"
+        self.url = f"http://127.0.0.1:{free_port()}"
         if subprocess.run([*self._disk, "true"], check=False, capture_output=True).returncode != 0:
             do_without(
                 "a disk of our own", "run as root, or allow user namespaces (kernel.unprivileged_userns_clone=1)"
@@ -78,9 +78,3 @@ class ConfinedServer(RunningServer):
         with contextlib.suppress(httpx.HTTPError):
             return self.get("/readyz").status_code == 200
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

@@ -2,7 +2,6 @@
 
 import contextlib
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import httpx
+from tests.ports import free_port
 from tests.server.running_server import DEADLINE_SECONDS, ENVIRON, RULES, until
 
 Self = TypeVar("Self", bound="Program")
@@ -27,12 +27,6 @@ notify:
   channels:
     - {{kind: webhook, name: ops, url: "{url}"}}
 """
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 class Program:

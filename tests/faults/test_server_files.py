@@ -13,8 +13,8 @@ from tests.server.running_server import DEADLINE_SECONDS, AgentClient, serving, 
 from websockets.sync.client import connect
 
 from oomwatch import wire
+from oomwatch.listener import bind
 from oomwatch.settings import Address
-from oomwatch.web.server import bind
 
 
 @pytest.mark.parametrize(("files", "crowd"), [(300, 700), (64, 200)], ids=["few", "not enough"])

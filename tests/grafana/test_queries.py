@@ -14,7 +14,8 @@ from tests.grafana.dashboards import (
     queries,
     variables,
 )
-from tests.prometheus.servers import Prometheus, free_port, prometheus, scraping, until
+from tests.ports import free_port
+from tests.prometheus.servers import Prometheus, prometheus, scraping, until
 from tests.server.receiver import receiving
 
 pytestmark = pytest.mark.acceptance

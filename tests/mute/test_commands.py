@@ -11,7 +11,7 @@ from tests.server.house import hello, sample
 from tests.server.running_server import AgentClient, RunningServer, serving, settings_in, until
 
 from oomwatch.__main__ import main
-from oomwatch.commands.alerts import aligned
+from oomwatch.commands.tables import aligned
 
 Output = pytest.CaptureFixture[str]
 NODE = 'node="gpu-07"'

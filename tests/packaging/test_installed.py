@@ -5,10 +5,11 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from tests.acceptance.programs import free_port, until
+from tests.acceptance.programs import until
 from tests.packaging.running import running
 from tests.packaging.wheels import ENVIRON
 from tests.packaging.zipped import BARE, SOMEBODY
+from tests.ports import free_port
 
 pytestmark = pytest.mark.acceptance
 

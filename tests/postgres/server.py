@@ -5,7 +5,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,6 +15,7 @@ from typing import Literal
 import psycopg
 from psycopg import sql
 from tests.missing import do_without
+from tests.ports import free_port
 
 HOW_TO_GET = "apt-get install postgresql (make system-packages does, as root)"
 USER = "oomwatch"
@@ -88,7 +88,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start it, on the same port as before, and wait until it answers."""
         deadline = time.monotonic() + READY_SECONDS
-        self.port = self.port or _free_port()
+        self.port = self.port or free_port()
         while not self._tried(deadline):
             assert time.monotonic() < deadline, self.log
 
@@ -187,12 +187,6 @@ class PostgresServer:
 def _other_user() -> pwd.struct_passwd:
     known = {user.pw_name: user for user in pwd.getpwall()}
     return known.get("postgres") or known["nobody"]
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _children(pid: int) -> Sequence[int]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import psycopg
 import pytest
-from tests.acceptance.programs import Program, free_port, until
+from tests.acceptance.programs import Program, until
+from tests.ports import free_port
 from tests.postgres.server import PostgresServer
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect

@@ -11,7 +11,6 @@ Where a program is missing the test that asks for it is skipped, and the reason 
 
 import contextlib
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from tests.missing import do_without
+from tests.ports import free_port
 
 DEADLINE_SECONDS = 60.0
 ANSWER_SECONDS = 10.0
@@ -198,11 +198,6 @@ def scraping(
 def promtool(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     """What promtool says of files in a folder; it is for the test to look at its exit status."""
     return subprocess.run([need("promtool"), *arguments], cwd=folder, capture_output=True, text=True, check=False)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -18,11 +18,12 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.connection import Connection
 
 from oomwatch import wire
+from oomwatch.listener import bind
 from oomwatch.settings import Address, Settings
 from oomwatch.web.app import running
 from oomwatch.web.connections import Connections
 from oomwatch.web.parts import Parts
-from oomwatch.web.server import Server, bind
+from oomwatch.web.server import Server
 
 DEADLINE_SECONDS = 60.0
 # For programs that are started in another folder: where this one found its modules.

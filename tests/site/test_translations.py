@@ -18,10 +18,6 @@ _FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _TARGET = re.compile(r"\]\(([^)\s]+)\)")
 
 
-def english_of(page: Path) -> str:
-    return page.with_name(page.name.removesuffix(".zh.md") + ".md").read_text(encoding="utf-8")
-
-
 def body(text: str) -> str:
     """The page without the head that names what it was translated from."""
     return re.sub(r"\A---\n.*?\n---\n+", "", text, flags=re.DOTALL)
@@ -41,7 +37,7 @@ def rows(text: str) -> int:
 
 @pytest.mark.parametrize("page", CURRENT, ids=lambda page: str(page.relative_to(ROOT / "docs")))
 def test_a_translation_that_is_up_to_date_has_the_skeleton_of_its_english_page(page: Path) -> None:
-    english, chinese = english_of(page), body(page.read_text(encoding="utf-8"))
+    english, chinese = site_hooks.english_of(page), body(page.read_text(encoding="utf-8"))
     assert [level for *_, level in site_hooks.headings(chinese)] == [
         level for *_, level in site_hooks.headings(english)
     ]

@@ -12,7 +12,8 @@ import msgspec
 
 from oomwatch.access.audit import Deed
 from oomwatch.access.token import Role, Token, digest_of, text_of
-from oomwatch.commands.alerts import aligned, moment
+from oomwatch.commands.alerts import moment
+from oomwatch.commands.tables import aligned
 from oomwatch.figures import printable
 from oomwatch.options import SettingError
 from oomwatch.settings import Settings, database_url

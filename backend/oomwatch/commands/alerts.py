@@ -12,6 +12,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.commands.client import Client, ServerError, client_of
+from oomwatch.commands.tables import aligned
 from oomwatch.figures import duration, judged_figure, printable
 from oomwatch.options import SettingError
 from oomwatch.settings import Settings
@@ -145,13 +146,6 @@ def _path(alert_id: str) -> str:
 def table(rows: Sequence[Row], now: float) -> list[str]:
     """The lines for a terminal."""
     return aligned([COLUMNS, *([_cells(row, now) for row in rows])])
-
-
-def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of a table, its columns under each other. What agents call things cannot command a terminal."""
-    shown = [[printable(cell) for cell in row] for row in cells]
-    widths = [max(len(row[column]) for row in shown) for column in range(len(shown[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
 
 
 def moment(at: float) -> str:

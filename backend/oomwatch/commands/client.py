@@ -5,13 +5,12 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
-from oomwatch.options import SettingError
+from oomwatch.options import SettingError, read_secret
 
 T = TypeVar("T")
 
@@ -113,9 +112,4 @@ def _token(options: argparse.Namespace, environ: Mapping[str, str]) -> str | Non
     if path is None and environ.get("OOMWATCH_READER_TOKEN"):
         return environ["OOMWATCH_READER_TOKEN"]
     path = path or environ.get("OOMWATCH_READER_TOKEN_FILE")
-    if not path:
-        return None
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"reader token: cannot read {path}: {error}") from error
+    return read_secret(path, "reader token") if path else None

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import msgspec
 from sqlalchemy import make_url
 
-from oomwatch.options import SettingError
+from oomwatch.options import SettingError, read_secret
 from oomwatch.rulefile import RuleFileError, read_rules
 from oomwatch.scorecard import RuleScore, Scorecard, foretold
 from oomwatch.settings import Settings, database_url, rules_path
@@ -69,7 +69,7 @@ def _ask(options: argparse.Namespace, start: float, end: float) -> Scorecard:
 
 def _authorization(options: argparse.Namespace) -> dict[str, str]:
     file = options.token_file
-    token = file.read_text(encoding="utf-8").strip() if file else os.environ.get("OOMWATCH_READER_TOKEN")
+    token = read_secret(file, "flag --token-file") if file else os.environ.get("OOMWATCH_READER_TOKEN")
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 

@@ -7,8 +7,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from oomwatch.commands.alerts import LANGUAGE, Row, aligned, asked, moment, table, user_name
+from oomwatch.commands.alerts import LANGUAGE, Row, asked, moment, table, user_name
 from oomwatch.commands.client import Client
+from oomwatch.commands.tables import aligned
 from oomwatch.figures import duration, printable
 
 PATH = "/api/v1/silences"

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from oomwatch.commands.alerts import LANGUAGE, aligned, asked, moment
+from oomwatch.commands.alerts import LANGUAGE, asked, moment
 from oomwatch.commands.client import Client
+from oomwatch.commands.tables import aligned
 from oomwatch.figures import duration, size
 
 PATH = "/api/v1/storage"

@@ -10,7 +10,8 @@ import msgspec
 from oomwatch.access.password import hashed, objection
 from oomwatch.access.person import User, name_objection, spelled
 from oomwatch.commands.access import RefusedError, with_store
-from oomwatch.commands.alerts import aligned, moment
+from oomwatch.commands.alerts import moment
+from oomwatch.commands.tables import aligned
 from oomwatch.options import SettingError
 from oomwatch.store.store import Store
 

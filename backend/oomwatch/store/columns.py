@@ -34,9 +34,8 @@ from oomwatch.store.packing import pack_columns, unpack_columns
 LOOSE, TIGHT = 3, 2  # versions of a blob
 LOOSE_BY_COLUMN = 1  # as LOOSE was before: each column in planes of its own. Read, and written no more
 _HEAD = struct.Struct("<BBI")
-ROWS_MAX = (
-    2**20
-)  # three times what an agent may say within an hour; a damaged head asks for up to 2**32, which is 32 GiB
+# Three times what an agent may say within an hour; a damaged head asks for up to 2**32, which is 32 GiB.
+ROWS_MAX = 2**20
 _NAN = float("nan")
 # A window of 4 KiB: what repeats in a column does so nearby, and zlib's default of 32 KiB costs ten times the CPU of a
 # chunk of ten rows, nearly all of it in setting up (measured: 58 against 6 microseconds).

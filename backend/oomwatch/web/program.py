@@ -12,6 +12,7 @@ from typing import Any
 
 import uvicorn
 
+from oomwatch.listener import BACKLOG
 from oomwatch.options import SettingError
 from oomwatch.settings import Settings, believed_proxies
 from oomwatch.web.connections import Connections, Http, WebSocket, connections_at_most, files_at_most
@@ -20,7 +21,6 @@ FRAME_BYTES_MAX = 8 * 2**20
 PING_SECONDS = 20.0  # docs/reference/wire-protocol.md, "Liveness"
 STOP_SECONDS = 5
 LAST_SECONDS = 30.0  # all that is to be done at the end, of a database that is locked too; what is not over then hangs
-BACKLOG = 1024  # every agent of a fleet connects in the same second after a restart
 ACCEPTED_AT_ONCE = 16  # between two looks at who is there: it takes files before it is known whether there is room
 
 logger = logging.getLogger(__name__)

@@ -2,14 +2,13 @@
 
 import asyncio
 import contextlib
-import errno
 import gc
 import logging
 import socket
 from collections.abc import Callable
 
 from oomwatch import wire
-from oomwatch.options import SettingError
+from oomwatch.listener import bind
 from oomwatch.settings import Address, Settings, address_of
 from oomwatch.store.errors import StoreError
 from oomwatch.web import systemd
@@ -17,7 +16,7 @@ from oomwatch.web.app import create_app, running
 from oomwatch.web.connections import Connections
 from oomwatch.web.heap import share_one_heap
 from oomwatch.web.parts import Parts
-from oomwatch.web.program import BACKLOG, STOP_SECONDS, Program, tls
+from oomwatch.web.program import STOP_SECONDS, Program, tls
 from oomwatch.web.waiting import until_reachable
 
 GOODBYE_SECONDS = 1.0
@@ -79,36 +78,6 @@ def _spare_what_stays() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
-
-
-def bind(address: Address) -> socket.socket:
-    """A listening socket. Raises SettingError with a sentence."""
-    try:
-        family, kind, protocol, _, place = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise SettingError(f"listen: cannot use the address {address.host}: {error.strerror}") from error
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
-    except OSError as error:
-        listener.close()
-        raise SettingError(_why_not(error, address)) from error
-    return listener
-
-
-def _why_not(error: OSError, address: Address) -> str:
-    at = f"{address.host}:{address.port}"
-    if error.errno == errno.EADDRINUSE:
-        other = f"{address.host}:{address.port + 1}"
-        return f"listen: {at} is taken by another program; stop it, or take another port, for example --listen {other}"
-    if error.errno == errno.EACCES:
-        return f"listen: {at} needs root; take a port above 1023"
-    return f"listen: cannot bind {at}: {error.strerror}"
 
 
 def _warn_of_openness(settings: Settings, address: Address) -> None:

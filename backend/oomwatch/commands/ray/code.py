@@ -1,6 +1,7 @@
 """How the agent's code comes to the nodes: it is there, or Ray brings it."""
 
 import importlib.metadata
+import importlib.util
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path

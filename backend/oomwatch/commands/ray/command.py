@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from oomwatch.commands.alerts import aligned
-from oomwatch.options import SettingError
+from oomwatch.commands.tables import aligned
+from oomwatch.options import SettingError, read_secret
 from oomwatch.units import parse_duration
 
 FAILED = 1
@@ -28,7 +28,7 @@ KEPT = 'agents are kept in this cluster already; "oomwatch ray status" shows the
 
 def run_start(options: argparse.Namespace) -> int:
     """Start agents, and wait for them. Gives the exit status."""
-    token = _token(options.token_file)
+    token = None if options.token_file is None else read_secret(options.token_file, "flag --token-file")
     arguments = _arguments(options)
     wait_seconds = _seconds(options.wait)
     within = _within()
@@ -171,15 +171,6 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     words = "" if runs else (row["lines"] or ["nothing yet"])[-1]
     agent = f"runs, pid {row['pid']}" if runs else "does not run"
     return (row["name"] or "?", row["ray_node"][:8], row["address"], agent, str(row["starts"]), words)
-
-
-def _token(path: str | None) -> str | None:
-    if path is None:
-        return None
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingError(f"flag --token-file: cannot read {path}: {error}") from error
 
 
 def _arguments(options: argparse.Namespace) -> tuple[str, ...]:
