@@ -5,14 +5,15 @@ import socket
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
 from tests.agent.fake_server import FakeServer, welcoming
 from tests.nats.server import nats_running
-from tests.server.running_server import serving, settings_in
+from tests.ports import free_port
+from tests.server.running_server import serving, settings_in, until
 
 from oomwatch.commands.installation import all as everything
 from oomwatch.commands.installation import database, listening, nats, reach, rulesfile
@@ -25,6 +26,14 @@ from oomwatch_agent.settings import AgentSettings, load
 
 def brief(found: Iterator[Finding]) -> dict[str, str]:
     return {one.what: one.state for one in found}
+
+
+@contextmanager
+def refusing() -> Iterator[int]:
+    """A port where nobody listens, and which no other program can take."""
+    with closing(socket.socket()) as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
 
 
 def agent(*flags: str) -> AgentSettings:
@@ -67,9 +76,8 @@ def test_a_server_of_another_version_is_a_warning() -> None:
 
 def test_a_name_that_nobody_knows_a_port_that_nobody_has_and_tls_where_there_is_none_are_told(tmp_path: Path) -> None:
     assert brief(reach.checks(agent("--server", "nowhere.invalid:8642"))) == {"name": "wrong"}
-    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        port = taken.getsockname()[1]
-    assert brief(reach.checks(agent("--server", f"127.0.0.1:{port}"))) == {"name": "ok", "port": "wrong"}
+    with refusing() as port:
+        assert brief(reach.checks(agent("--server", f"127.0.0.1:{port}"))) == {"name": "ok", "port": "wrong"}
     with serving(settings_in(tmp_path)) as server:
         found = brief(reach.checks(agent("--server", f"https{server.url.removeprefix('http')}")))
     assert found["connection"] == "wrong"
@@ -97,9 +105,8 @@ def test_a_file_that_is_no_database_of_ours_is_wrong(tmp_path: Path) -> None:
 
 
 def test_a_postgresql_that_does_not_answer_is_wrong_and_its_password_is_not_shown() -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        port = taken.getsockname()[1]
-    found = list(database.checks(Settings(db=f"postgresql://oomwatch:hush@127.0.0.1:{port}/none")))
+    with refusing() as port:
+        found = list(database.checks(Settings(db=f"postgresql://oomwatch:hush@127.0.0.1:{port}/none")))
     assert [one.state for one in found] == ["wrong"]
     assert "hush" not in str(found)
 
@@ -123,12 +130,26 @@ def test_a_rule_file_with_a_mistake_and_a_channel_without_its_secret_are_told(tm
     assert brief(rulesfile.checks(settings, {})) == {"rule file": "wrong"}
 
 
-def test_an_address_is_told_as_free_taken_or_ours(tmp_path: Path) -> None:
+def test_an_address_is_told_as_free_or_taken() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         settings = Settings(listen=f"127.0.0.1:{taken.getsockname()[1]}")
         assert brief(listening.checks(settings)) == {"listen": "wrong"}
-    assert brief(listening.checks(settings)) == {"listen": "ok"}
-    with serving(settings_in(tmp_path)) as server:
+    until("a port that nobody takes at this moment", free_address_is_told)
+
+
+def free_address_is_told() -> bool:
+    (found,) = listening.checks(Settings(listen=f"127.0.0.1:{free_port()}"))
+    return found.state == "ok" and found.said.endswith("is free")
+
+
+def test_an_address_that_a_server_of_ours_has_is_told_so_and_no_proxy_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with refusing() as proxy, serving(settings_in(tmp_path)) as server:
+        for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy}")
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
         (found,) = listening.checks(Settings(listen=server.url.removeprefix("http://")))
     assert (found.state, "an oomwatch server answers" in found.said) == ("ok", True)
 
@@ -154,7 +175,7 @@ def test_a_check_that_fails_by_a_defect_takes_no_other_along(monkeypatch: pytest
             raise RuntimeError("a defect")
 
     monkeypatch.chdir(tmp_path)
-    asked = Asked(Broken(), None, agent("--server", "127.0.0.1:1", "--simulate", "demo"))
+    asked = Asked(Broken(), ("agent",), None, agent("--server", "127.0.0.1:1", "--simulate", "demo"))
     found = {(one.family, one.state) for one in everything.findings(asked)}
     assert ("schedulers", "wrong") in found
     assert {family for family, _ in found} >= {"python", "limits", "server"}

@@ -1,7 +1,9 @@
 """`oomwatch doctor --self`, of the machine: each thing that can be wrong is made wrong."""
 
+import argparse
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -13,9 +15,15 @@ from tests.agent.programs import Program
 from tests.faults.confined import without_root_rights
 from tests.server.running_server import ENVIRON
 
+from oomwatch import __version__
 from oomwatch.__main__ import main
+from oomwatch.commands.doctor_flags import add_doctor_flags
+from oomwatch.commands.installation import all as everything
 from oomwatch.commands.installation import cards, folders, limits, python, rights, schedulers
+from oomwatch.commands.installation.asked import Asked, asked
 from oomwatch.commands.installation.finding import Finding
+from oomwatch.options import SettingError
+from oomwatch.settings import Settings
 from oomwatch_agent.settings import AgentSettings
 
 NOBODY = 65534
@@ -70,6 +78,40 @@ def test_an_extra_that_is_there_in_part_is_a_warning_and_one_that_is_not_there_i
     }
 
 
+def test_an_extra_that_what_runs_here_needs_is_wrong_where_it_is_missing_or_there_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path, "psutil>=1; extra == 'half'", "absent; extra == 'half'", "absent; extra == 'none'")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = list(python.checks({"half", "none"}))
+    states = brief(iter(found))
+    assert (states["extra half"], states["extra none"]) == ("wrong", "wrong")
+    assert of(iter(found), "extra none").remedy == 'pip install "oomwatch[none]"'
+
+
+def test_a_server_without_its_packages_is_told_so_once_and_looked_at_no_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path, "absent; extra == 'server'", version=__version__)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = list(everything.findings(Asked({}, ("server",), Settings(db=str(tmp_path / "db")), None)))
+    assert of(iter(found), "extra server").remedy == 'pip install "oomwatch[server]"'
+    assert [one.what for one in found if one.family == "python" and one.state != "ok"] == ["extra server"]
+    assert not {one.family for one in found} & {"folders", "database", "rules", "address"}
+
+
+def test_a_postgresql_without_its_driver_is_told_so_and_not_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path, "absent; extra == 'postgres'", version=__version__)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    settings = Settings(db="postgresql://nobody@nowhere.invalid/oomwatch", listen="127.0.0.1:0", incidents=tmp_path)
+    families = {one.family: one for one in everything.findings(Asked({}, ("server",), settings, None))}
+    assert "database" not in families
+    assert "address" in families
+    assert of(python.checks({"postgres"}), "extra postgres").remedy == 'pip install "oomwatch[postgres]"'
+
+
 def test_a_folder_that_cannot_be_written_to_is_wrong(tmp_path: Path) -> None:
     assert brief(folders.folder("database", tmp_path / "made/later")) == {"database": "ok"}
     (found,) = folders.folder("database", Path("/proc/oomwatch"))
@@ -78,14 +120,36 @@ def test_a_folder_that_cannot_be_written_to_is_wrong(tmp_path: Path) -> None:
     assert brief(folders.folder("database", tmp_path / "file")) == {"database": "wrong"}
 
 
-def test_a_disk_without_room_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    free = folders.folder("database", tmp_path)
-    assert "GiB free" in next(free).said
-    monkeypatch.setattr(folders, "NONE_LEFT_BYTES", 2**70)
-    assert brief(folders.folder("database", tmp_path)) == {"database": "wrong"}
-    monkeypatch.setattr(folders, "NONE_LEFT_BYTES", 0)
-    monkeypatch.setattr(folders, "SCARCE_BYTES", 2**70)
-    assert brief(folders.folder("database", tmp_path)) == {"database": "warning"}
+@pytest.mark.parametrize(
+    ("free_bytes", "state"),
+    [
+        (folders.NONE_LEFT_BYTES - 1, "wrong"),
+        (folders.NONE_LEFT_BYTES, "warning"),
+        (folders.SCARCE_BYTES - 1, "warning"),
+        (folders.SCARCE_BYTES, "ok"),
+    ],
+)
+def test_a_disk_without_room_is_wrong_and_one_with_little_a_warning(
+    tmp_path: Path, free_bytes: int, state: str
+) -> None:
+    assert brief(folders.folder("database", tmp_path, lambda _: free_bytes)) == {"database": state}
+
+
+def test_the_room_that_is_left_is_that_of_the_disk(tmp_path: Path) -> None:
+    (found,) = folders.folder("database", tmp_path)
+    assert re.search(r"\d+\.\d GiB free$", found.said)
+
+
+def test_the_folder_of_a_database_whose_address_is_a_url_is_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    settings = Settings(db=f"sqlite+pysqlite:///{tmp_path}/file/oomwatch.db", incidents=tmp_path)
+    assert brief(folders.checks(settings))["database"] == "wrong"
+
+
+def test_a_database_that_is_no_file_needs_no_folder(tmp_path: Path) -> None:
+    in_memory = ("sqlite://", "sqlite:///:memory:", "sqlite:///file:some?mode=memory&uri=true")
+    for address in (*in_memory, "postgresql://db.example/oomwatch"):
+        assert "database" not in brief(folders.checks(Settings(db=address, incidents=tmp_path)))
 
 
 def test_a_machine_without_cards_is_told_what_it_lacks_and_a_simulation_is_no_watching() -> None:
@@ -125,7 +189,7 @@ def test_few_open_files_are_a_warning_with_the_command_that_allows_more() -> Non
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits.FILES_FOR_AGENT - 1, hard))
     try:
-        found = of(limits.checks(serves=False), "open files")
+        found = of(limits.checks(["agent"]), "open files")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert (found.state, "ulimit -n" in (found.remedy or "")) == ("warning", True)
@@ -139,8 +203,9 @@ def test_a_service_that_has_failed_is_wrong(tmp_path: Path, monkeypatch: pytest.
         '*) printf "LoadState=loaded\\nActiveState=failed\\nSubState=failed\\nResult=exit-code\\n";; esac'
     )
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    found = brief(limits.checks(serves=True, root=tmp_path))
+    found = brief(limits.checks(["server", "agent"], tmp_path))
     assert (found["oomwatch-server"], found["oomwatch-agent"]) == ("ok", "wrong")
+    assert "oomwatch-agent" not in brief(limits.checks(["server"], tmp_path))  # it is not to run here
 
 
 def test_a_job_of_slurm_and_no_raylet_are_told(tmp_path: Path) -> None:
@@ -161,6 +226,37 @@ def test_it_says_which_remedy_belongs_to_what_and_ends_with_1(
     assert "nowhere" in lines[place]
     assert lines[place + 1].strip().startswith("-> ")
     assert lines[-1].startswith("1 of ")
+
+
+def flags(*given: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_doctor_flags(parser)
+    return parser.parse_args(["--self", *given])
+
+
+def test_the_file_that_the_environment_names_is_read_as_the_program_reads_it(tmp_path: Path) -> None:
+    server, agent = tmp_path / "server.yaml", tmp_path / "agent.yaml"
+    server.write_text("listen: 127.0.0.1:1234\n", encoding="utf-8")
+    agent.write_text("node: gpu-07\n", encoding="utf-8")
+    of_server, of_agent = {"OOMWATCH_CONFIG": str(server)}, {"OOMWATCH_CONFIG": str(agent)}
+    for found in (
+        asked(flags("--role", "server"), of_server),
+        asked(flags("--role", "both", "--agent-config", str(agent)), of_server),
+        asked(flags("--role", "both", "--config", str(server)), of_agent),
+    ):
+        assert found.mistakes == ()
+        assert found.server is not None
+        assert found.server.listen == "127.0.0.1:1234"
+        assert found.agent is None or found.agent.node == "gpu-07"
+    alone = asked(flags("--role", "agent"), of_agent).agent
+    assert alone is not None
+    assert alone.node == "gpu-07"
+
+
+@pytest.mark.parametrize("role", ["both", "auto"])
+def test_a_file_of_the_environment_that_may_be_either_programs_is_asked_about(role: str) -> None:
+    with pytest.raises(SettingError, match=r"OOMWATCH_CONFIG.*--config.*--agent-config.*--role"):
+        asked(flags("--role", role), {"OOMWATCH_CONFIG": "/etc/oomwatch/server.yaml"})
 
 
 def test_json_has_every_finding(capsys: pytest.CaptureFixture[str]) -> None:

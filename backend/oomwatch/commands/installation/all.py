@@ -1,6 +1,6 @@
 """Every family of checks, in the order in which a person would look."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from oomwatch.commands.installation import (
@@ -18,6 +18,7 @@ from oomwatch.commands.installation import (
 )
 from oomwatch.commands.installation.asked import Asked
 from oomwatch.commands.installation.finding import Family, Finding
+from oomwatch.settings import Settings, database_url
 
 Check = Callable[[], Iterable[Finding]]
 SETTINGS = Family("settings")
@@ -25,9 +26,16 @@ SETTINGS = Family("settings")
 
 def findings(asked: Asked) -> Iterator[Finding]:
     """Of all checks that these settings ask for. One that fails by a defect takes no other along."""
-    first: tuple[tuple[str, Check], ...] = (("python", python.checks), ("settings", partial(_settings, asked)))
-    for name, check in (*first, *_of(asked)):
+    for name, check in _of(asked, _extras(asked)):
         yield from _guarded(name, check)
+
+
+def _extras(asked: Asked) -> frozenset[str]:
+    """Of our distribution, which what is to run here cannot do without."""
+    wanted = {"server"} if "server" in asked.roles else set()
+    if asked.server is not None and database_url(asked.server).startswith("postgres"):
+        wanted.add("postgres")
+    return frozenset(wanted)
 
 
 def _settings(asked: Asked) -> Iterator[Finding]:
@@ -38,19 +46,27 @@ def _settings(asked: Asked) -> Iterator[Finding]:
             yield SETTINGS.ok(who, "all can be used")
 
 
-def _of(asked: Asked) -> Iterator[tuple[str, Check]]:
-    if asked.server is not None:
-        yield "folders", partial(folders.checks, asked.server)
-        yield "database", partial(database.checks, asked.server)
-        yield "rules", partial(rulesfile.checks, asked.server, asked.environ)
-        yield "address", partial(listening.checks, asked.server)
-        yield "NATS", partial(nats.checks, asked.server)
+def _of(asked: Asked, extras: frozenset[str]) -> Iterator[tuple[str, Check]]:
+    yield "python", partial(python.checks, extras)
+    yield "settings", partial(_settings, asked)
+    lacking = {extra for extra in extras if python.lacks(extra)}
+    if asked.server is not None and "server" not in lacking:
+        yield from _of_server(asked.server, asked.environ, lacking)
     if asked.agent is not None:
         yield "GPUs", partial(cards.checks, asked.agent)
         yield "rights", partial(rights.checks, asked.agent)
         yield "server", partial(reach.checks, asked.agent)
-    yield "limits", partial(limits.checks, serves=asked.server is not None)
+    yield "limits", partial(limits.checks, asked.roles)
     yield "schedulers", partial(schedulers.checks, asked.environ)
+
+
+def _of_server(settings: Settings, environ: Mapping[str, str], lacking: set[str]) -> Iterator[tuple[str, Check]]:
+    yield "folders", partial(folders.checks, settings)
+    if "postgres" not in lacking:
+        yield "database", partial(database.checks, settings)
+    yield "rules", partial(rulesfile.checks, settings, environ)
+    yield "address", partial(listening.checks, settings)
+    yield "NATS", partial(nats.checks, settings)
 
 
 def _guarded(name: str, check: Check) -> Iterator[Finding]:

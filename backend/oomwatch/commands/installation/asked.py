@@ -3,48 +3,63 @@
 import argparse
 import importlib.util
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from oomwatch.options import SettingError, resolve
+from oomwatch.options import ENVIRONMENT_PREFIX, SettingError, resolve
 from oomwatch.settings import Settings, check
 from oomwatch_agent.settings import AgentSettings, load
+
+CONFIG = ENVIRONMENT_PREFIX + "CONFIG"
+Role = Literal["server", "agent"]
 
 
 class Asked(NamedTuple):
     """Settings are None where they cannot be used (the mistake says why) or the program is not to run here."""
 
     environ: Mapping[str, str]
+    roles: tuple[Role, ...]
     server: Settings | None
     agent: AgentSettings | None
-    mistakes: tuple[tuple[str, str], ...] = ()  # "server" or "agent", and a sentence
+    mistakes: tuple[tuple[Role, str], ...] = ()  # whose, and a sentence
 
 
 def asked(options: argparse.Namespace, environ: Mapping[str, str]) -> Asked:
-    """From the command line. `--role auto`: an agent, and a server where what it needs is installed."""
-    mistakes: list[tuple[str, str]] = []
+    """From the command line. Raises SettingError where it is not said whose file OOMWATCH_CONFIG is."""
+    roles = _roles(options.role)
+    _demand_one_owner(options, roles, environ)
+    mistakes: list[tuple[Role, str]] = []
     server, agent = None, None
-    if options.role in ("server", "both") or (options.role == "auto" and _can_serve()):
+    if "server" in roles:
         try:
-            server = resolve(Settings, argparse.Namespace(config=options.config), _of_server(environ)).settings
+            server = resolve(Settings, argparse.Namespace(config=options.config), environ).settings
             check(server)
         except SettingError as error:
             server = None
             mistakes.append(("server", str(error)))
-    if options.role != "server":
+    if "agent" in roles:
         try:
             agent = load(_agent_flags(options), environ).settings
         except SettingError as error:
             mistakes.append(("agent", str(error)))
-    return Asked(environ, server, agent, tuple(mistakes))
+    return Asked(environ, roles, server, agent, tuple(mistakes))
 
 
-def _can_serve() -> bool:
-    return importlib.util.find_spec("fastapi") is not None
+def _roles(wanted: str) -> tuple[Role, ...]:
+    """`auto`: an agent, and a server where what it needs is installed."""
+    if wanted == "server":
+        return ("server",)
+    if wanted == "both" or (wanted == "auto" and importlib.util.find_spec("fastapi") is not None):
+        return ("server", "agent")
+    return ("agent",)
 
 
-def _of_server(environ: Mapping[str, str]) -> dict[str, str]:
-    """OOMWATCH_CONFIG of an agent's unit is no server's file; which is meant is said by --config."""
-    return {name: value for name, value in environ.items() if name != "OOMWATCH_CONFIG"}
+def _demand_one_owner(options: argparse.Namespace, roles: tuple[Role, ...], environ: Mapping[str, str]) -> None:
+    """Each of the two programs reads that variable, and one file cannot hold the settings of both."""
+    if len(roles) > 1 and environ.get(CONFIG) and not (options.config or options.agent_config):
+        raise SettingError(
+            f"environment {CONFIG}: is {environ[CONFIG]} the server's or the agent's? Name the other's file with "
+            "--config (the server's) or --agent-config, or look at one alone with --role server or --role agent"
+        )
 
 
 def _agent_flags(options: argparse.Namespace) -> list[str]:

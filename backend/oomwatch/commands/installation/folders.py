@@ -1,9 +1,10 @@
 """The folders that the programs write to: may they, and is there room?"""
 
+import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from oomwatch.commands.installation.finding import Family, Finding
@@ -16,14 +17,22 @@ GIB = 2**30
 
 def checks(settings: Settings) -> Iterator[Finding]:
     """Of the server's database, where it is a file, and of its reports."""
-    file = database_url(settings).partition("sqlite:///")[2].partition("?")[0]
-    if file and ":memory:" not in file:
-        yield from folder("database", Path(file).parent)
+    from oomwatch.store.address import file_of  # noqa: PLC0415 - of the server's extra
+    from oomwatch.store.errors import StoreError  # noqa: PLC0415
+
+    with contextlib.suppress(StoreError):  # the database's own check says what is wrong with it
+        file = file_of(database_url(settings))
+        if file is not None:
+            yield from folder("database", file.parent)
     if not keeps_incidents_in_database(settings):
         yield from folder("incident reports", incidents_path(settings))
 
 
-def folder(what: str, path: Path) -> Iterator[Finding]:
+def _free_bytes(there: Path) -> int:
+    return shutil.disk_usage(there).free
+
+
+def folder(what: str, path: Path, free_bytes: Callable[[Path], int] = _free_bytes) -> Iterator[Finding]:
     """Whether files can be made there, or where the folder would be made, and how much room is left."""
     there = path
     while not there.exists():
@@ -36,7 +45,7 @@ def folder(what: str, path: Path) -> Iterator[Finding]:
         remedy = f"chown it to user {os.geteuid()}, or name another place (--db, --incidents); is it mounted read-only?"
         yield FAMILY.wrong(what, f"{there} cannot be written to: {fault}", remedy)
         return
-    free = shutil.disk_usage(there).free
+    free = free_bytes(there)
     said = f"{path}, {free / GIB:.1f} GiB free"
     if free < NONE_LEFT_BYTES:
         yield FAMILY.wrong(what, said, "make room: nothing could be stored")

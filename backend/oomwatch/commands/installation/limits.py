@@ -4,24 +4,24 @@ import os
 import resource
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from oomwatch.commands.installation.asked import Role
 from oomwatch.commands.installation.finding import Family, Finding
 
 FAMILY = Family("limits")
 FILES_FOR_SERVER, FILES_FOR_AGENT = 4096, 256  # connections of agents and browsers; logs that are followed
-UNITS = ("oomwatch-server", "oomwatch-agent")
 ASK_SECONDS = 5.0
 GIB = 2**30
 
 
-def checks(*, serves: bool, root: Path = Path("/")) -> Iterator[Finding]:
-    """Open files, memory, and the units of deploy/systemd where systemd runs."""
-    yield _files(FILES_FOR_SERVER if serves else FILES_FOR_AGENT)
+def checks(roles: Sequence[Role], root: Path = Path("/")) -> Iterator[Finding]:
+    """Open files, memory, and the units of deploy/systemd for these programs where systemd runs."""
+    yield _files(FILES_FOR_SERVER if "server" in roles else FILES_FOR_AGENT)
     yield from _memory(root)
     if (root / "run/systemd/system").is_dir() and shutil.which("systemctl"):
-        yield from (_unit(name) for name in UNITS)
+        yield from (_unit(f"oomwatch-{role}") for role in roles)
 
 
 def _files(needed: int) -> Finding:

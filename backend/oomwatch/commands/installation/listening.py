@@ -1,11 +1,12 @@
 """The address that the server is to listen on."""
 
-import socket
 import ssl
 import urllib.request
 from collections.abc import Iterator
 
 from oomwatch.commands.installation.finding import Family, Finding
+from oomwatch.listener import bind
+from oomwatch.options import SettingError
 from oomwatch.settings import Address, Settings, address_of
 
 FAMILY = Family("address")
@@ -21,27 +22,26 @@ def checks(settings: Settings) -> Iterator[Finding]:
     elif _is_ours(address, "https" if settings.tls_cert else "http"):
         yield FAMILY.ok("listen", f"an oomwatch server answers at {settings.listen}")
     else:
-        remedy = "stop what has it (ss -ltnp tells), or name another with --listen"
-        yield FAMILY.wrong("listen", f"{settings.listen} cannot be had: {fault}", remedy)
+        yield FAMILY.wrong("listen", fault, "ss -ltnp tells what listens here; --listen names another address")
 
 
 def _cannot_bind(address: Address) -> str | None:
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(place)
-            listener.listen(1)
-    except OSError as error:
-        return error.strerror or str(error)
+        bind(address).close()
+    except SettingError as error:
+        return str(error).removeprefix("listen: ")
     return None
 
 
 def _is_ours(address: Address, scheme: str) -> bool:
     url = f"{scheme}{address.url.removeprefix('http')}/healthz"
     unverified = ssl._create_unverified_context()  # noqa: S323, SLF001 - nothing is told to it
+    # An address of this machine: no proxy that the environment names is the way to it.
+    straight = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=unverified)
+    )
     try:
-        with urllib.request.urlopen(url, timeout=ANSWER_SECONDS, context=unverified) as answer:  # noqa: S310
+        with straight.open(url, timeout=ANSWER_SECONDS) as answer:
             return bool(answer.read(100) == b"ok\n")
     except (OSError, ValueError):
         return False

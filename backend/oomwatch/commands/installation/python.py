@@ -3,7 +3,7 @@
 import importlib.metadata
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import oomwatch
@@ -21,8 +21,8 @@ class Need(NamedTuple):
     extra: str | None
 
 
-def checks() -> Iterator[Finding]:
-    """Of the Python that runs this."""
+def checks(wanted: Collection[str] = ()) -> Iterator[Finding]:
+    """Of the Python that runs this. `wanted`: extras that what is to run here cannot do without."""
     try:
         metadata = importlib.metadata.metadata("oomwatch")
     except importlib.metadata.PackageNotFoundError:
@@ -32,10 +32,22 @@ def checks() -> Iterator[Finding]:
         return
     yield _python(metadata["Requires-Python"] or "")
     yield _ours(metadata["Version"])
-    needs = [need(line) for line in metadata.get_all("Requires-Dist") or ()]
+    needs = _needs()
     yield from (_needed(one) for one in needs if one.extra is None)
     for extra in dict.fromkeys(one.extra for one in needs if one.extra is not None and one.extra not in NOT_OURS):
-        yield from _optional(extra, [one for one in needs if one.extra == extra])
+        yield _optional(extra, [one for one in needs if one.extra == extra], is_wanted=extra in wanted)
+
+
+def lacks(extra: str) -> bool:
+    """Whether a package of this extra is missing. Not where we are not installed, so that nobody knows."""
+    return any(one.extra == extra and _fault(one) == MISSING for one in _needs())
+
+
+def _needs() -> list[Need]:
+    try:
+        return [need(line) for line in importlib.metadata.requires("oomwatch") or ()]
+    except importlib.metadata.PackageNotFoundError:
+        return []
 
 
 def need(line: str) -> Need:
@@ -70,16 +82,18 @@ def _needed(one: Need) -> Finding:
     return FAMILY.wrong(one.name, fault, f'pip install "{one.name}{f">={one.least}" if one.least else ""}"')
 
 
-def _optional(extra: str, needs: list[Need]) -> Iterator[Finding]:
+def _optional(extra: str, needs: list[Need], *, is_wanted: bool) -> Finding:
     """An extra is there, is not there, or is there in part, which nobody has meant."""
     faults = {one.name: fault for one in needs if (fault := _fault(one)) is not None}
     what, remedy = f"extra {extra}", f'pip install "oomwatch[{extra}]"'
     if not faults:
-        yield FAMILY.ok(what, "installed")
-    elif all(fault == MISSING for fault in faults.values()) and len(faults) == len(needs):
-        yield FAMILY.ok(what, f"not installed; where it is wanted: {remedy}")
-    else:
-        yield FAMILY.warning(what, "in part: " + "; ".join(f"{name} {fault}" for name, fault in faults.items()), remedy)
+        return FAMILY.ok(what, "installed")
+    said = "; ".join(f"{name} {fault}" for name, fault in faults.items())
+    if is_wanted:
+        return FAMILY.wrong(what, f"what is to run here needs it: {said}", remedy)
+    if all(fault == MISSING for fault in faults.values()) and len(faults) == len(needs):
+        return FAMILY.ok(what, f"not installed; where it is wanted: {remedy}")
+    return FAMILY.warning(what, f"in part: {said}", remedy)
 
 
 MISSING = "is missing"
