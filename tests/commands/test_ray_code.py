@@ -2,6 +2,8 @@
 
 # ruff: noqa: PLC0415 - Ray takes seconds to load, and there is none for the newest Python
 
+import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from oomwatch import __version__
 from oomwatch.options import SettingError
 
+ROOT = Path(__file__).resolve().parents[2]
 NO_RAY = "ray is missing: it has no release for this Python"
 
 
@@ -37,6 +40,29 @@ def test_code_is_shipped_where_a_node_lacks_it_or_has_another_and_brings_what_is
         check=True,
     )
     assert shipped.stdout == f"oomwatch-agent {__version__}\n"
+
+
+def section(head: str) -> str:
+    """Of the agent's pyproject.toml, which says what its wheel needs and holds."""
+    text = (ROOT / "agent/pyproject.toml").read_text(encoding="utf-8")
+    return text.partition(f"\n{head}\n")[2].partition("\n\n")[0]
+
+
+def test_what_nodes_are_asked_for_is_what_the_agents_wheel_needs() -> None:
+    pytest.importorskip("ray", reason=NO_RAY)
+    from oomwatch.commands.ray.within import NEEDED
+
+    assert list(NEEDED) == re.findall(r'^  "([\w-]+)', section("dependencies = ["), re.MULTILINE)
+    assert [module for module in NEEDED.values() if importlib.util.find_spec(module) is None] == []
+
+
+def test_what_is_shipped_of_oomwatch_is_what_the_agents_wheel_holds_of_it() -> None:
+    pytest.importorskip("ray", reason=NO_RAY)
+    from oomwatch.commands.ray.code import SHARED
+
+    included = section("[tool.hatch.build.targets.wheel.force-include]")
+    held = re.findall(r'= "oomwatch/(\w+\.py)"$', included, re.MULTILINE)
+    assert sorted(SHARED) == sorted(held)
 
 
 def test_a_secret_is_in_no_error_and_in_no_log() -> None:
