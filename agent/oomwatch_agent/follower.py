@@ -16,7 +16,7 @@ from oomwatch_agent.logs.context import PhaseMemory
 from oomwatch_agent.logs.reader import LineReader, Recognised
 from oomwatch_agent.model_files import with_models
 from oomwatch_agent.own_patterns import OwnPatterns
-from oomwatch_agent.purse import Purse
+from oomwatch_agent.purse import Purse, Spender
 from oomwatch_agent.source import Found
 from oomwatch_agent.tail import Begin, Stage, Tail
 
@@ -104,34 +104,35 @@ def found_of(one: Recognised, source: str, *, backlog: bool) -> Found:
 
 
 class Readers:
-    """Many logs that are read within one budget, helping by helping, so that none waits for a huge one."""
+    """The logs of one source, read within one budget, helping by helping, so that none waits for a huge one."""
 
     def __init__(self, purse: Purse | None = None) -> None:
-        self._purse = purse or NO_LIMIT
-        self._first = 0  # in the next reading: whoever had to wait in this one
+        self._spender = Spender(purse or NO_LIMIT)
+        self._first = {False: 0, True: 0}  # of new lines and of old: the place whose turn it was when CPU ran out
 
     @property
     def is_held_back(self) -> bool:
         """Whether old lines had to wait for want of CPU."""
-        return self._purse.is_empty
+        return self._spender.is_held_back
 
     def poll(self, followers: Sequence[Follower]) -> Iterator[tuple[int, Found]]:
         """What new lines say, and then old ones, each with its follower's place. Between followers is no order."""
-        self._purse.begin()
-        count, waiting = len(followers), []
-        in_turn = [place % count for place in range(self._first, self._first + count)]
-        for place in sorted(in_turn, key=lambda place: followers[place].tail.in_backlog):
-            yield from ((place, found) for found in self._poll(followers[place], BUDGET_BYTES // count))
-            if followers[place].has_more:
-                waiting.append(place)
-        self._first = waiting[0] if waiting else 0
+        self._spender.begin()
+        for old in (False, True):
+            yield from self._in_turn(followers, old)
 
-    def _poll(self, one: Follower, share_bytes: int) -> Iterator[Found]:
-        while self._purse.allows(old=one.tail.in_backlog):
-            yield from one.poll(HELPING_BYTES)
-            share_bytes -= HELPING_BYTES
-            if share_bytes <= 0 or not one.has_more:
-                return
+    def _in_turn(self, followers: Sequence[Follower], old: bool) -> Iterator[tuple[int, Found]]:
+        """A helping each, and another of who has more, beginning with who had to wait last time."""
+        count, first = len(followers), self._first[old]
+        turns = [place % count for place in range(first, first + count)]
+        turns = [place for place in turns if followers[place].tail.in_backlog is old]
+        for _ in range(max(1, BUDGET_BYTES // HELPING_BYTES // max(1, count))):
+            for place in turns:
+                if not self._spender.allows(old=old):
+                    self._first[old] = place
+                    return
+                yield from ((place, found) for found in followers[place].poll(HELPING_BYTES))
+            turns = [place for place in turns if followers[place].has_more and followers[place].tail.in_backlog is old]
 
 
 def state_of(

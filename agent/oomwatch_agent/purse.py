@@ -17,47 +17,74 @@ HUNGRY_POLLS = 10  # readings in which nothing old was read, after which one hel
 
 
 class Purse:
-    """`ratio`: the agent's budget as a share of a core; 0 is no limit. `cpu`: seconds that this process has used;
-    `clock` never jumps. Used by one thread at a time; where two share it, one may read a little too much."""
+    """What there is to spend. `ratio`: the agent's budget as a share of a core; 0 is no limit. `cpu`: seconds that this
+    process has used; `clock` never jumps. Used by one thread at a time; where two share it, one may read a little too
+    much."""
 
     def __init__(self, ratio: float, *, cpu: Callable[[], float], clock: Callable[[], float]) -> None:
         self._ratio = RATIO * ratio
-        self._cpu = cpu
+        self.cpu = cpu
         self._clock = clock
         self._left = 0.0  # CPU seconds; below 0: owed
         self._gift = GIFT_SECONDS * self._ratio
         self._seen: tuple[float, float] | None = None  # time and CPU when it was last filled
-        self._began_at = 0.0  # CPU when this reading began
-        self._hungry = 0
-        self.is_empty = False  # old lines had to wait in this reading
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether anything must be spared at all."""
+        return self._ratio > 0
 
     @property
     def given_seconds(self) -> float:
         """CPU of the start's, which is no part of the budget, used until now."""
         return GIFT_SECONDS * self._ratio - self._gift
 
-    def begin(self) -> None:
-        """A reading begins: take in what was used since the last one began."""
-        now, cpu = self._clock(), self._cpu()
+    def fill(self) -> float:
+        """Take in what has come, and what was used, since it was last filled. Gives the CPU seconds of now."""
+        now, cpu = self._clock(), self.cpu()
         then, cpu_then = self._seen or (now, cpu)
-        self._seen, self._began_at = (now, cpu), cpu
+        self._seen = (now, cpu)
         self._left += self._ratio * (now - then) - (cpu - cpu_then)
         from_gift = min(self._gift, max(0.0, -self._left))
         self._gift -= from_gift
         most = MOST_SECONDS * self._ratio
         self._left = max(-most, min(most, self._left + from_gift))
-        self._hungry = self._hungry + 1 if self.is_empty else 0
-        self.is_empty = False
+        return cpu
+
+    def is_spent(self, cpu: float) -> bool:
+        """Whether nothing is left, with `cpu` seconds used until now."""
+        filled_at = self._seen[1] if self._seen else cpu
+        return cpu - filled_at >= self._left + self._gift
+
+
+class Spender:
+    """One source that reads logs at the cost of a purse, which others may use, too: its hunger is its own."""
+
+    def __init__(self, purse: Purse) -> None:
+        self._purse = purse
+        self._began_at = 0.0  # CPU when this reading began
+        self._refused = 0  # times since old lines were last read
+        self.is_held_back = False  # old lines had to wait in this reading for want of CPU
+
+    def begin(self) -> None:
+        """A reading begins."""
+        self._began_at = self._purse.fill()
+        self.is_held_back = False
 
     def allows(self, *, old: bool) -> bool:
-        """Whether another helping may be read: of lines that were there before the agent, or of new ones."""
-        used = self._cpu() - self._began_at
-        if not self._ratio:
+        """Whether another helping may be read: of lines that were there before the agent, or of new ones.
+
+        Who is told no asks no more for such lines in this reading.
+        """
+        if not self._purse.has_limit:
             return True
+        cpu = self._purse.cpu()
+        in_time = cpu - self._began_at < POLL_SECONDS
         if not old:
-            return used < POLL_SECONDS
-        if self._hungry >= HUNGRY_POLLS:
-            self._hungry = 0
+            return in_time
+        self.is_held_back = self._purse.is_spent(cpu)
+        if (in_time and not self.is_held_back) or self._refused >= HUNGRY_POLLS:
+            self._refused = 0
             return True
-        self.is_empty = used >= self._left + self._gift
-        return not self.is_empty and used < POLL_SECONDS
+        self._refused += 1
+        return False

@@ -200,6 +200,40 @@ def test_new_lines_do_not_wait_for_a_huge_backlog_of_another_log(tmp_path: Path,
     assert told(source.read(slow=False).found) == [("DeviceOom", False)]
 
 
+@pytest.mark.parametrize("dense", [1, 30])  # the helpings of one reading are 20: of 30 logs not all have one
+def test_new_lines_do_not_wait_for_many_new_lines_of_other_logs(dense: int, tmp_path: Path, make: Make) -> None:
+    times = Times()
+    source = make(tmp_path / "*.log", purse=Purse(0.01, cpu=times.cpu_seconds, clock=times.now))
+    many = ("e" * 999 + "\n") * (60 * HELPING_BYTES // dense // 1000)
+    found = list[Found]()
+    for reading in range(3):
+        for number in range(dense):
+            write(tmp_path / f"a{number}.log", many)
+        write(tmp_path / "b.log", STEP.format(reading))
+        found += source.read(slow=True).found
+        times.seconds += 1.0
+    found += source.read(slow=False).found
+    assert told(tuple(found)) == [(f"step {reading}", False) for reading in range(3)]
+
+
+def test_a_huge_backlog_is_read_to_its_end_beside_another_source_however_busy_the_agent_is(
+    tmp_path: Path, make: Make
+) -> None:
+    steps = 4
+    quiet = ("e" * 999 + "\n") * (2 * HELPING_BYTES // 1000)
+    path = write(tmp_path / "huge.log", "".join(STEP.format(step) + quiet for step in range(steps)))
+    times = Times()
+    purse = Purse(0.0001, cpu=times.cpu_seconds, clock=times.now)
+    huge, other = make(path, purse=purse), make(write(tmp_path / "other.log", ""), purse=purse)
+    found = list[Found]()
+    for _ in range(11 * 2 * (steps + 1)):
+        found += huge.read(slow=False).found
+        other.read(slow=False)
+        times.seconds += 1.0
+        times.cpu += 0.1
+    assert told(tuple(found)) == [(f"step {step}", True) for step in range(steps)]
+
+
 def test_a_folder_in_place_of_a_log_is_reported(tmp_path: Path, make: Make) -> None:
     reading = make(tmp_path).read(slow=False)
     assert source_facts(reading.facts).state == "failed"

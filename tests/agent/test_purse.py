@@ -2,7 +2,7 @@
 
 import pytest
 
-from oomwatch_agent.purse import GIFT_SECONDS, HUNGRY_POLLS, POLL_SECONDS, RATIO, Purse
+from oomwatch_agent.purse import GIFT_SECONDS, HUNGRY_POLLS, POLL_SECONDS, RATIO, Purse, Spender
 
 BUDGET = 0.01
 A_SECOND = RATIO * BUDGET  # of CPU
@@ -14,14 +14,19 @@ class Machine:
     def __init__(self, ratio: float = BUDGET) -> None:
         self.now = self.cpu = 0.0
         self.purse = Purse(ratio, cpu=lambda: self.cpu, clock=lambda: self.now)
+        self.spender = Spender(self.purse)
 
     def read(self, *, helping: float, old: bool = True, others: float = 0.0) -> float:
         """A second later, with so much CPU used by `others`: read helpings; the CPU that they took together."""
         self.now += 1.0
         self.cpu += others
+        return self.read_by(self.spender, helping=helping, old=old)
+
+    def read_by(self, spender: Spender, *, helping: float, old: bool = True) -> float:
+        """At this moment: one source reads helpings; the CPU that they took together."""
         began_at = self.cpu
-        self.purse.begin()
-        while self.purse.allows(old=old) and self.cpu - began_at < 1.0:
+        spender.begin()
+        while spender.allows(old=old) and self.cpu - began_at < 1.0:
             self.cpu += helping
         return self.cpu - began_at
 
@@ -68,12 +73,42 @@ def test_where_the_rest_takes_it_all_old_lines_are_read_now_and_then() -> None:
     assert sum(taken) < 0.03
 
 
+def test_each_of_several_sources_has_a_hunger_of_its_own() -> None:
+    machine = Machine()
+    machine.spend_the_gift()
+    without_old_lines, also_huge = Spender(machine.purse), Spender(machine.purse)
+    taken = list[tuple[float, float]]()
+    for _ in range(10 * (HUNGRY_POLLS + 1)):
+        first = machine.read(helping=0.001, others=0.05)
+        without_old_lines.begin()
+        taken.append((first, machine.read_by(also_huge, helping=0.001)))
+        assert machine.spender.is_held_back
+    for source in zip(*taken, strict=True):
+        assert 8 <= sum(took > 0 for took in source) <= 11
+
+
+def test_where_new_lines_take_all_the_time_old_ones_are_read_now_and_then() -> None:
+    machine = Machine(ratio=0.5)
+    taken = list[float]()
+    for _ in range(2 * (HUNGRY_POLLS + 1)):
+        machine.now += 1.0
+        machine.spender.begin()
+        while machine.spender.allows(old=False):
+            machine.cpu += 0.01
+        began_at = machine.cpu
+        while machine.spender.allows(old=True):
+            machine.cpu += 0.001
+        taken.append(machine.cpu - began_at)
+        assert not machine.spender.is_held_back, "there is CPU left"
+    assert sum(took > 0 for took in taken) == 2
+
+
 def test_new_lines_are_read_at_once_within_their_own_bound_and_old_ones_pay_for_it() -> None:
     machine = Machine()
     machine.spend_the_gift()
     assert machine.read(helping=0.01, old=False) == pytest.approx(POLL_SECONDS, abs=0.02)
     assert machine.read(helping=0.01) == 0.0
-    assert machine.purse.is_empty
+    assert machine.spender.is_held_back
 
 
 def test_what_was_saved_up_or_is_owed_has_a_bound() -> None:
