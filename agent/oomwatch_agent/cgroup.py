@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from oomwatch_agent.kernel_files import read_fields, read_lines, read_number, read_table
+
 Version = Literal["cgroup v2", "cgroup v1"]
 
 _FILES: dict[Version, dict[str, str]] = {
@@ -26,9 +28,6 @@ _FILES: dict[Version, dict[str, str]] = {
         "kills": "memory.oom_control",
     },
 }
-
-_BUFFER_BYTES = 16384  # such files have some KiB
-_LINE_BYTES = 256
 
 
 class MemoryGroup(NamedTuple):
@@ -75,7 +74,7 @@ def find(root: Path, memory_total_bytes: int) -> MemoryGroup | None:
 
 def _groups(root: Path) -> Iterator[tuple[Version, Path]]:
     """This process' group with memory control and those above it, as far as they can be seen from here."""
-    for line in _lines(root / "proc/self/cgroup"):
+    for line in read_lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", maxsplit=2)
         version: Version = "cgroup v1" if controllers else "cgroup v2"
         if controllers and "memory" not in controllers.split(","):
@@ -90,7 +89,7 @@ def _groups(root: Path) -> Iterator[tuple[Version, Path]]:
 
 def _mounts(root: Path, version: Version) -> Iterator[tuple[str, str]]:
     """Root within the hierarchy, and mount point, of the mounts that show memory groups (see proc(5), mountinfo)."""
-    for line in _lines(root / "proc/self/mountinfo"):
+    for line in read_lines(root / "proc/self/mountinfo"):
         before, _, after = line.partition(" - ")
         kind, options = after.split()[0], after.split()[-1]
         if kind == "cgroup2" if version == "cgroup v2" else kind == "cgroup" and "memory" in options.split(","):
@@ -108,7 +107,7 @@ def _holds_only_us(folder: Path, root: Path) -> bool:
     """Whether every process in and under a group is this one or a child of it."""
     seen = False
     for listing in folder.rglob("cgroup.procs"):
-        for line in _lines(listing):
+        for line in read_lines(listing):
             if not _is_ours(line, root):
                 return False
             seen = True
@@ -118,75 +117,3 @@ def _holds_only_us(folder: Path, root: Path) -> bool:
 def _is_ours(pid: str, root: Path) -> bool:
     """A pid that this namespace does not show is 0 here: somebody else's."""
     return pid == str(os.getpid()) or read_table(root / "proc" / pid / "status").get("PPid:") == os.getpid()
-
-
-def read_number(path: Path | str) -> int | None:
-    """A file that holds one number; None where it is missing or says something else ("max")."""
-    text = read_bytes(str(path)).strip()
-    return int(text) if text.isdigit() else None
-
-
-def read_table(path: Path) -> dict[str, int]:
-    """A file of lines "name number", more words being ignored; without those lines that are not so."""
-    fields = (line.split() for line in _lines(path))
-    return {words[0]: int(words[1]) for words in fields if len(words) > 1 and words[1].isdigit()}
-
-
-def read_fields(path: Path | str, *names: str) -> dict[str, int]:
-    """The same of these names alone ("MemTotal" for a line "MemTotal: 5 kB"): cheap enough for every read."""
-    text = b"\n" + read_bytes(str(path))
-    found = ((name, _number_of(text, name.encode())) for name in names)
-    return {name: number for name, number in found if number is not None}
-
-
-def _number_of(text: bytes, name: bytes) -> int | None:
-    """What stands behind a name at the start of a line. Searched for plainly: half a table goes by before the name."""
-    for begin in (b"\n%b:" % name, b"\n%b " % name):
-        at = text.find(begin)
-        if at >= 0:
-            words = text[at + len(begin) : at + len(begin) + _LINE_BYTES].split(None, 1)
-            return int(words[0]) if words and words[0].isdigit() else None
-    return None
-
-
-def read_bytes(path: str) -> bytes:
-    """A file of the kernel, at a third of what Path costs; empty where it cannot be read."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        parts = []
-        while part := os.read(file, _BUFFER_BYTES):  # the kernel gives a long table in several parts
-            parts.append(part)
-        return b"".join(parts)
-    except OSError:
-        return b""
-    finally:
-        os.close(file)
-
-
-def read_line(path: str) -> bytes:
-    """A file of the kernel that is one short line, in one read; empty where it cannot be read."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.read(file, _LINE_BYTES)
-    except OSError:
-        return b""
-    finally:
-        os.close(file)
-
-
-def names_in(folder: str) -> list[str]:
-    """What is in a folder of the kernel; empty where it cannot be listed."""
-    try:
-        return os.listdir(folder)  # noqa: PTH208 - thousands of Paths would cost more than the reading
-    except OSError:
-        return []
-
-
-def _lines(path: Path) -> list[str]:
-    return read_bytes(str(path)).decode("utf-8", "replace").splitlines()

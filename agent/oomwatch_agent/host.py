@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent import cgroup
+from oomwatch_agent import cgroup, kernel_files
 from oomwatch_agent.sights import of_host
 from oomwatch_agent.source import Found, Reading, Sight, SourceMissingError
 from oomwatch_agent.spill_disk import DiskUse, SpillDisk
@@ -138,7 +138,7 @@ class HostSource:
 
     def _memory(self) -> dict[str, int]:
         """What matters of /proc/meminfo, in bytes; the kernel writes kB and means 1024."""
-        kib = cgroup.read_fields(self._meminfo, "MemTotal", "MemAvailable", "SwapTotal", "SwapFree")
+        kib = kernel_files.read_fields(self._meminfo, "MemTotal", "MemAvailable", "SwapTotal", "SwapFree")
         return {name: number * 1024 for name, number in kib.items()}
 
     def _shm(self) -> os.statvfs_result | None:
@@ -156,11 +156,11 @@ class HostSource:
 
         None of a kernel without it, or one that has it switched off.
         """
-        found = _PRESSURE.findall(cgroup.read_bytes(self._pressure_file))
+        found = _PRESSURE.findall(kernel_files.read_bytes(self._pressure_file))
         return {line: float(percent) / 100 for line, percent in found}
 
     def _kills_of_the_kernel(self) -> int | None:
-        return cgroup.read_fields(self._vmstat, "oom_kill").get("oom_kill")
+        return kernel_files.read_fields(self._vmstat, "oom_kill").get("oom_kill")
 
     def _top_processes(self, memory: Mapping[str, int]) -> tuple[wire.HostProcess, ...]:
         top = self._residents.largest(_TOP_PROCESSES, memory.get("MemAvailable", 0))
@@ -235,7 +235,7 @@ class _Residents:
 
         `available_bytes`: what this machine has left.
         """
-        pids = {name for name in cgroup.names_in(str(self._proc)) if name.isdigit()}
+        pids = {name for name in kernel_files.names_in(str(self._proc)) if name.isdigit()}
         self._kernel_threads &= pids
         self._pages_of = {pid: pages for pid, pages in self._pages_of.items() if pid in pids}
         for pid in self._due(pids - self._kernel_threads, available_bytes):
@@ -258,7 +258,7 @@ class _Residents:
     def _pages(self, pid: str) -> tuple[int | None, int]:
         """Virtual size (0 is a kernel thread; None: gone) and resident size, in pages."""
         try:
-            size, resident, *_ = cgroup.read_line(f"{self._proc}/{pid}/statm").split()
+            size, resident, *_ = kernel_files.read_line(f"{self._proc}/{pid}/statm").split()
         except ValueError:  # it is gone
             return None, 0
         return int(size), int(resident)

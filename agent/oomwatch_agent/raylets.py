@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from oomwatch_agent.cgroup import read_bytes
+from oomwatch_agent.kernel_files import read_bytes
 from oomwatch_agent.who.short_names import ShortNames
 
 _PROC = Path("/proc")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from oomwatch import wire
-from oomwatch_agent.cgroup import names_in, read_bytes
+from oomwatch_agent.kernel_files import names_in, read_bytes
 from oomwatch_agent.source import Reading, SourceMissingError
 
 JOBS_MAX = 100

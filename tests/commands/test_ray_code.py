@@ -22,7 +22,7 @@ def test_code_is_shipped_where_a_node_lacks_it_or_has_another_and_brings_what_is
     from oomwatch.commands.ray import code
     from oomwatch.commands.ray.within import Seen
 
-    same, bare = Seen("3.11.7", __version__, ()), Seen("3.11.7", None, ("msgspec",))
+    same, bare = Seen(__version__, ()), Seen(None, ("msgspec",))
     assert not code.is_needed("auto", [same, same])
     assert code.is_needed("auto", [same, bare])
     assert code.is_needed("auto", [same._replace(oomwatch="0.0.1")])

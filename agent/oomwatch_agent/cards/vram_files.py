@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from oomwatch import wire
-from oomwatch_agent.cgroup import read_bytes
+from oomwatch_agent.kernel_files import read_bytes
 from oomwatch_agent.source import Sight
 
 LOOKS_AN_INTERVAL = 4  # as NVIDIA's: the memory of a card that stood still may be filled within a second

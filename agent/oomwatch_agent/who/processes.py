@@ -14,8 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from oomwatch import wire
-from oomwatch_agent.cgroup import read_bytes
 from oomwatch_agent.hang_guard import HangGuard
+from oomwatch_agent.kernel_files import read_bytes
 from oomwatch_agent.source import Identity, KnownBy
 from oomwatch_agent.who.environ import environment_in
 from oomwatch_agent.who.roles import role_of

@@ -8,10 +8,12 @@ and after that only now and then.
 from collections.abc import Callable
 from pathlib import Path
 
-from oomwatch_agent.cgroup import names_in, read_line
+from oomwatch_agent.kernel_files import names_in, read_line
 
 YOUNG_LOOKS = 3  # a shell becomes the program that it starts within moments
-OLD_EVERY = 8  # looks: half a minute apart, so that nothing stays unseen for longer than four minutes
+# In so many looks each is read once. Looks for engines and for Ray's sessions are up to half a minute apart, so that
+# nothing stays unseen for longer than four minutes; that for the disk Ray spills to is one in five minutes, 40 in all.
+OLD_EVERY = 8
 
 
 class ShortNames:

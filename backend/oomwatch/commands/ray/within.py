@@ -65,7 +65,6 @@ class Plan(NamedTuple):
 class Seen(NamedTuple):
     """What a node has. `missing`: distributions that an agent needs, by the names that pip knows."""
 
-    python: str
     oomwatch: str | None
     missing: tuple[str, ...]
 
@@ -76,7 +75,7 @@ def seen_here() -> Seen:
     if importlib.util.find_spec("oomwatch_agent") is not None:
         version = str(importlib.import_module("oomwatch").__version__)
     missing = [name for name, module in NEEDED.items() if importlib.util.find_spec(module) is None]
-    return Seen(".".join(map(str, sys.version_info[:3])), version, tuple(missing))
+    return Seen(version, tuple(missing))
 
 
 class Keeper:
