@@ -94,19 +94,20 @@ def test_a_spike_that_is_over_before_the_next_sample_is_told_all_the_same(gpus: 
 
 
 async def _until_a_peak_is_told(server: FakeServer, gpus: ScriptedGpus, peak_bytes: int) -> wire.GpuSample:
-    """Short spikes, again and again: the first is a new height and told at once, as a reading. So is one that a sample
-    happens to see; the others only looks have seen."""
+    """A spike after a sample, again and again: the first is a new height and told at once, as a reading. So is one that
+    a sample happens to see; the others only looks have seen."""
     gpus.count_calls()
+    used_bytes = gpus[1].used_bytes
     deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS
     while asyncio.get_running_loop().time() < deadline:
-        used_bytes = gpus[1].used_bytes
+        heard = len(_samples(server))
         gpus.set(1, used_bytes=peak_bytes)
         await _until_looked_at(gpus, deadline)
         gpus.set(1, used_bytes=used_bytes)
-        await _until_looked_at(gpus, deadline)
-        told = [gpu for sample in _samples(server) for gpu in sample.gpus if gpu.used_peak_bytes == peak_bytes]
-        if told:
-            return told[0]
+        told = await _until_heard(server, used_bytes, after=heard)
+        for gpu in told.gpus:
+            if gpu.used_peak_bytes == peak_bytes:
+                return gpu
     pytest.fail("no peak was told")
 
 
