@@ -3,7 +3,8 @@
 
 PYTHON ?= $(shell scripts/find-python)
 ARGS ?=
-WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
+# Tests wait more than they compute, so there are more of them than processors.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2)
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check

@@ -1,5 +1,6 @@
 """The config doctor on the page: a configuration typed, dropped or taken from a run, and what it means beside it."""
 
+import contextlib
 import json
 import re
 import time
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import FilePayload, Locator, Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from tests.browser import scenes
 from tests.browser.conftest import Reader
 from tests.browser.stage import Stage
@@ -301,18 +303,20 @@ def test_what_a_configuration_says_never_becomes_markup(stage: Stage, reader: Re
     assert page.locator(".doctor-told img").count() == 0
 
 
+ASTRAY = """() => [...document.querySelectorAll('.doctor-told table')].flatMap((table) => {
+    const left = (one) => Math.round(one.getBoundingClientRect().left);
+    const heads = [...table.querySelectorAll('thead th, thead td')].map(left);
+    const rows = [...table.querySelectorAll('tbody tr')].filter(({ cells }) => cells.length === heads.length);
+    const strays = rows.filter(({ cells }) => [...cells].some((one, index) => left(one) !== heads[index]));
+    return strays.map((row) => `${row.textContent}: ${[...row.cells].map(left)} below ${heads}`);
+})"""
+
+
 def test_every_cell_of_a_report_stands_below_the_head_of_its_column(stage: Stage, reader: Reader) -> None:
     page = checked(reader, stage)
-    astray = page.evaluate(
-        """() => [...document.querySelectorAll('.doctor-told table')].flatMap((table) => {
-             const left = (one) => Math.round(one.getBoundingClientRect().left);
-             const heads = [...table.querySelectorAll('thead th, thead td')].map(left);
-             const rows = [...table.querySelectorAll('tbody tr')].filter(({ cells }) => cells.length === heads.length);
-             const strays = rows.filter(({ cells }) => [...cells].some((one, index) => left(one) !== heads[index]));
-             return strays.map((row) => row.textContent);
-           })"""
-    )
-    assert astray == []
+    with contextlib.suppress(PlaywrightTimeoutError):  # what is astray then is told below
+        page.wait_for_function(f"() => ({ASTRAY})().length === 0")
+    assert page.evaluate(ASTRAY) == []
 
 
 @pytest.mark.parametrize("width", [390, 2560])

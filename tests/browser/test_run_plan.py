@@ -31,7 +31,7 @@ def _plan(page: Page, title: str) -> Locator:
 def test_each_phase_is_shown_as_it_was_expected_and_as_it_was(stage: Stage, reader: Reader) -> None:
     page = reader.open(stage, RUN)
     plan = _plan(page, "What was expected of its memory")
-    expect(plan).to_contain_text("Qwen3-8B (8.2 G parameters), on cards of 79.0", timeout=30_000)
+    expect(plan).to_contain_text("Qwen3-8B (8.2 billion parameters), on cards of 79.0", timeout=30_000)
     expect(plan).to_contain_text("expected to be tight. The peak was expected in actor update.")
     rows = plan.locator("tbody tr")
     expect(rows).to_have_count(3)
