@@ -209,9 +209,15 @@ def test_a_break_of_an_instant_changes_neither_the_sentence_nor_what_is_shown(he
     assert page.evaluate("document.querySelector('#view canvas, #view h1').same") is True
 
 
+# The other views, and what draws their charts, are fetched once the first one is drawn.
+ALL_IS_FETCHED = """() => ["/later.js", "/plotly.min.js"].every((file) => performance.getEntriesByType("resource").some(
+    ({ name, responseEnd }) => name.endsWith(file) && responseEnd > 0))"""
+
+
 def test_a_hidden_tab_draws_nothing_and_asks_for_nothing_but_its_title_tells(healthy: Stage, reader: Reader) -> None:
     page = reader.open(healthy)
     expect(page.locator("#headline")).to_contain_text("headroom")
+    page.wait_for_function(ALL_IS_FETCHED)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     # Chromium without a screen shows every page for ever: a hidden one gets no frames, and says that it is hidden.

@@ -80,7 +80,7 @@ def test_for_every_signal_and_every_kind_it_can_be_said_what_is_missing() -> Non
 
 def test_every_kind_signal_and_event_that_a_rule_may_name_has_its_words() -> None:
     kinds = {str(kind.__struct_config__.tag) for kind in get_args(Condition)}
-    sides = {"threshold_above", "threshold_below", "plan_anywhere", "steady"}
+    sides = {"threshold_above", "threshold_more", "threshold_below", "plan_anywhere", "steady"}
     things = {*(str(body.__struct_config__.tag) for body in NOTABLE), *get_args(Disk)}
     for family, names in (("when", kinds - {"threshold"} | sides), ("signal", set(SIGNALS)), ("of", things)):
         prefix = f"rules.{family}_"
