@@ -38,7 +38,7 @@ SIGHTS = {
     "runs": Sight(RUN, "table, .run-row, h1"),
     "run": Sight(RUN, ".plot .main-svg"),
     "alerts": Sight("97 %", ".alert"),
-    "alert": Sight("data.max_response_length", ".alert .actions button"),
+    "alert": Sight("actor_rollout_ref.rollout.gpu_memory_utilization", ".alert .actions button"),
     "alert-timeline": Sight(NODE, ".alert-bar"),
     "alert-table": Sight("GPU 2", "table"),
     "silences": Sight(""),
