@@ -1,6 +1,6 @@
 """What the page costs in a real Chromium, against a stand-in for the server that plays 1,024 and 10,240 GPUs.
 
-    python -m bench.browser [--loads 5] [--updates 100] [--heap 10000] [--chromium /usr/bin/chromium]
+    python -m bench.browser [--loads 15] [--updates 100] [--heap 10000] [--chromium /usr/bin/chromium]
 
 Every load is a browser context of its own; the server is warm. A first visit finds nothing in the browser's cache,
 another one finds the page's files there. An update is one tick with a reading of every GPU: the script's time to read
@@ -93,7 +93,7 @@ def measure(browser: Browser, options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--loads", type=int, default=5)
+    parser.add_argument("--loads", type=int, default=15, help="the first pays for the browser's own start")
     parser.add_argument("--updates", type=int, default=100)
     parser.add_argument("--heap", type=int, default=10_000, help="updates; 0: not measured")
     parser.add_argument("--chromium", default=shutil.which("chromium"), help="path of the browser")
