@@ -3,8 +3,7 @@
 
 PYTHON ?= $(shell scripts/find-python)
 ARGS ?=
-# Tests wait more than they compute, so there are more of them than processors.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2)
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
