@@ -28,8 +28,6 @@ REQUEST_SECONDS = 15.0  # for the head of a request, and for the rest of one tha
 READING_SECONDS = 30.0  # nothing of what was sent was taken
 SWEEP_SECONDS = 1.0
 SAID_AGAIN_SECONDS = 60.0
-# Nothing more is read of a connection while so much of it waits, counted as it comes in.
-WAITING_MESSAGES, WAITING_BYTES = 2, 32 * 2**10
 FRAGMENTS_MAX = 1024  # of one message: they may be empty, and so count nothing towards its size
 
 _FULL = (
@@ -215,7 +213,6 @@ class WebSocket(WebSocketsSansIOProtocol):
         super().__init__(**options)
         self._connections = connections
         self._fragments = 0
-        self._message_bytes = 0  # of the one that comes in
         self._is_full = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -229,19 +226,6 @@ class WebSocket(WebSocketsSansIOProtocol):
     def last_request(self) -> tuple[object, bool]:
         """Its own; that it is silent is for pings and for the protocol to judge."""
         return self, True
-
-    def send_receive_event_to_app(self) -> None:
-        """uvicorn's own stops reading after every message, and begins again where it is taken: two calls of the kernel
-        and a round of the event loop for each, where nearly always the next one comes a second later."""
-        was_paused, self.read_paused = self.read_paused, True
-        super().send_receive_event_to_app()
-        self.read_paused = was_paused
-        if not was_paused and not self.close_sent and self._waits_enough():
-            self.read_paused = True
-            self.transport.pause_reading()
-
-    def _waits_enough(self) -> bool:
-        return self._message_bytes > WAITING_BYTES or self.queue.qsize() >= WAITING_MESSAGES
 
     async def send(self, message: "ASGISendEvent") -> None:
         """Whoever was given up, for want of an answer to a ping, is gone: uvicorn's own calls that a defect of ours."""
@@ -265,16 +249,15 @@ class WebSocket(WebSocketsSansIOProtocol):
             super().handle_ping()
 
     def handle_text(self, event: Frame) -> None:
-        self._fragments, self._message_bytes = 0, len(event.data)
+        self._fragments = 0
         super().handle_text(event)
 
     def handle_bytes(self, event: Frame) -> None:
-        self._fragments, self._message_bytes = 0, len(event.data)
+        self._fragments = 0
         super().handle_bytes(event)
 
     def handle_cont(self, event: Frame) -> None:
         self._fragments += 1
-        self._message_bytes += len(event.data)
         if self._fragments <= FRAGMENTS_MAX:
             super().handle_cont(event)
         elif not self.close_sent:
