@@ -440,6 +440,23 @@ def test_closing_leaves_the_library_alone_while_a_thread_is_stuck_in_it(gpus: Sc
     assert ("nvmlShutdown", -1) not in gpus.calls()
 
 
+def test_nothing_is_looked_at_by_way_of_a_library_that_was_let_go(gpus: ScriptedGpus, source: NvmlSource) -> None:
+    """It would be a crash: what asks a card how full it is leads right into the library."""
+    source.open()
+    gpus.count_calls()
+    gpus.set(0, hang=True)
+    look = threading.Thread(target=source.look)
+    look.start()
+    until(lambda: bool(gpus.calls()))
+    source.close()
+    gpus.refuse("nvmlInitWithFlags", standin.DRIVER_NOT_LOADED)
+    gpus.release()
+    look.join(DEADLINE_SECONDS)
+    with pytest.raises(SourceMissingError):
+        source.open()
+    assert source.look() == []
+
+
 # ------------------------------------------------------------ a driver that cannot be used
 
 

@@ -138,6 +138,7 @@ class NvmlSource:
     def _let_go(self) -> None:
         with self._gate:
             if not self._is_in_use():
+                self._opened, self._gpus = False, []  # closing left them while a look went on: the next would crash
                 unload()
 
     def _ask(self, key: int, *, slow: bool) -> Untyped:
