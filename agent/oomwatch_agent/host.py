@@ -3,10 +3,8 @@
 And the file systems that hold what has no room in it: /dev/shm, and the disk that Ray spills to.
 """
 
-import heapq
 import os
 import re
-import resource
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +14,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch_agent import cgroup, kernel_files
+from oomwatch_agent.residents import Residents
 from oomwatch_agent.sights import of_host
 from oomwatch_agent.source import Found, Reading, Sight, SourceMissingError
 from oomwatch_agent.spill_disk import DiskUse, SpillDisk
@@ -26,9 +25,6 @@ _TOP_PROCESSES = 10
 _CONTAINER_SECONDS = 600.0  # the last lines of what was killed come minutes late
 _PRESSURE = re.compile(rb"^(some|full) avg10=([0-9.]+)", re.MULTILINE)
 _WHOLE_LOOK_EVERY = 6  # slow reads: once a minute. Names and addresses seldom change
-_PAGE_BYTES = resource.getpagesize()
-_SMALL_RATIO = 2  # a process is small that has less than half of what the last one has that is told
-_SMALL_EVERY = 6  # slow reads
 
 
 class HostSource:
@@ -61,7 +57,7 @@ class HostSource:
         self._own_addresses: tuple[str, ...] = ()
         self._looks = 0
         self._kills = _Kills()
-        self._residents = _Residents(root / "proc")
+        self._residents = Residents(root / "proc")
         self._processes = Processes(root)
         self._clock = clock
         self._containers: dict[str, float] = {}  # addresses of the largest processes -> when they were last seen
@@ -213,55 +209,6 @@ def _killed(reporter: str, kills: int, sample: wire.HostSample, group: cgroup.Me
         limit_bytes=group.limit_bytes if of_group and group else None,
     )
     return Found(body=body, origin=wire.Origin(source=HostSource.name))
-
-
-class _Residents:
-    """Resident memory of all processes, cheaply.
-
-    Those that are small, most of thousands, are read in turns, and kernel threads once: unless so much memory was taken
-    or freed since all were read that one of them may have become one of the largest.
-    """
-
-    def __init__(self, proc: Path) -> None:
-        self._proc = proc
-        self._pages_of: dict[str, int] = {}  # resident
-        self._kernel_threads: set[str] = set()
-        self._turn = 0
-        self._floor_pages = 0  # who has fewer is small
-        self._available_bytes = 0  # when all were read
-
-    def largest(self, count: int, available_bytes: int) -> dict[int, int]:
-        """Process id -> bytes, largest first. Memory that processes share counts in each of them.
-
-        `available_bytes`: what this machine has left.
-        """
-        pids = {name for name in kernel_files.names_in(str(self._proc)) if name.isdigit()}
-        self._kernel_threads &= pids
-        self._pages_of = {pid: pages for pid, pages in self._pages_of.items() if pid in pids}
-        for pid in self._due(pids - self._kernel_threads, available_bytes):
-            size, self._pages_of[pid] = self._pages(pid)
-            if size == 0:
-                self._kernel_threads.add(pid)
-                del self._pages_of[pid]
-        top = heapq.nsmallest(count, self._pages_of.items(), key=lambda item: (-item[1], int(item[0])))
-        self._floor_pages = top[-1][1] // _SMALL_RATIO if len(top) == count else 0
-        return {int(pid): resident * _PAGE_BYTES for pid, resident in top if resident}
-
-    def _due(self, pids: set[str], available_bytes: int) -> Iterable[str]:
-        self._turn = (self._turn + 1) % _SMALL_EVERY
-        if abs(available_bytes - self._available_bytes) >= self._floor_pages * _PAGE_BYTES:
-            self._available_bytes = available_bytes
-            return pids
-        known, floor = self._pages_of, self._floor_pages
-        return [pid for pid in pids if known.get(pid, floor) >= floor or int(pid) % _SMALL_EVERY == self._turn]
-
-    def _pages(self, pid: str) -> tuple[int | None, int]:
-        """Virtual size (0 is a kernel thread; None: gone) and resident size, in pages."""
-        try:
-            size, resident, *_ = kernel_files.read_line(f"{self._proc}/{pid}/statm").split()
-        except ValueError:  # it is gone
-            return None, 0
-        return int(size), int(resident)
 
 
 def _difference(table: dict[str, int], whole: str, free: str) -> int | None:
