@@ -156,8 +156,8 @@ class Agent:
         try:
             while True:
                 await self._answered(next(steps))
-        except StopIteration as end:
-            self._take_in(end.value)
+        except StopIteration as last:
+            self._take_in(last.value)
 
     def _take_in(self, collected: Collected) -> None:
         now = time.monotonic()

@@ -23,8 +23,8 @@ from oomwatch_agent.tail import Begin, Stage, Tail
 LogFrom: TypeAlias = Literal["auto", "start", "now"]
 
 BUDGET_BYTES = 4 * 1024 * 1024  # of one reading, whatever it costs: what is found in it is kept until it is sent
-NO_LIMIT = Purse(0.0, cpu=time.process_time, clock=time.monotonic)
 HELPING_BYTES = 64 * 1024  # between two looks into the purse: 1 ms of usual log, and 10 of one that is all steps
+NO_LIMIT = Purse(0.0, cpu=time.process_time, clock=time.monotonic)
 RECENT_SECONDS = 300.0
 
 

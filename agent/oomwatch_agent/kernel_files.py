@@ -1,6 +1,7 @@
 """Files of the kernel, in /proc and /sys: read at next to no cost, many times a second, and none is surely there."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 _BUFFER_BYTES = 16384  # such files have some KiB
@@ -38,33 +39,36 @@ def _number_of(text: bytes, name: bytes) -> int | None:
 
 def read_bytes(path: str) -> bytes:
     """A file of the kernel, at a third of what Path costs; empty where it cannot be read."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        parts = []
-        while part := os.read(file, _BUFFER_BYTES):  # the kernel gives a long table in several parts
-            parts.append(part)
-        return b"".join(parts)
-    except OSError:
-        return b""
-    finally:
-        os.close(file)
+    return _read(path, _whole)
 
 
 def read_line(path: str) -> bytes:
     """A file of the kernel that is one short line, in one read; empty where it cannot be read."""
+    return _read(path, _first)
+
+
+def _read(path: str, take: Callable[[int], bytes]) -> bytes:
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
     try:
-        return os.read(file, _LINE_BYTES)
+        return take(file)
     except OSError:
         return b""
     finally:
         os.close(file)
+
+
+def _whole(file: int) -> bytes:
+    parts = []
+    while part := os.read(file, _BUFFER_BYTES):  # the kernel gives a long table in several parts
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _first(file: int) -> bytes:
+    return os.read(file, _LINE_BYTES)
 
 
 def names_in(folder: str) -> list[str]:

@@ -22,9 +22,8 @@ from oomwatch_agent.raylets import USUAL_PLACE, RayletSessions, usual_places
 from oomwatch_agent.source import Found, Identity, KnownBy, Reading, SourceMissingError
 from oomwatch_agent.who.roles import role_of
 
-if (
-    TYPE_CHECKING
-):  # what reads logs is loaded where there are any: it is a MiB of memory, and most nodes have no session
+# What reads logs is loaded where there are any: it is a MiB of memory, and most nodes have no session.
+if TYPE_CHECKING:
     from oomwatch_agent.follower import Follower, LogFrom, Readers
     from oomwatch_agent.logs.context import PhaseMemory
     from oomwatch_agent.run_files import RunFiles

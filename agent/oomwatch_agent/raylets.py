@@ -24,7 +24,7 @@ class RayletSessions:
 
 
 def raylet_sessions(proc: Path = _PROC) -> Iterator[Path]:
-    """The same, for who asks once."""
+    """The same, for who asks once or seldom: nothing is remembered, and every process is read."""
     return RayletSessions(proc)()
 
 

@@ -13,19 +13,17 @@ from oomwatch_agent.source import Reading, SourceMissingError
 
 JOBS_MAX = 100
 VALUE_CHARS_MAX = 100
+_WORDS = (("gpus", "GPUs"), ("nodes", "nodes"), ("partition", "partition"))
 
 
 class SlurmSource:
     """`folder`: what prolog and epilog write to."""
 
+    name = "slurm"
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._facts: wire.NodeFacts | None = None
-
-    @property
-    def name(self) -> str:
-        """ "slurm"."""
-        return "slurm"
 
     def open(self) -> wire.NodeFacts:
         """The jobs that are here. Raises SourceMissingError where there is no such folder."""
@@ -69,6 +67,3 @@ def _in_words(number: str, told: dict[str, str]) -> str:
     of = f" of {told['user']}" if "user" in told else ""
     more = (f", {word} {told[key]}" for key, word in _WORDS if key in told)
     return f"job {number[:20]}{of}{''.join(more)}"
-
-
-_WORDS = (("gpus", "GPUs"), ("nodes", "nodes"), ("partition", "partition"))

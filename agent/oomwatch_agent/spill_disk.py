@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from oomwatch_agent.hang_guard import HangGuard
-from oomwatch_agent.raylets import RayletSessions, usual_places
+from oomwatch_agent.raylets import raylet_sessions, usual_places
 
 _LIMIT_SECONDS = 1.0  # a network's file system may hang for ever
 _FIND_SECONDS = 300.0  # to ask for running raylets walks over all processes
@@ -26,13 +26,13 @@ class SpillDisk:
     def __init__(
         self,
         *,
-        sessions: Callable[[], Iterable[Path]] | None = None,
+        sessions: Callable[[], Iterable[Path]] = raylet_sessions,
         places: Callable[[], Iterable[Path]] = usual_places,
         usage: Callable[[Path], os.statvfs_result] = os.statvfs,
         clock: Callable[[], float] = time.monotonic,
         limit_seconds: float = _LIMIT_SECONDS,
     ) -> None:
-        self._sessions = sessions or RayletSessions()
+        self._sessions = sessions
         self._places = places
         self._usage = usage
         self._clock = clock

@@ -12,7 +12,7 @@ from oomwatch_agent.kernel_files import names_in, read_line
 
 YOUNG_LOOKS = 3  # a shell becomes the program that it starts within moments
 # In so many looks each is read once. Looks for engines and for Ray's sessions are up to half a minute apart, so that
-# nothing stays unseen for longer than four minutes; that for the disk Ray spills to is one in five minutes, 40 in all.
+# nothing stays unseen for longer than four minutes.
 OLD_EVERY = 8
 
 
