@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/helm/oomwatch"
 NAME, NAMESPACE = "watch-oomwatch", "monitoring"  # tests/helm/renderer.py renders the release "watch"
+PATIENCE_SECONDS = 120.0  # for one answer, on a machine however busy
 
 Object = dict[str, Any]
 
@@ -69,7 +71,10 @@ class Helm:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(question) + "\n")
         self._process.stdin.flush()
+        deadline = threading.Timer(PATIENCE_SECONDS, self._process.kill)
+        deadline.start()
         answer = self._process.stdout.readline()
-        assert answer, "the renderer has ended"
+        deadline.cancel()
+        assert answer, f"the renderer has ended, or had no answer within {PATIENCE_SECONDS:.0f} s"
         found: dict[str, Any] = json.loads(answer)
         return found

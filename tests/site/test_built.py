@@ -1,10 +1,19 @@
-"""The documentation builds as a site, and nothing in it is loaded from elsewhere."""
+"""The documentation builds as a site, and nothing in it is loaded from elsewhere, also not by a real browser.
+
+All that needs the site is in this file: tests of one file run in one worker, and so it is built once.
+"""
 
 import re
 from pathlib import Path
 
+import pytest
+from playwright.sync_api import Browser, expect
+from tests.browser.conftest import chromium
 from tests.site.conftest import ROOT
 
+__all__ = ["chromium"]  # the fixture
+
+PATIENCE_MS = 60_000
 # What a browser loads by itself, as a link that is clicked is not: scripts, images, frames, style sheets, icons, fonts.
 _LOADED = re.compile(
     r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*\bsrc=[\"']?(?:https?:)?//[^>]*>"
@@ -43,3 +52,19 @@ def test_a_file_that_a_page_leads_to_is_on_the_site(site: Path) -> None:
     assert "class Hello" in re.sub(
         r"<[^>]+>", "", (site / "source/backend/oomwatch/wire-py/index.html").read_text(encoding="utf-8")
     )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("page", "words", "found"), [("", "acknowledge", "acknowledge"), ("zh/", "告警", "告")])
+def test_search_finds_words_of_either_language_and_nobody_else_is_asked(
+    chromium: Browser, address: str, page: str, words: str, found: str
+) -> None:
+    reader = chromium.new_page()
+    asked: list[str] = []
+    reader.on("request", lambda request: asked.append(request.url))
+    reader.goto(address + page)
+    reader.locator("[data-md-component=search-query]").fill(words)
+    result = reader.locator(".md-search-result__item mark", has_text=found).first
+    expect(result).to_be_attached(timeout=PATIENCE_MS)
+    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+    reader.close()
