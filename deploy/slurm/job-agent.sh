@@ -4,7 +4,7 @@
 #
 #   #SBATCH --nodes=2 --gpus-per-node=8
 #   export OOMWATCH_SERVER=http://monitor:8642 OOMWATCH_TOKEN_FILE=$HOME/.oomwatch-token
-#   . /opt/oomwatch/share/job-agent.sh
+#   . $HOME/oomwatch/deploy/slurm/job-agent.sh
 #   srun python train.py
 #
 # OOMWATCH_AGENT names the agent's program, oomwatch-agent.pyz included; OOMWATCH_AGENT_LOG a folder for what it says.

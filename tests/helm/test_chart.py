@@ -89,8 +89,7 @@ def test_every_value_is_used_by_a_template() -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in sorted((CHART / "templates").iterdir()))
     for top, inner in values.items():
         for name in inner if isinstance(inner, dict) and top != "commonLabels" else ():
-            named = (f".Values.{top}.{name}", f".{name}") if top == "server" else (f".Values.{top}.{name}",)
-            assert any(one in text for one in named), f"{top}.{name}"
+            assert re.search(rf"\.Values\.{top}\.{name}\b", text), f"{top}.{name}"
 
 
 @EACH_CASE
