@@ -57,6 +57,16 @@ class Times:
         return self.cpu
 
 
+def quiet(count: int) -> str:
+    """So many bytes of what is no event."""
+    return ("e" * 999 + "\n") * (count // 1000)
+
+
+def huge(steps: int) -> str:
+    """Each step followed by two helpings of what is no event."""
+    return "".join(STEP.format(step) + quiet(2 * HELPING_BYTES) for step in range(steps))
+
+
 def write(path: Path, text: str, *, age_seconds: float = 3600.0) -> Path:
     with path.open("a", encoding="utf-8") as file:
         file.write(text)
@@ -157,7 +167,7 @@ def test_a_file_whose_name_looks_like_a_glob_is_that_file(tmp_path: Path, make: 
 
 def test_a_huge_backlog_is_read_in_parts_and_tells_how_far(tmp_path: Path, make: Make) -> None:
     line = STEP.format(1)
-    path = write(tmp_path / "driver.log", line + ("e" * 999 + "\n") * (2 * BUDGET_BYTES // 1000))
+    path = write(tmp_path / "driver.log", line + quiet(2 * BUDGET_BYTES))
     source = make(path)
     reading = source.read(slow=False)
     assert told(reading.found) == [("step 1", True)]
@@ -170,8 +180,7 @@ def test_a_huge_backlog_is_read_no_faster_than_the_cpu_budget_allows_and_loses_n
     tmp_path: Path, make: Make
 ) -> None:
     steps = 150
-    quiet = ("e" * 999 + "\n") * (2 * HELPING_BYTES // 1000)
-    path = write(tmp_path / "driver.log", "".join(STEP.format(step) + quiet for step in range(steps)))
+    path = write(tmp_path / "driver.log", huge(steps))
     times = Times()
     source = make(path, purse=Purse(0.01, cpu=times.cpu_seconds, clock=times.now))
     found, details, seconds = list[Found](), set[str | None](), 0
@@ -190,8 +199,7 @@ def test_a_huge_backlog_is_read_no_faster_than_the_cpu_budget_allows_and_loses_n
 
 
 def test_new_lines_do_not_wait_for_a_huge_backlog_of_another_log(tmp_path: Path, make: Make) -> None:
-    quiet = ("e" * 999 + "\n") * (40 * HELPING_BYTES // 1000)
-    write(tmp_path / "a.log", STEP.format(1) + quiet)
+    write(tmp_path / "a.log", STEP.format(1) + quiet(40 * HELPING_BYTES))
     new = write(tmp_path / "b.log", STEP.format(2))
     times = Times()
     source = make(tmp_path / "*.log", purse=Purse(0.0001, cpu=times.cpu_seconds, clock=times.now))
@@ -204,7 +212,7 @@ def test_new_lines_do_not_wait_for_a_huge_backlog_of_another_log(tmp_path: Path,
 def test_new_lines_do_not_wait_for_many_new_lines_of_other_logs(dense: int, tmp_path: Path, make: Make) -> None:
     times = Times()
     source = make(tmp_path / "*.log", purse=Purse(0.01, cpu=times.cpu_seconds, clock=times.now))
-    many = ("e" * 999 + "\n") * (60 * HELPING_BYTES // dense // 1000)
+    many = quiet(60 * HELPING_BYTES // dense)
     found = list[Found]()
     for reading in range(3):
         for number in range(dense):
@@ -220,14 +228,13 @@ def test_a_huge_backlog_is_read_to_its_end_beside_another_source_however_busy_th
     tmp_path: Path, make: Make
 ) -> None:
     steps = 4
-    quiet = ("e" * 999 + "\n") * (2 * HELPING_BYTES // 1000)
-    path = write(tmp_path / "huge.log", "".join(STEP.format(step) + quiet for step in range(steps)))
+    path = write(tmp_path / "huge.log", huge(steps))
     times = Times()
     purse = Purse(0.0001, cpu=times.cpu_seconds, clock=times.now)
-    huge, other = make(path, purse=purse), make(write(tmp_path / "other.log", ""), purse=purse)
+    source, other = make(path, purse=purse), make(write(tmp_path / "other.log", ""), purse=purse)
     found = list[Found]()
     for _ in range(11 * 2 * (steps + 1)):
-        found += huge.read(slow=False).found
+        found += source.read(slow=False).found
         other.read(slow=False)
         times.seconds += 1.0
         times.cpu += 0.1

@@ -148,17 +148,24 @@ def test_while_the_server_reads_nothing_in_the_middle_of_a_backlog(tmp_path: Pat
 
 def test_while_it_reads_a_huge_backlog_as_slowly_as_its_budget_asks(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
-    log.write_text("".join(f"step:{n} - timing_s/step:{n}.5 - timing_s/gen:9.0\n" for n in range(400_000)))
+    steps = 400_000
+    log.write_text("".join(f"step:{n} - timing_s/step:{n}.5 - timing_s/gen:9.0\n" for n in range(steps)))
     server = FakeServer(welcoming())
 
     async def story() -> None:
-        argv = ("--log", str(log), "--log-from", "auto", "--engine-metrics", "off", "--cpu-budget", "1")
+        argv = ("--log", str(log), "--log-from", "auto", "--engine-metrics", "off", "--cpu-budget", "0.1")
         async with running(server.url, tmp_path, *argv) as agent:
-            await until(lambda: "reading backlog" in str(told_of(server, "log train.log")), "it to read")
+            await until(lambda: "--cpu-budget" in str(told_of(server, "log train.log")), "the budget to hold it back")
+            await until(lambda: _steps_told(server), "the first steps")
             assert await agent.stopped() < EXIT_SECONDS
-            assert "oomwatch-agent" in agent.log
+            assert ALL_STORED in agent.log or NOT_STORED in agent.log, "with a goodbye, in the middle of the log"
+            assert _steps_told(server) < steps
 
     with_server(server, story)
+
+
+def _steps_told(server: FakeServer) -> int:
+    return sum(isinstance(said, wire.Event) and isinstance(said.body, wire.Step) for said in server.heard)
 
 
 def _unsent_bytes(pid: int) -> int:
