@@ -30,12 +30,13 @@ oomwatch_agents_start() {
 }
 
 # Has them say goodbye, so that nobody is alarmed: Slurm would kill them when the script ends, and srun does when it is
-# sent SIGTERM itself. They take three seconds at most.
+# sent SIGTERM itself. They take three seconds at most. Whatever fails here fails alone: under "set -e" the job would be
+# told as failed for it.
 oomwatch_agents_stop() {
     [ -n "${oomwatch_agents:-}" ] || return 0
     for oomwatch_step in $(squeue --steps --noheader --jobs="$SLURM_JOB_ID" --format='%i/%j' 2>/dev/null); do
         case $oomwatch_step in
-            */oomwatch) scancel --signal=TERM "${oomwatch_step%/*}" 2>/dev/null ;;
+            */oomwatch) scancel --signal=TERM "${oomwatch_step%/*}" 2>/dev/null || : ;;
         esac
     done
     oomwatch_seconds=15
@@ -43,8 +44,8 @@ oomwatch_agents_stop() {
         sleep 1
         oomwatch_seconds=$((oomwatch_seconds - 1))
     done
-    kill -TERM "$oomwatch_agents" 2>/dev/null
-    wait "$oomwatch_agents" 2>/dev/null
+    kill -TERM "$oomwatch_agents" 2>/dev/null || :
+    wait "$oomwatch_agents" 2>/dev/null || :
     oomwatch_agents=
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.programs import Server, agent, ending, until
+from tests.agent.programs import Program
 from tests.deploy.slurm_cluster import SlurmCluster
 from tests.server.running_server import ENVIRON
 
@@ -81,6 +82,22 @@ def test_outside_of_a_job_no_agent_is_started_and_the_script_goes_on() -> None:
         ["sh", "-euc", script], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True
     )
     assert (ended.stdout, "no job of Slurm" in ended.stderr) == ("on\n", True)
+
+
+@pytest.mark.parametrize(("last", "status"), [("true", 0), ("exit 7", 7)])
+@pytest.mark.parametrize("shell", ["bash", "sh"])
+def test_a_strict_script_ends_as_it_would_without_agents_where_none_can_be_started(
+    shell: str, last: str, status: int, tmp_path: Path
+) -> None:
+    srun = Program(tmp_path, "srun")
+    srun.script("exit 1")
+    Program(tmp_path, "squeue").script("echo 4711.0/oomwatch")
+    Program(tmp_path, "scancel").script("exit 1")
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_JOB_ID": "4711"}
+    script = f". {FOLDER / 'job-agent.sh'}; wait; {last}"
+    ended = subprocess.run([shell, "-euc", script], env=environ, check=False)
+    assert ended.returncode == status
+    assert len(srun.calls()) == 1
 
 
 @pytest.mark.acceptance
