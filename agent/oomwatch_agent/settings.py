@@ -195,6 +195,10 @@ def server_url(text: str) -> str:
         port = parts.port
     except ValueError:
         raise ValueError(f'"{text}" has no usable port; write for example {DEFAULT_SERVER}') from None
+    try:
+        (parts.hostname or "").encode("idna")  # as the look-up of its address does
+    except UnicodeError:
+        raise ValueError(f'"{text}" has no usable host name; write for example {DEFAULT_SERVER}') from None
     if parts.scheme not in _SCHEMES or not parts.hostname or parts.query or parts.fragment or parts.username:
         raise ValueError(f'"{text}" is no server address; write for example {DEFAULT_SERVER} or HOST:PORT')
     scheme = _SCHEMES[parts.scheme]

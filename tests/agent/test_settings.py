@@ -36,7 +36,7 @@ def test_an_address_may_be_typed_in_many_ways(typed: str, address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "typed", ["ws://", "ftp://monitor", "monitor:port", "monitor:99999", "ws://u@monitor", "a?b=c"]
+    "typed", ["ws://", "ftp://monitor", "monitor:port", "monitor:99999", "monitor..example", "ws://u@monitor", "a?b=c"]
 )
 def test_what_is_no_address_is_answered_with_one_that_is(typed: str) -> None:
     with pytest.raises(SettingError, match=r"^flag --server: .*write for example ws://127\.0\.0\.1:8642"):
