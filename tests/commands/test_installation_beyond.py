@@ -97,6 +97,14 @@ def test_a_database_is_told_as_new_sound_newer_or_damaged(tmp_path: Path) -> Non
     assert brief(database.checks(settings)) == {"file": "wrong"}
 
 
+def test_a_database_in_a_folder_called_as_in_an_address_is_found_and_nothing_is_made_beside_it(tmp_path: Path) -> None:
+    folder = tmp_path / "seed#7"
+    folder.mkdir()
+    open_database(f"sqlite:///{folder}/oomwatch.db").close()
+    assert brief(database.checks(Settings(db=str(folder / "oomwatch.db")))) == {"schema": "ok"}
+    assert list(tmp_path.iterdir()) == [folder]
+
+
 def test_a_file_that_is_no_database_of_ours_is_wrong(tmp_path: Path) -> None:
     file = tmp_path / "other.db"
     with closing(sqlite3.connect(file)) as connection:

@@ -46,6 +46,15 @@ def test_a_backup_that_is_made_while_a_server_writes_is_whole(tmp_path: Path) ->
         assert len(list(copy.recent_samples(NOW, NOW + stored))) == stored
 
 
+def test_a_folder_may_be_called_what_means_something_in_an_address(tmp_path: Path) -> None:
+    folder = tmp_path / "seed#7"
+    folder.mkdir()
+    Store.open(f"sqlite:///{folder}/oomwatch.db").close()
+    assert main(["backup", "--db", str(folder / "oomwatch.db"), str(tmp_path / "copy.db")]) == 0
+    Store.open(f"sqlite:///{tmp_path}/copy.db").close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "seed#7"]
+
+
 def test_a_backup_replaces_nothing(tmp_path: Path) -> None:
     (tmp_path / "copy.db").write_text("precious")
     Store.open(f"sqlite:///{tmp_path}/oomwatch.db").close()

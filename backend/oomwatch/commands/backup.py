@@ -40,7 +40,7 @@ def _copy(file: Path, copy: Path) -> None:
     """SQLite's own way, page by page, in one state of the database. Raises sqlite3.Error."""
     copy.parent.mkdir(parents=True, exist_ok=True)
     with (
-        closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=5)) as source,
+        closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=5)) as source,
         closing(sqlite3.connect(copy)) as target,
     ):
         source.execute("BEGIN")  # one state: what is written meanwhile would begin the copy anew

@@ -1,6 +1,8 @@
 """The database: is it there, sound, and of which schema? Nothing in it is changed."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from oomwatch.commands.installation.finding import Family, Finding
@@ -30,9 +32,6 @@ def checks(settings: Settings) -> Iterator[Finding]:
 
 
 def _of_file(file: Path) -> Iterator[Finding]:
-    import sqlite3  # noqa: PLC0415
-    from contextlib import closing  # noqa: PLC0415
-
     from oomwatch.store.soundness import damage  # noqa: PLC0415
 
     try:
@@ -43,7 +42,7 @@ def _of_file(file: Path) -> Iterator[Finding]:
         if wrong is not None:
             yield FAMILY.wrong("file", f"{file} is damaged: {wrong}", ANEW)
             return
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=5)) as connection:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=5)) as connection:
             found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.OperationalError as error:
         yield FAMILY.wrong("file", f"{file}: {error}", "may this user read it, and was it made by oomwatch?")
