@@ -24,6 +24,7 @@ from oomwatch.commands.installation.asked import Asked, asked
 from oomwatch.commands.installation.finding import Finding
 from oomwatch.options import SettingError
 from oomwatch.settings import Settings
+from oomwatch_agent.cards import makers
 from oomwatch_agent.settings import AgentSettings
 
 NOBODY = 65534
@@ -152,9 +153,15 @@ def test_a_database_that_is_no_file_needs_no_folder(tmp_path: Path) -> None:
         assert "database" not in brief(folders.checks(Settings(db=address, incidents=tmp_path)))
 
 
-def test_a_machine_without_cards_is_told_what_it_lacks_and_a_simulation_is_no_watching() -> None:
-    simulated = brief(cards.checks(AgentSettings(simulate="demo")))
-    assert simulated == {"simulation": "warning"}
+def test_a_simulation_is_no_watching() -> None:
+    assert brief(cards.checks(AgentSettings(simulate="demo"))) == {"simulation": "warning"}
+
+
+@pytest.mark.skipif(makers.any_is_here(), reason="this machine has accelerators of its own")
+def test_a_machine_without_cards_is_told_what_it_lacks_and_that_its_memory_is_watched() -> None:
+    found = list(cards.checks(AgentSettings()))
+    assert brief(iter(found)) == {"nvml": "warning", "host memory": "ok"}
+    assert of(iter(found), "nvml").remedy == f"{cards.REMEDY}; {cards.ONLY_MEMORY}"
 
 
 def test_a_log_that_is_missing_is_a_warning_and_one_that_is_there_is_fine(tmp_path: Path) -> None:
@@ -165,24 +172,48 @@ def test_a_log_that_is_missing_is_a_warning_and_one_that_is_there_is_fine(tmp_pa
     assert found[f"log {tmp_path / 'none.txt'}"] == "warning"
 
 
+def seen_without_rights(code: str) -> dict[str, str]:
+    """State by what was looked at, of findings that this code calls `found`, made without root's rights."""
+    told = f"import json\n{code}\nprint(json.dumps({{one.what: one.state for one in found}}))"
+    command = [*without_root_rights(), sys.executable, "-c", told]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRON)
+    assert ended.returncode == 0, ended.stderr
+    states: dict[str, str] = json.loads(ended.stdout)
+    return states
+
+
+def test_a_folder_below_one_that_is_closed_to_us_is_wrong_and_no_defect(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can make what belongs to others")
+    closed = tmp_path / "closed"
+    (closed / "within").mkdir(parents=True)
+    closed.chmod(0o700)
+    os.chown(closed, NOBODY, NOBODY)
+    code = (
+        "from pathlib import Path\nfrom oomwatch.commands.installation import folders\n"
+        f"found = folders.folder('database', Path({str(closed / 'within')!r}))"
+    )
+    assert seen_without_rights(code) == {"database": "wrong"}
+
+
 def test_a_user_who_may_not_look_at_others_or_open_a_card_is_told_so(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can make what belongs to others")
     card, log, environ = tmp_path / "dev/nvidia0", tmp_path / "train.log", tmp_path / "proc/77/environ"
-    for path in (card, log, environ):
+    drawing = tmp_path / "dev/dri/renderD128"
+    for path in (card, log, environ, drawing):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o000)
         os.chown(path.parent if path is environ else path, NOBODY, NOBODY)
     code = (
-        "import json\nfrom pathlib import Path\nfrom oomwatch.commands.installation import rights\n"
+        "from pathlib import Path\nfrom oomwatch.commands.installation import rights\n"
         "from oomwatch_agent.settings import AgentSettings\n"
-        f"found = rights.checks(AgentSettings(log=({str(log)!r},)), Path({str(tmp_path)!r}))\n"
-        "print(json.dumps({one.what: one.state for one in found}))"
+        f"found = list(rights.checks(AgentSettings(log=({str(log)!r},)), Path({str(tmp_path)!r})))"
     )
-    command = [*without_root_rights(), sys.executable, "-c", code]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRON)
-    assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout) == {"/proc": "warning", str(card): "wrong", f"log {log}": "wrong"}
+    told = {"/proc": "warning", str(card): "wrong", f"log {log}": "wrong"}
+    assert seen_without_rights(code) == told  # NVIDIA's cards have a file for drawing too, which nobody reads them by
+    (tmp_path / "dev/kfd").touch()
+    assert seen_without_rights(code) == {**told, str(drawing): "wrong"}
 
 
 def test_few_open_files_are_a_warning_with_the_command_that_allows_more() -> None:
@@ -270,3 +301,8 @@ def test_json_has_every_finding(capsys: pytest.CaptureFixture[str]) -> None:
 def test_it_takes_no_configuration_of_a_training(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--self", "train.sh"]) == 2
     assert "train.sh" in capsys.readouterr().err
+
+
+def test_who_asks_for_another_language_than_it_speaks_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--self", "--language", "zh"]) == 2
+    assert "--language" in capsys.readouterr().err

@@ -54,7 +54,9 @@ def add_doctor_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpus", type=int, metavar="N", help="GPUs of a node, whatever the configuration says")
     parser.add_argument("--nodes", type=int, metavar="N", help="nodes, whatever the configuration says")
     parser.add_argument("--mean-length", type=int, metavar="TOKENS", help="of prompt and response together, if known")
-    parser.add_argument("--language", choices=("en", "zh"), default="en", help="of the sentences (default: en)")
+    parser.add_argument(
+        "--language", choices=("en", "zh"), default="en", help="of the sentences; --self speaks English (default: en)"
+    )
     parser.add_argument("--all-settings", action="store_true", help="with --json: verl's defaults among the settings")
     add_client_flags(parser)
     parser.add_argument("--run", metavar="NAME", help="with --server: the run whose configuration to look at")

@@ -23,6 +23,8 @@ def run(options: argparse.Namespace) -> int:
     """Check, and tell. 1 where something is wrong; warnings are none."""
     if options.words:
         raise SettingError("--self looks at the installation, and at no configuration: drop " + " ".join(options.words))
+    if options.language != "en":
+        raise SettingError("--language: --self speaks English, as settings' mistakes and logs do; drop it")
     found = list(findings(asked(options, os.environ)))
     if options.json:
         print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
@@ -52,6 +54,7 @@ def summed(found: Iterable[Finding]) -> str:
     """In one sentence."""
     states = [one.state for one in found]
     wrong, warnings = states.count("wrong"), states.count("warning")
+    more = f", {warnings} with a warning" if warnings else ""
     if wrong:
-        return f"{wrong} of {len(states)} checks found something wrong, {warnings} have a warning"
-    return f"all {len(states)} checks passed" + (f", {warnings} with a warning" if warnings else "")
+        return f"{wrong} of {len(states)} checks found something wrong{more}"
+    return f"all {len(states)} checks passed{more}"

@@ -35,7 +35,7 @@ def _free_bytes(there: Path) -> int:
 def folder(what: str, path: Path, free_bytes: Callable[[Path], int] = _free_bytes) -> Iterator[Finding]:
     """Whether files can be made there, or where the folder would be made, and how much room is left."""
     there = path
-    while not there.exists():
+    while not os.access(there, os.F_OK):  # Path.exists raises where a folder above is closed to us
         there = there.parent
     if not there.is_dir():
         yield FAMILY.wrong(what, f"{there} is no folder", "name another place, or move that file away")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from oomwatch.commands.installation.asked import Role
 from oomwatch.commands.installation.finding import Family, Finding
+from oomwatch_agent.cgroup import find
 
 FAMILY = Family("limits")
 FILES_FOR_SERVER, FILES_FOR_AGENT = 4096, 256  # connections of agents and browsers; logs that are followed
@@ -37,8 +38,6 @@ def _files(needed: int) -> Finding:
 
 
 def _memory(root: Path) -> Iterator[Finding]:
-    from oomwatch_agent.cgroup import find  # noqa: PLC0415
-
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     group = find(root, total)
     if group is not None:

@@ -9,7 +9,8 @@ from oomwatch.commands.installation.finding import Family, Finding
 from oomwatch_agent.settings import AgentSettings
 
 FAMILY = Family("rights")
-DEVICES = ("nvidiactl", "nvidia[0-9]*", "kfd", "dri/renderD*", "davinci[0-9]*")  # of /dev
+DEVICES = ("nvidiactl", "nvidia[0-9]*", "kfd", "davinci[0-9]*")  # of /dev
+OF_AMD = "dri/renderD*"  # beside kfd. Other makers' cards have such files too, which nobody needs to read a card
 
 
 def checks(settings: AgentSettings, root: Path = Path("/")) -> Iterator[Finding]:
@@ -59,8 +60,9 @@ def _readable(path: Path) -> bool:
 
 
 def _devices(root: Path) -> Iterator[Finding]:
-    for pattern in DEVICES:
-        for path in sorted((root / "dev").glob(pattern)):
+    dev = root / "dev"
+    for pattern in (*DEVICES, OF_AMD) if (dev / "kfd").exists() else DEVICES:
+        for path in sorted(dev.glob(pattern)):
             if not os.access(path, os.R_OK | os.W_OK):
                 remedy = "add the agent's user to the file's group (video, render), or run it as root"
                 yield FAMILY.wrong(str(path), "may not be opened", remedy)
