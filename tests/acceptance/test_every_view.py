@@ -1,4 +1,4 @@
-"""Every view of a real server that real agents report to, in both languages and both themes."""
+"""Every view of a real server that real agents report to, and every way through them, in both languages and themes."""
 
 import itertools
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Page, expect
+from tests.acceptance.journeys import PATIENCE_MS, Journey, every_journey
 from tests.acceptance.programs import Server, agent, ending, until
 from tests.acceptance.training import RUN, Training
 from tests.browser.conftest import Reader, chromium, reader  # noqa: F401 - fixtures
@@ -17,9 +18,8 @@ from oomwatch import wire
 from oomwatch.catalogue import say
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.browser]
-PATIENCE_MS = 60_000  # plotly takes seconds on a busy machine
 LANGUAGES: tuple[wire.Language, ...] = ("en", "zh")
-NODE, OTHER = "gpu-07", "sim-01"
+NODE, OTHER, OTHER_RUN = "gpu-07", "sim-01", "demo-healthy"
 
 
 class Sight(NamedTuple):
@@ -52,7 +52,7 @@ SIGHTS = {
 }
 
 
-def test_every_view_shows_what_is_so_in_both_languages_and_themes(
+def test_every_view_and_every_way_through_them_in_both_languages_and_themes(
     tmp_path: Path,
     rules: Path,
     gpus: ScriptedGpus,
@@ -70,13 +70,14 @@ def test_every_view_shows_what_is_so_in_both_languages_and_themes(
         gpus.set(2, used_bytes=77 * GIB)
         (alert,) = until("the alert", lambda: server.alerts(state="firing", alert="gpu_memory_high"))
         training.run_out_of_memory()
-        until("the report", lambda: server.get("/api/v1/incidents"))
-        addresses = views(NODE, "2", RUN, alert["id"])
+        (report,) = until("the report", lambda: server.get("/api/v1/incidents"))
+        addresses = {view: f"{server.url}/{one}" for view, one in views(NODE, "2", RUN, alert["id"]).items()}
         assert addresses.keys() == SIGHTS.keys()
         for language, dark in itertools.product(LANGUAGES, (False, True)):
             page = reader.visit(server.url, language=language, dark=dark)
             _is_in(page, language, dark=dark)
-            _tour(page, server.url, addresses)
+            _tour(page, addresses)
+            every_journey(Journey(page, language, NODE, RUN, OTHER_RUN, alert["id"], report["id"], addresses))
             page.context.close()
 
 
@@ -87,9 +88,9 @@ def _is_in(page: Page, language: wire.Language, *, dark: bool) -> None:
     assert (sum(shade[:3]) < 3 * 128) == dark
 
 
-def _tour(page: Page, server: str, addresses: Mapping[str, str]) -> None:
+def _tour(page: Page, addresses: Mapping[str, str]) -> None:
     for view, address in addresses.items():
-        page.goto(f"{server}/{address}")
+        page.goto(address)
         word, selector = SIGHTS[view]
         expect(page.locator("#view").locator(selector).locator("visible=true").first).to_be_visible(timeout=PATIENCE_MS)
         expect(page.locator("#view")).to_contain_text(word, use_inner_text=True, timeout=PATIENCE_MS)
