@@ -11,10 +11,9 @@ import plotly.io
 
 from oomwatch import wire
 from oomwatch.catalogue import say
-from oomwatch.incident.panels import Panel, names
+from oomwatch.incident.panels import GIB, Panel, names
 from oomwatch.incident.report import Curve, Incident
 
-GIB = 2**30
 HEIGHT_PIXELS = 360
 LEGEND_MAX = 24  # more names than that are read in the tooltip
 PHASE_COLOURS = {

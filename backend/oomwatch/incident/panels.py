@@ -38,8 +38,8 @@ class Panel(NamedTuple):
 def panels(curves: Sequence[Curve], language: wire.Language) -> list[Panel]:
     """All curves; those that move stand before those that are flat."""
     named = [_panel(say(f"incident.chart_{group}", language), curves, of_group) for group, of_group in GROUPS]
-    others = [_panel(name, curves, (name,)) for name in dict.fromkeys(one.series for one in curves)]
-    rest = sorted((one for one in others if one.title not in _NAMED), key=lambda one: -one.stir)
+    others = dict.fromkeys(one.series for one in curves if one.series not in _NAMED)
+    rest = sorted((_panel(name, curves, (name,)) for name in others), key=lambda one: -one.stir)
     return sorted((one for one in [*named, *rest] if one.curves), key=lambda one: one.is_flat)
 
 
