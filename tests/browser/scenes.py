@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from oomwatch import wire
-from oomwatch.service.views import at_a_glance as without_detail
+from oomwatch.service import views
 
 GIB = 2**30
 MIB = 2**20
@@ -186,7 +186,7 @@ def in_full(view: wire.Node) -> wire.Node:
 
 def at_a_glance(view: wire.Node) -> wire.Node:
     """As the server tells every browser of a node."""
-    return without_detail(msgspec.structs.replace(view, reading=reading(view)))
+    return views.at_a_glance(msgspec.structs.replace(view, reading=reading(view), sample=None, together=None))
 
 
 def told(message: wire.LiveMessage) -> wire.LiveMessage:

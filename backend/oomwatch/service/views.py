@@ -45,9 +45,9 @@ def node_view(node: NodeRecord, now: float, *, skew_seconds: float) -> wire.Node
 
 
 def at_a_glance(view: wire.Node) -> wire.Node:
-    """Of a node what those are told who did not ask for it."""
+    """A brief view as those are told it who did not ask for the node: of cards, what every view shows."""
     facts = view.facts
-    return replace(view, facts=replace(facts, gpus=()), cards=cards_of(facts.gpus), sample=None, together=None)
+    return replace(view, facts=replace(facts, gpus=()), cards=cards_of(facts.gpus))
 
 
 def cards_of(gpus: tuple[wire.GpuFacts, ...]) -> tuple[wire.CardsAlike, ...]:
