@@ -16,6 +16,7 @@ import {
   roughAge,
   size,
   stepSeconds,
+  stretch,
   unbroken,
 } from "../../frontend/oomwatch_frontend/js/format.js";
 import { chinese, english } from "./reading.js";
@@ -80,6 +81,12 @@ test("the time of a step keeps its seconds", () => {
   assert.equal(stepSeconds(english, 165.2), "165 s");
   assert.equal(stepSeconds(english, 1.93), "1.9 s");
   assert.equal(stepSeconds(english, 5400), "1 h 30 min");
+});
+
+test("the last day is told in hours", () => {
+  const said = [3600, 86399.6, 86400, 100_000, 7 * 86400].map((seconds) => stretch(english, seconds));
+  assert.deepEqual(said, ["1 h", "24 h", "24 h", "27 h 46 min", "7 d"]);
+  assert.equal(stretch(chinese, 86400), "24 小时");
 });
 
 test("what is not known is a dash, never 0", () => {

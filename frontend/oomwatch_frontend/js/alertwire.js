@@ -3,7 +3,6 @@
 
 import { anything, flag, list, maybe, number, oneOf, readAlert, record, severity, struct, text } from "./wire.js";
 
-
 const span = struct({
   id: text,
   alert: text,

@@ -77,16 +77,25 @@ export function duration(words, seconds) {
   return inUnits(words, seconds, SECONDS_READ_BELOW_MINUTES);
 }
 
+/**
+ * How long a stretch up to now is, as it is said after "the last": a single day in hours.
+ * @param {Words} words @param {number} seconds @returns {string} "24 h", "7 d"
+ */
+export function stretch(words, seconds) {
+  const isOneDay = Math.floor(Math.round(seconds) / 86400) === 1;
+  return isOneDay ? inUnits(words, seconds, SECONDS_READ_BELOW_MINUTES, DURATIONS.slice(1)) : duration(words, seconds);
+}
+
 /** @param {Words} words @param {number} value "1.9", "2" */
 const tenths = (words, value) => words.decimal1.format(value).replace(/\.0$/, "");
 
-/** @param {Words} words @param {number} seconds @param {number} whole from so many minutes on without seconds */
-function inUnits(words, seconds, whole) {
+/** @param {Words} words @param {number} seconds @param {number} whole from so many minutes on without seconds @param {readonly (typeof DURATIONS[number])[]} [durations] the units */
+function inUnits(words, seconds, whole, durations = DURATIONS) {
   let rest = Math.max(0, Math.round(seconds));
-  const found = DURATIONS.findIndex(([, size]) => rest >= size);
+  const found = durations.findIndex(([, size]) => rest >= size);
   /** @type {string[]} */
   const parts = [];
-  for (const [key, size] of found === -1 ? DURATIONS.slice(-1) : DURATIONS.slice(found, found + 2)) {
+  for (const [key, size] of found === -1 ? durations.slice(-1) : durations.slice(found, found + 2)) {
     const count = Math.floor(rest / size);
     rest -= count * size;
     if (count > 0 || parts.length === 0) parts.push(words.t(key, { count }));

@@ -3,7 +3,6 @@
 
 import { anything, flag, list, maybe, number, oneOf, or, record, severity, struct, text } from "./wire.js";
 
-
 const timing = { for_seconds: number, keep_firing_for_seconds: number, keep_firing_steps: or(number, 0) };
 const conditions = list(record(anything));
 const override = struct({ node: text, run: text, enabled: flag, when: conditions, ...timing });

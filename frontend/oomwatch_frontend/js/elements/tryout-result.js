@@ -1,7 +1,7 @@
 // What a changed rule file would have done with the last hours.
 
 import { h } from "../dom.js";
-import { clockTime, duration } from "../format.js";
+import { clockTime, stretch } from "../format.js";
 import { nothing, row, table } from "../parts.js";
 
 /** @typedef {import("../i18n.js").Words} Words */
@@ -13,7 +13,7 @@ const NUMERIC = [1, 2, 3, 4, 5, 6];
 /** @param {Words} words @param {Tryout} result */
 export function tryoutResult(words, result) {
   const { tried } = result;
-  const span = { span: duration(words, tried.end_at - tried.start_at), from: clockTime(words, tried.start_at), gpus: tried.gpus };
+  const span = { span: stretch(words, tried.end_at - tried.start_at), from: clockTime(words, tried.start_at), gpus: tried.gpus };
   const now = result.in_force_count;
   const counts = { n: result.count, now: now ?? 0 };
   const sentence = words.count(now === null ? "rules.would_alone" : "rules.would_have", result.count, { ...span, ...counts });

@@ -7,7 +7,7 @@ import { Problem, serverSaid } from "../elements/problem.js";
 import { ruleTabs } from "../elements/rule-tabs.js";
 import { toast } from "../elements/toast.js";
 import { tryoutResult } from "../elements/tryout-result.js";
-import { duration } from "../format.js";
+import { duration, stretch } from "../format.js";
 import { prose } from "../parts.js";
 import { readMistakes, readRuleFile, readTaken, readTryout } from "../rulewire.js";
 import { WireError } from "../wire.js";
@@ -43,7 +43,7 @@ class RuleFilePage {
     this.hours = h(
       "select",
       { "aria-label": words.t("rules.hours") },
-      ...HOURS.map((hours) => h("option", { value: hours, selected: hours === 24 }, words.t("rules.last", { span: duration(words, hours * 3600) }))),
+      ...HOURS.map((hours) => h("option", { value: hours, selected: hours === 24 }, words.t("rules.last", { span: stretch(words, hours * 3600) }))),
     );
     this.tryButton = button(words.t("rules.try"), () => this.#try());
     this.saveButton = button(words.t("rules.save"), () => this.#save());

@@ -3,7 +3,7 @@
 import { ApiError, ask, askBeside } from "../api.js";
 import { Part, h } from "../dom.js";
 import { Problem, quoted } from "../elements/problem.js";
-import { UNKNOWN, clockTime, duration, percent, size } from "../format.js";
+import { UNKNOWN, clockTime, percent, size, stretch } from "../format.js";
 import { markIcon } from "../marks.js";
 import { aged, facts, nothing, row, section, table } from "../parts.js";
 import { readReady, readStorage } from "../storagewire.js";
@@ -88,7 +88,7 @@ const figure = (name, value) => h("div", { class: "figure" }, h("span", {}, name
 /** @param {Words} words @param {Storage} storage */
 export function growthOf(words, { growth_bytes_per_day: growth, growth_since_at: since, measured_at: at }) {
   if (growth === null || since === null || at === null) return words.t("server.growth_unknown");
-  return words.t("server.a_day", { size: size(words, growth), time: duration(words, at - since) });
+  return words.t("server.a_day", { size: size(words, growth), time: stretch(words, at - since) });
 }
 
 /** What the room in use holds: readings of each fineness, and all that is no reading. @param {Words} words @param {Storage} storage */
