@@ -91,6 +91,7 @@ def test_a_change_is_tried_on_the_last_hours_and_what_it_would_have_done_is_a_ta
 ) -> None:
     page = _file(reader, server)
     page.locator("textarea").fill(RULES.replace("85%", "99.9%"))
+    expect(page.locator("select option:checked")).to_have_text("the last 24 h")
     page.get_by_role("button", name="Try").click()
     expect(page.locator(".tryout")).to_contain_text("would have fired 0 times; those in force:", timeout=PATIENCE_MS)
     expect(page.locator(".tryout tbody tr")).to_contain_text("full/warning changed")
