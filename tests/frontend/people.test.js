@@ -160,10 +160,14 @@ test("nobody is told of what is pending, informs, is muted or taken care of; one
 
 test("of two tabs the second one finds nothing left to tell", () => {
   const names = [alert({ id: "a" }), alert({ id: "b" })].map(nameOf);
-  const first = claim(null, names);
+  const first = claim([], names);
   assert.deepEqual(first.mine, names);
-  assert.deepEqual(claim(first.text, [...names, "c/warning"]).mine, ["c/warning"]);
-  assert.deepEqual(claim("not JSON", ["x"]).mine, ["x"]);
+  assert.deepEqual(claim(first.told, [...names, "c/warning"]), { mine: ["c/warning"], told: [...names, "c/warning"] });
+});
+
+test("of what was told the latest is kept", () => {
+  const many = Array.from({ length: 501 }, (_, index) => `${index}/warning`);
+  assert.deepEqual(claim(["old/warning"], many), { mine: many, told: many.slice(1) });
 });
 
 // ---------------------------------------------------------------- rules

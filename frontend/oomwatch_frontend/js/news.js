@@ -29,21 +29,10 @@ export class News {
 }
 
 /**
- * Of some names those that no tab of this browser has told of, and the text to keep.
- * @param {string | null} kept @param {string[]} names @returns {{ mine: string[], text: string }}
+ * Of some names those that no tab of this browser has told of, and what all have told of then.
+ * @param {string[]} told @param {string[]} names @returns {{ mine: string[], told: string[] }}
  */
-export function claim(kept, names) {
-  const told = readTold(kept);
+export function claim(told, names) {
   const mine = names.filter((name) => !told.includes(name));
-  return { mine, text: JSON.stringify([...told, ...mine].slice(-TOLD_KEPT)) };
-}
-
-/** @param {string | null} kept @returns {unknown[]} */
-function readTold(kept) {
-  try {
-    const value = JSON.parse(kept ?? "[]");
-    return Array.isArray(value) ? value : [];
-  } catch {
-    return [];
-  }
+  return { mine, told: [...told, ...mine].slice(-TOLD_KEPT) };
 }

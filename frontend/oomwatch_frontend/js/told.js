@@ -40,14 +40,14 @@ function open() {
 function claimIn(database, way, names) {
   return new Promise((resolve, reject) => {
     const transaction = database.transaction(TOLD, "readwrite");
-    const told = transaction.objectStore(TOLD);
-    const asked = told.get(way);
+    const kept = transaction.objectStore(TOLD);
+    const asked = kept.get(way);
     /** @type {string[]} */
     let mine = [];
     asked.onsuccess = () => {
-      const claimed = claim(asked.result ?? null, names);
+      const claimed = claim(asked.result ?? [], names);
       mine = claimed.mine;
-      told.put(claimed.text, way);
+      kept.put(claimed.told, way);
     };
     transaction.oncomplete = () => resolve(mine);
     transaction.onabort = transaction.onerror = () => reject(transaction.error);
