@@ -12,7 +12,8 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.doctor.test_hostile import PIECES
-from tests.fuzz.targets import assert_told, rule_file, spots_of
+from tests.fuzz.odd_json import spots_of
+from tests.fuzz.targets import assert_told, rule_file
 from tests.server.house import START, House, hello
 from tests.server.test_metrics_reference import told_of
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["oomwatch", "oomwatch_agent"]):
-    from tests.fuzz.targets import TARGETS, with_another_value
+    from tests.fuzz.odd_json import with_another_value
+    from tests.fuzz.targets import TARGETS
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 HANGS_SECONDS = 20  # of one case, where other work keeps the machine busy

@@ -5,18 +5,26 @@ bytes by coverage, `test_corpus.py` tries those that once showed something new, 
 """
 
 import contextlib
-import json
 import os
-import random
 import tempfile
-import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
+from tests.fuzz.seeds import (
+    NOW_MS,
+    ROOT,
+    chunks,
+    configurations,
+    files,
+    lines_of_engines,
+    lines_of_logs,
+    rule_files,
+    traces,
+)
 
 from oomwatch import wire
 from oomwatch.core.engine import Engine
@@ -24,25 +32,19 @@ from oomwatch.core.mute.matcher import labels_of, matches, matches_everything, p
 from oomwatch.core.rule import RuleSet
 from oomwatch.doctor.read import Complaint, ReadingError, Source, read
 from oomwatch.doctor.read.words import words_of
-from oomwatch.doctor.templates import templates, versions
-from oomwatch.doctor.templates.printed import Format, printed
 from oomwatch.options import SettingError
 from oomwatch.rulefile import RuleFileError, parse_rules
 from oomwatch.service.silences import Wish, silence_of
-from oomwatch.store.columns import ColumnsError, pack, pack_tight, unpack
+from oomwatch.store.columns import ColumnsError, pack, unpack
 from oomwatch.trace import TraceError, give, read_trace
 from oomwatch_agent.engines.exposition import MalformedMetricsError, parse
 from oomwatch_agent.engines.names import WANTED, samples
-from oomwatch_agent.logs.engines import PATTERNS as ENGINE_PATTERNS
 from oomwatch_agent.logs.reader import LineReader, Recognised
 from oomwatch_agent.logs.splitter import LineSplitter
-from oomwatch_agent.logs.table import PATTERNS
-from oomwatch_agent.logs.trainers import TRAINERS
 from oomwatch_agent.own_patterns import mistake_in
 from oomwatch_agent.probe import report
 from oomwatch_agent.settings import AgentSettings, load
 
-ROOT = Path(__file__).resolve().parents[2]
 NOW = 1_700_000_000.0
 ROWS_SHOWN = 10_000  # of a chunk of history that is read and written again
 
@@ -197,7 +199,7 @@ def trace(content: bytes) -> None:
 def history(content: bytes) -> None:
     """A chunk of history: what can be read can be written, and reads the same."""
     try:
-        columns = unpack(1_700_000_000_000, content)
+        columns = unpack(NOW_MS, content)
     except ColumnsError:
         return
     if 0 < len(columns.at_ms) <= ROWS_SHOWN and _is_ours(columns.at_ms):
@@ -208,40 +210,6 @@ def history(content: bytes) -> None:
 def _is_ours(at_ms: "Iterable[int]") -> bool:
     """Whether the times are as `pack` takes them: forward, and never farther apart than its steps are wide."""
     return all(0 <= after - before < 2**32 for before, after in pairwise(at_ms))
-
-
-# ---------------------------------------------------------------- JSON with other values
-
-ODD: tuple[object, ...] = (
-    None, True, -1, 0, 1, 2**53 + 1, 10**400, 1e308, 0.5, 1e12, -0.0, "", "0", "\0", "\ud800", "gpu-07", "r" * 300,
-    [], {}, [[]],
-)  # fmt: skip
-
-
-def with_another_value(line: bytes, dice: random.Random) -> bytes | None:
-    """A line of JSON with an odd value, or one from elsewhere in it, in some place; None where it is no JSON."""
-    try:
-        tree = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    spots = list(spots_of(tree))
-    if not spots:
-        return None
-    holder, key = dice.choice(spots)
-    other, its_key = dice.choice(spots)
-    holder[key] = other[its_key] if dice.random() < 0.5 and other is not holder else dice.choice(ODD)
-    try:
-        return json.dumps(tree, separators=(",", ":")).encode() + b"\n"
-    except (ValueError, RecursionError):  # it holds itself now
-        return None
-
-
-def spots_of(tree: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place of a JSON tree that can be given another value."""
-    pairs = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
-    for key, value in list(pairs):
-        yield tree, key
-        yield from spots_of(value)
 
 
 # ---------------------------------------------------------------- helpers
@@ -268,66 +236,10 @@ def _written(content: bytes, name: str) -> Path:
     return path
 
 
-def _files(*patterns: str) -> Iterator[bytes]:
-    for pattern in patterns:
-        for path in sorted(ROOT.glob(pattern)):
-            yield path.read_bytes()[:SEED_BYTES]
-
-
-SEED_BYTES = 1024  # of one: short ones are tried more often within an hour
-
-
-def _lines_of_logs() -> Iterator[bytes]:
-    for example in [*(one.example for one in PATTERNS), *(line for one in TRAINERS for line in one.example)]:
-        yield b"\xff" + example.encode() + b"\n"
-
-
-def _lines_of_engines() -> Iterator[bytes]:
-    yield from (b"\xff" + one.example.encode() + b"\n" for one in ENGINE_PATTERNS)
-
-
-def _rule_files() -> Iterator[bytes]:
-    """Each rule that is shipped, as a file of its own."""
-    _, *rules = (ROOT / "alerts.yaml").read_text(encoding="utf-8").split("\n  - alert:")
-    yield from (f"rules:\n  - alert:{one}"[:SEED_BYTES].encode() for one in rules)
-
-
-def _traces() -> Iterator[bytes]:
-    for path in sorted((ROOT / "tests/replay/traces").glob("*.jsonl")):
-        lines = path.read_bytes().splitlines(keepends=True)
-        yield from (b"".join(lines[at : at + 4]) for at in range(0, min(len(lines), 200), 20))
-    yield b'{"excused":8.5}\n{"jumped":-3600.0}\n{"forgotten":12.5}\n{"now":12.5,"retired":"a"}\n{"advance":13.0}\n'
-
-
-def _configurations() -> Iterator[bytes]:
-    """What the doctor itself offers to begin with, in every form, and what a trainer prints."""
-    for template in templates():
-        for form in typing.get_args(Format):
-            yield printed(template, versions()[-1], form, "en")[:SEED_BYTES].encode()
-    yield from _files("tests/fixtures/*/driver.log")
-
-
-def _chunks() -> Iterator[bytes]:
-    from array import array  # noqa: PLC0415 - of this seed alone
-
-    from oomwatch.store.columns import Columns  # noqa: PLC0415
-
-    at_ms = array("q", [NOW_MS + 1000 * second for second in range(20)])
-    nan = float("nan")
-    values = tuple(
-        array("f", [nan if second % skip == 0 else second * skip for second in range(20)]) for skip in (1, 3, 7)
-    )
-    for write in (pack, pack_tight):
-        yield write(Columns(at_ms, values))
-        yield write(Columns(at_ms[:1], ()))
-
-
-NOW_MS = 1_700_000_000_000
-
 TARGETS = {
     "frame": Target(
         frame,
-        lambda: _files("tests/wire/v1/*.json"),
+        lambda: files("tests/wire/v1/*.json"),
         ("null", "-1", "1e999", "9007199254740993", '"type":', '"seq":', '"at":', '"\\u0000"', '"\\ud800"', "[]", "{}"),
         is_json=True,
     ),
@@ -339,22 +251,22 @@ TARGETS = {
     ),
     "metrics_page": Target(
         metrics_page,
-        lambda: _files("tests/agent/fixtures/*.prom"),
+        lambda: files("tests/agent/fixtures/*.prom"),
         (*sorted(WANTED), "NaN", "+Inf", "\\n", 'model_name="'),
     ),
     "trainer_log": Target(
         log,
-        _lines_of_logs,
+        lines_of_logs,
         ("step:", " - ", "timing_s/gen:", "(a pid=1) ", "\x1b[36m", "{'actor_rollout_ref': {", "\r"),
     ),
     "engine_log": Target(
         log,
-        _lines_of_engines,
+        lines_of_engines,
         ("GiB", "GB", "MiB", "%", "token usage: ", "avail mem=", "1e999", "nan"),
     ),
     "rule_file": Target(
         rule_file,
-        _rule_files,
+        rule_files,
         ("rules:", "\n  - alert: a", "\n    when: ", "{kind: threshold", "for: ", "&a ", "*a", "<<: ", "!!int ",
          "\nnotify:\n  channels:\n    - ", "\noverrides:\n  - ", "\nmuting:\n", "{gpu}", "85%", "above: "),
         longest_bytes=1024,
@@ -371,7 +283,7 @@ TARGETS = {
     ),
     "configuration": Target(
         configuration,
-        _configurations,
+        configurations,
         ("python3 -m verl.trainer.main_ppo ", "${", "oc.env:", "$((", "<<EOF", "\0", "data.a=1", "defaults:", "!!",
          "&a ", "actor_rollout_ref:", "trainer.n_gpus_per_node=", "'", '"', "??"),
         longest_bytes=1024,
@@ -387,9 +299,9 @@ TARGETS = {
     ),
     "trace": Target(
         trace,
-        _traces,
+        traces,
         ('"advance":', '"now":', '"jumped":', '"excused":', '"message":', '"restored":', "1e12", "-1", "null\n"),
         is_json=True,
     ),
-    "history": Target(history, _chunks, ("\x01", "\x02", "\x03", "\xff\xff\xff\xff"), longest_bytes=1024),
+    "history": Target(history, chunks, ("\x01", "\x02", "\x03", "\xff\xff\xff\xff"), longest_bytes=1024),
 }  # fmt: skip

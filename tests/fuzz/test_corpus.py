@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.fuzz.targets import TARGETS, with_another_value
+from tests.fuzz.odd_json import with_another_value
+from tests.fuzz.targets import TARGETS
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 MAKEFILE = Path(__file__).resolve().parent.parent.parent / "Makefile"
