@@ -11,21 +11,17 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.acceptance.several import (
+from tests.acceptance.crowd import (
     FREE_GIB,
     FULL_GIB,
     STAND_IN,
     Browser,
     Crowd,
-    ReplicaProgram,
     StandInAgent,
-    balancing,
     delivered,
     real_agent,
-    within,
 )
-from tests.nats.server import NatsServer
-from tests.postgres.server import PostgresServer
+from tests.acceptance.several import START_SECONDS, ServerProgram, Several, balancing, three_servers, within
 from tests.server.receiver import Receiver
 
 NODES = tuple(f"{STAND_IN}{number:02}" for number in range(12))
@@ -34,36 +30,14 @@ TRAINING, DYING = "real-healthy", "real-oom"  # nodes of real agents, whose trai
 # From a blow to every browser seeing the same: ten seconds are promised, and printed what it took; a busy machine gets
 # three times that.
 WHOLE_SECONDS = 30.0
-START_SECONDS = 60.0  # of programs on a busy machine
-RULES = """
-rules:
-  - alert: full
-    severity: critical
-    when: {kind: threshold, metric: gpu_used_ratio, above: 85%}
-    for: 1s
-    keep_firing_for: 3s
-    summary: "GPU {gpu} of {node} is {value} full"
-  - alert: out_of_memory
-    when: {kind: event, of: [device_oom], within: 10m}
-    summary: "Out of memory on {node}"
-notify:
-  group_wait: 50ms
-  group_interval: 0s
-  repeat_interval: 1h
-  channels:
-    - {kind: webhook, name: ops, url: "RECEIVER"}
-"""
 
 
 class Site:
     """All of it."""
 
-    def __init__(self, folder: Path, receiver: Receiver, postgres: PostgresServer, nats: NatsServer) -> None:
-        rules = folder / "alerts.yaml"
-        rules.write_text(RULES.replace("RECEIVER", receiver.url), encoding="utf-8")
-        self.db = postgres.create("site")
-        self.replicas = [ReplicaProgram(name, folder, rules, self.db, nats.url) for name in "abc"]
-        self.receiver, self.postgres, self.nats = receiver, postgres, nats
+    def __init__(self, receiver: Receiver, servers: Several) -> None:
+        self.receiver = receiver
+        self.replicas, self.postgres, self.nats, self.db = servers
         self.full: set[str] = set()
         self.crowd: Crowd[Browser]
 
@@ -97,8 +71,8 @@ class Site:
         look = lambda: all(delivered(self.receiver)[node, status] for node in nodes)  # noqa: E731
         within(START_SECONDS, f"{nodes} are told {status}", look, self.explain)
 
-    def leader(self) -> ReplicaProgram:
-        leaders: list[ReplicaProgram] = []
+    def leader(self) -> ServerProgram:
+        leaders: list[ServerProgram] = []
 
         def look() -> bool:
             leaders[:] = [
@@ -129,17 +103,7 @@ def _drop_cut_connections() -> None:
 def site(tmp_path: Path, receiver: Receiver) -> Iterator[Site]:
     with contextlib.ExitStack() as stack:
         stack.callback(_drop_cut_connections)
-        postgres = PostgresServer()
-        stack.callback(postgres.remove)
-        postgres.start()
-        nats = NatsServer(tmp_path)
-        stack.callback(nats.kill)
-        nats.start()
-        made = Site(tmp_path, receiver, postgres, nats)
-        for replica in made.replicas:
-            replica.start()
-            stack.callback(replica.end)
-        within(START_SECONDS, "all are ready", lambda: all(one.ready()[0] == 200 for one in made.replicas))
+        made = Site(receiver, stack.enter_context(three_servers(tmp_path, receiver.url)))
         port = stack.enter_context(balancing(tmp_path, made.replicas))
         made.crowd = Crowd(
             {node: StandInAgent(node, f"ws://127.0.0.1:{port}", is_newer=node == NEWER) for node in NODES},

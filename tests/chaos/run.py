@@ -15,7 +15,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.acceptance.several import FREE_GIB, FULL_GIB, Crowd, StandInAgent, Watcher, within
+from tests.acceptance.crowd import FREE_GIB, FULL_GIB, Crowd, StandInAgent, Watcher
+from tests.acceptance.several import within
 from tests.chaos.agents import RealAgent
 from tests.chaos.inbox import Inbox, inbox
 from tests.chaos.sites import Blow, Row, Site, whole

@@ -6,47 +6,21 @@ import signal
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import psycopg
-from tests.acceptance.programs import Program, until
-from tests.acceptance.several import ReplicaProgram, within
+from tests.acceptance.programs import until
+from tests.acceptance.several import ServerProgram, rules_told_to, three_servers, within
 from tests.chaos.proxy import Way, way_to
 from tests.nats.server import NatsServer
-from tests.ports import free_port
 from tests.postgres.server import PostgresServer
 
-RULES = """
-rules:
-  - alert: full
-    severity: critical
-    when: {kind: threshold, metric: gpu_used_ratio, above: 85%}
-    for: 1s
-    keep_firing_for: 2s
-    summary: "GPU {gpu} of {node} is {value} full"
-notify:
-  group_wait: 50ms
-  group_interval: 0s
-  repeat_interval: 1h
-  channels:
-    - {kind: webhook, name: ops, url: "RECEIVER"}
-"""
 STORED = (
     "SELECT node, id, state, count(*) FROM transitions WHERE change = 'state' GROUP BY node, id, state "
     "ORDER BY node, id, state"
 )
+START_SECONDS = 120.0  # amid blows
 Row = tuple[str, str, str, int]  # node, id of the alert, state, how often
-START_SECONDS = 120.0
-
-
-class Process(Protocol):
-    """A server that may be killed, suspended and started again."""
-
-    name: str
-    program: Program
-
-    def start(self) -> object: ...
-    def ready(self) -> tuple[int, list[str]]: ...
 
 
 class Blow(NamedTuple):
@@ -62,34 +36,13 @@ class Blow(NamedTuple):
 class Site(NamedTuple):
     """`way` is how everybody comes to the servers; `rows` reads what is stored."""
 
-    servers: Sequence[Process]
+    servers: Sequence[ServerProgram]
     way: Way
     blows: Sequence[Blow]
     rows: Callable[[], list[Row]]
 
 
-class Alone:
-    """`oomwatch serve` with a database of its own."""
-
-    name = "server"
-
-    def __init__(self, folder: Path, rules: Path) -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._folder = folder
-        self._arguments = [
-            *("-m", "oomwatch", "serve", "--listen", f"127.0.0.1:{self.port}", "--rules", str(rules)),
-            *("--db", f"sqlite:///{folder / 'oomwatch.db'}", "--flush-interval", "500ms"),
-        ]
-        self.program: Program
-
-    def start(self) -> None:
-        self.program = Program(self.name, self._arguments, self._folder)
-
-    ready = ReplicaProgram.ready
-
-
-def _server_blows(server: Process) -> Iterator[Blow]:
+def _server_blows(server: ServerProgram) -> Iterator[Blow]:
     def started() -> None:
         if not server.program.running:
             server.start()
@@ -116,16 +69,15 @@ def _way_blows(way: Way) -> Iterator[Blow]:
     yield Blow("pass nothing on", "way", lambda: way.silence(on=True), lambda: way.silence(on=False), 8.0)
 
 
-def _wait_until_ready(servers: Sequence[Process]) -> None:
-    within(START_SECONDS, "the servers are ready", lambda: all(one.ready()[0] == 200 for one in servers))
-
-
 @contextlib.contextmanager
 def alone(folder: Path, receiver_url: str) -> Iterator[Site]:
-    server = Alone(folder, _rules(folder, receiver_url))
+    url = f"sqlite:///{folder / 'oomwatch.db'}"
+    server = ServerProgram(
+        "alone", folder, rules_told_to(receiver_url, folder), "--db", url, "--flush-interval", "500ms"
+    )
     server.start()
     try:
-        _wait_until_ready([server])
+        within(START_SECONDS, "the server is ready", lambda: server.ready()[0] == 200)
         with way_to([server.port]) as way:
             yield Site([server], way, [*_server_blows(server), *_way_blows(way)], lambda: _sqlite_rows(folder))
     finally:
@@ -139,23 +91,10 @@ def _sqlite_rows(folder: Path) -> list[Row]:
 
 @contextlib.contextmanager
 def several(folder: Path, receiver_url: str) -> Iterator[Site]:
-    with contextlib.ExitStack() as stack:
-        postgres, nats = PostgresServer(), NatsServer(folder)
-        stack.callback(postgres.remove)
-        postgres.start()
-        stack.callback(nats.kill)
-        nats.start()
-        database = postgres.create("site")
-        rules = _rules(folder, receiver_url)
-        servers = [ReplicaProgram(name, folder, rules, database, nats.url) for name in "abc"]
-        for server in servers:
-            server.start()
-            stack.callback(server.end)
-        _wait_until_ready(servers)
-        way = stack.enter_context(way_to([server.port for server in servers]))
-        blows = [blow for server in servers for blow in _server_blows(server)]
-        blows += [*_way_blows(way), *_shared_blows(postgres, nats)]
-        yield Site(servers, way, blows, lambda: _postgres_rows(database))
+    with three_servers(folder, receiver_url) as site, way_to([one.port for one in site.replicas]) as way:
+        blows = [blow for server in site.replicas for blow in _server_blows(server)]
+        blows += [*_way_blows(way), *_shared_blows(site.postgres, site.nats)]
+        yield Site(site.replicas, way, blows, lambda: _postgres_rows(site.db))
 
 
 def _shared_blows(postgres: PostgresServer, nats: NatsServer) -> Iterator[Blow]:
@@ -167,12 +106,6 @@ def _shared_blows(postgres: PostgresServer, nats: NatsServer) -> Iterator[Blow]:
 def _postgres_rows(database: str) -> list[Row]:
     with psycopg.connect(database) as connection:
         return connection.execute(STORED).fetchall()
-
-
-def _rules(folder: Path, receiver_url: str) -> Path:
-    path = folder / "alerts.yaml"
-    path.write_text(RULES.replace("RECEIVER", receiver_url), encoding="utf-8")
-    return path
 
 
 def whole(site: Site) -> None:

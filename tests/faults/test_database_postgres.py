@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -34,16 +34,6 @@ Store.open(server.create("one")).close()
 server.remove()
 print(os.geteuid())
 """
-
-
-@pytest.fixture
-def own_server() -> Iterator[PostgresServer]:
-    """For a test that stops it."""
-    server = PostgresServer()
-    server.start()
-    yield server
-    server.go_on()
-    server.remove()
 
 
 def impatient(url: str) -> Store:

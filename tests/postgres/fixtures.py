@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.postgres.server import PostgresServer
+from tests.postgres.server import PostgresServer, postgres_running
 
 from oomwatch.store.store import Store
 
@@ -19,22 +19,16 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """One for all tests, which must leave it running. A test that stops or breaks it makes its own."""
-    server = PostgresServer()
-    try:
-        server.start()
+    with postgres_running() as server:
         Store.open(server.create(TEMPLATE)).close()
         yield server
-    finally:
-        server.remove()
 
 
 @pytest.fixture
 def own_server() -> Iterator[PostgresServer]:
     """For a test that stops or breaks it."""
-    server = PostgresServer()
-    server.start()
-    yield server
-    server.remove()
+    with postgres_running() as server:
+        yield server
 
 
 @pytest.fixture

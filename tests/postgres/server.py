@@ -1,5 +1,6 @@
 """A real PostgreSQL on loopback, from the programs of Debian's package, for as long as a test needs one."""
 
+import contextlib
 import os
 import pwd
 import secrets
@@ -8,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -54,6 +55,8 @@ def programs() -> Path | None:
 
 class PostgresServer:
     """One cluster in a folder of its own. It goes with this process, however that ends.
+
+    More exactly with the thread that starts it: of that the kernel tells it (PR_SET_PDEATHSIG).
 
     PostgreSQL refuses to run as root: there it is run as the user `postgres` or `nobody`.
     """
@@ -182,6 +185,17 @@ class PostgresServer:
         assert self._process is not None
         for pid in (self._process.pid, *_children(self._process.pid)):
             os.kill(pid, number)
+
+
+@contextlib.contextmanager
+def postgres_running() -> Iterator[PostgresServer]:
+    """One of its own, for a test that stops or breaks it."""
+    server = PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
 
 
 def _other_user() -> pwd.struct_passwd:
