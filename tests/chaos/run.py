@@ -119,26 +119,27 @@ class Run:
         self._until = time.monotonic() + seconds
         self._timeline = timeline
         self._episodes: Counter[str] = Counter()
-        self._failures: list[BaseException] = []
+        self._failures: list[Exception] = []
 
     def go(self) -> list[str]:
         """What was wrong."""
-        works = [threading.Thread(target=self._guarded, args=(self._story, node)) for node in self._world.nodes]
-        works.append(threading.Thread(target=self._guarded, args=(self._chaos,)))
-        for work in works:
-            work.start()
-        for work in works:
-            work.join()
+        stories = [threading.Thread(target=self._guarded, args=(self._story, node)) for node in self._world.nodes]
+        for story in stories:
+            story.start()
+        self._guarded(self._chaos)  # in this thread: a PostgreSQL ends with the thread that started it
+        for story in stories:
+            story.join()
+        self._guarded(whole, self._world.site)
         return [repr(one) for one in self._failures] or self._checked()
 
     @property
     def episodes(self) -> int:
         return self._episodes.total()
 
-    def _guarded(self, work: Callable[..., None], *arguments: str) -> None:
+    def _guarded(self, work: Callable[..., None], *arguments: object) -> None:
         try:
             work(*arguments)
-        except BaseException as error:
+        except Exception as error:
             self._timeline.add(f"FAILED: {error!r}")
             self._failures.append(error)
             self._until = 0.0
@@ -193,7 +194,6 @@ class Run:
     def _checked(self) -> list[str]:
         """What the stories demand against what is stored and was told."""
         world, demanded = self._world, self._demanded()
-        whole(world.site)
         with contextlib.suppress(AssertionError):  # what is missing then is told below
             within(SEEN_SECONDS, "all is told", lambda: world.inbox.told() == demanded)
             within(SEEN_SECONDS, "all is stored", lambda: _counted(world.site.rows()) == demanded)
