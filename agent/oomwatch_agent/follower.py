@@ -161,7 +161,9 @@ def state_of(
 
 
 def _megabytes(count: int) -> str:
-    return f"{max(1, round(count / 1e6)):,} MB"
+    """To two digits: what a source says of itself is sent and logged whenever it changes."""
+    whole = max(1, round(count / 1e6))
+    return f"{round(whole, min(0, 2 - len(str(whole)))):,} MB"
 
 
 def _was_written_lately(path: Path, now: float) -> bool:

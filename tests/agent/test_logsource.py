@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from oomwatch import wire
-from oomwatch_agent.follower import BUDGET_BYTES, HELPING_BYTES, LogFrom
+from oomwatch_agent.follower import BUDGET_BYTES, HELPING_BYTES, LogFrom, state_of
 from oomwatch_agent.logsource import LogSource
 from oomwatch_agent.purse import GIFT_SECONDS, RATIO, Purse
 from oomwatch_agent.source import Found
+from oomwatch_agent.tail import Tail
 
 NOW = 1_800_000_000.0
 STEP = "step:{} - timing_s/gen:30.5 - timing_s/step:95.5\n"
@@ -196,6 +197,24 @@ def test_a_huge_backlog_is_read_no_faster_than_the_cpu_budget_allows_and_loses_n
     assert (times.cpu - GIFT_SECONDS * RATIO * 0.01) / seconds < 0.01, "beside what is given at the start"
     held_back = re.compile(r"reading backlog: \d+ %, \d MB to go, as fast as the CPU budget allows \(--cpu-budget\)")
     assert any(held_back.fullmatch(detail or "") for detail in details), details
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "to_go"), [(300_000, "1 MB"), (98_700_000, "99 MB"), (12_345_000_000, "12,000 MB")]
+)
+def test_how_much_is_to_go_changes_seldom_for_each_change_is_sent_and_logged(
+    size_bytes: int, to_go: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "driver.log"
+    with path.open("wb") as file:
+        file.truncate(size_bytes)
+    tail = Tail(path, "backlog")
+    tail.poll(1000)
+    assert state_of([tail], held_back=True) == (
+        "ok",
+        f"reading backlog: 0 %, {to_go} to go, as fast as the CPU budget allows (--cpu-budget)",
+    )
+    tail.close()
 
 
 def test_new_lines_do_not_wait_for_a_huge_backlog_of_another_log(tmp_path: Path, make: Make) -> None:
