@@ -20,8 +20,10 @@ for (const locale of ["en", "zh-CN"]) {
     for (const places of [0, 1]) {
       const theirs = new Intl.NumberFormat(locale, { minimumFractionDigits: places, maximumFractionDigits: places });
       const ours = new Decimals(places);
-      for (const value of [0, -0, 0.04, 0.05, 0.25, 0.45, 0.5, 1.5, 2.5, -2.5, -0.04, 99.95, 999.95, 1000, 12345.678, -1234567.85, 2 ** 53])
+      for (const value of [0, -0, 0.04, 0.05, 0.25, 0.45, 0.5, 1.5, 2.5, -2.5, -0.04, 99.95, 999.95, 1000, 12345.678, -1234567.85, 1e-7, 2 ** 53])
         assert.equal(ours.format(value), theirs.format(value), String(value));
+      for (let half = 5; half < 200_000; half += 10) // each is right between two numbers with one decimal, or a little less
+        assert.equal(ours.format(half / 100), theirs.format(half / 100), String(half / 100));
     }
   });
 }

@@ -47,6 +47,15 @@ const agreed = (sentence, params) =>
 const THOUSANDS = /\B(?=(?:\d{3})+$)/g;
 
 /**
+ * Half a place is rounded up by the decimals that are seen, as Intl and the server do it: 0.35 is 0.4, though the computer's
+ * number for it is a little less. @param {number} value 0 or above @param {number} places
+ */
+function rounded(value, places) {
+  const moved = Number(`${value}e${places}`);
+  return Number.isNaN(moved) ? value : Math.round(moved) / 10 ** places; // NaN: written with an exponent already
+}
+
+/**
  * Numbers with so many decimals, which English and Chinese write alike. Intl.NumberFormat would do as well, but to make the
  * first ones takes a browser some of the time until the first paint.
  */
@@ -58,7 +67,7 @@ export class Decimals {
 
   /** @param {number} value "1,234.5" */
   format(value) {
-    const [whole, rest] = Math.abs(value).toFixed(this.places).split(".");
+    const [whole, rest] = rounded(Math.abs(value), this.places).toFixed(this.places).split(".");
     const sign = value < 0 || Object.is(value, -0) ? "-" : "";
     return `${sign}${whole.replace(THOUSANDS, ",")}${rest === undefined ? "" : `.${rest}`}`;
   }
