@@ -165,7 +165,7 @@ def field_index(fields: Sequence[Field], name: str) -> int:
 def pack(columns: Columns) -> bytes:
     """The loose blob of columns of at least one row. The time of the first row is not in it."""
     numbers: list[array[Any]] = [array("I", _steps(columns.at_ms)), *columns.values]
-    raw = _planes(b"".join(numbers if _IS_LITTLE else map(_little_endian, numbers)))
+    raw = _planes(b"".join(numbers if _IS_LITTLE else map(_swapped, numbers)))
     compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
     return _head(LOOSE, columns) + compressor.compress(raw) + compressor.flush()
 
@@ -303,13 +303,11 @@ def _woven(planes: bytes) -> bytes:
 
 def _array(typecode: str, raw: bytes) -> "array[Any]":
     numbers: array[Any] = array(typecode, raw)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
+    return numbers if _IS_LITTLE else _swapped(numbers)
 
 
-def _little_endian(numbers: "array[Any]") -> bytes:
-    if sys.byteorder == "big":
-        numbers = numbers[:]
-        numbers.byteswap()
-    return numbers.tobytes()
+def _swapped(numbers: "array[Any]") -> "array[Any]":
+    """The same numbers in the other order of bytes: those on disk are little-endian."""
+    swapped = numbers[:]
+    swapped.byteswap()
+    return swapped
