@@ -1,4 +1,4 @@
-"""What the agent spares when reading costs more CPU than it may use. Pure: CPU and time are arguments.
+"""What the agent spares when reading costs more CPU than it may use. PURE: CPU and time are arguments.
 
 First the looks between samples become fewer, then the slow reads (process tables, dear on a large node), and then
 the sources that are neither accelerators nor the host. Device and host memory are read at every interval, whatever it

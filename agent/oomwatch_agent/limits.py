@@ -1,4 +1,4 @@
-"""What has no room in a message is left out, and said: a server refuses such a message whole. Pure."""
+"""What has no room in a message is left out, and said: a server refuses such a message whole. PURE."""
 
 from typing import TypeVar
 

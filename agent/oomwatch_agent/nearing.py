@@ -1,4 +1,4 @@
-"""How soon a memory could be full, and so when to look at it again. Pure: times are arguments, by a steady clock.
+"""How soon a memory could be full, and so when to look at it again. PURE: times are arguments, by a steady clock.
 
 The law is earlyoom's: the time to the next look is the room that is left, divided by the rate at which it fills. The
 rate is assumed there; here it is the worst seen lately, which fades: a card that stands full and still is looked at no

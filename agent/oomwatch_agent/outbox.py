@@ -1,4 +1,4 @@
-"""What the agent has said and the server has not yet stored. Pure: no clock, no I/O.
+"""What the agent has said and the server has not yet stored. PURE: no clock, no I/O.
 
 The outbox gives every sample, event and bye its sequence number and keeps the encoded frame until it is acknowledged,
 so that a broken network or a restarted server loses nothing (docs/reference/wire-protocol.md). It is bounded in age, in

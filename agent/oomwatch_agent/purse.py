@@ -1,4 +1,4 @@
-"""How much CPU the reading of logs may take: what the rest of the agent leaves of its budget. Pure: CPU and time are
+"""How much CPU the reading of logs may take: what the rest of the agent leaves of its budget. PURE: CPU and time are
 arguments.
 
 A log that is followed costs next to nothing. One of gigabytes that was there before the agent costs a tenth of a

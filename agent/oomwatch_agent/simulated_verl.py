@@ -1,4 +1,4 @@
-"""What a simulated verl run prints, in the formats of verl 0.9.1, vLLM and Ray. Pure: moments in, lines out.
+"""What a simulated verl run prints, in the formats of verl 0.9.1, vLLM and Ray. PURE: moments in, lines out.
 
 The lines go through the same reader as a real log, so that there is one path from a line to an event.
 """

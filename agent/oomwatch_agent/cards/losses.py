@@ -1,4 +1,4 @@
-"""When the loss of a GPU is news: what turns the driver's answers and Xids into events. Pure."""
+"""When the loss of a GPU is news: what turns the driver's answers and Xids into events. PURE."""
 
 from collections.abc import Iterable, Mapping
 

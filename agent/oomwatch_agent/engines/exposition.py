@@ -1,4 +1,4 @@
-"""Reading Prometheus' text format (exposition format 0.0.4), as far as a few named metrics need it. Pure.
+"""Reading Prometheus' text format (exposition format 0.0.4), as far as a few named metrics need it. PURE.
 
 The agent is installed into trainers' images, where prometheus_client may be pinned by the engine: this reads a page of
 some thousand lines without it, and looks only at the lines that were asked for.

@@ -1,4 +1,4 @@
-"""What vLLM and SGLang call the figures that oomwatch takes from them. Pure.
+"""What vLLM and SGLang call the figures that oomwatch takes from them. PURE.
 
 vLLM
     vllm/v1/metrics/loggers.py, PrometheusStatLogger (labels model_name, engine; one `engine` for every data-parallel

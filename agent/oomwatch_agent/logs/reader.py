@@ -1,4 +1,4 @@
-"""`LineReader`: the lines of one log in, recognised events out. Pure; it knows no clock and no file.
+"""`LineReader`: the lines of one log in, recognised events out. PURE; it knows no clock and no file.
 
 How text of a model never becomes an alert
     1. Every pattern is matched at the start of a record, after its envelopes are off: a class name, a logger's

@@ -1,4 +1,4 @@
-"""Chunks of a log to the lines that matter in it. Pure.
+"""Chunks of a log to the lines that matter in it. PURE.
 
 Most of a log is model output, progress bars and chatter. `wanted` goes over the bytes with one search for all literals
 that any pattern needs, and decodes a line only where one stands, or where the reader asked to see whatever comes next.

@@ -1,4 +1,4 @@
-"""What a probe says in one datagram. Pure. It comes from another process, so nothing in it is believed to fit.
+"""What a probe says in one datagram. PURE. It comes from another process, so nothing in it is believed to fit.
 
 The probe's half is `oomwatch_probe.sender.message`. A newer probe may say more than this agent knows: that is ignored.
 """

@@ -1,4 +1,4 @@
-"""Who is who on this node: which process is on which GPU, of which run, with which rank and role. Pure.
+"""Who is who on this node: which process is on which GPU, of which run, with which rank and role. PURE.
 
 Several sources know a part each: the driver's process tables, what a process was started with, Ray's files, the log
 lines that a process wrote, the probe within it. They are brought together here by process id, and remembered for a

@@ -1,4 +1,4 @@
-"""Which accelerators a process was given, by the variables of each maker. Pure."""
+"""Which accelerators a process was given, by the variables of each maker. PURE."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Whose process was that? From a process id to the GPU's label. Pure: what is read of a process is an argument.
+"""Whose process was that? From a process id to the GPU's label. PURE: what is read of a process is an argument.
 
 A log line says "GPU 0" and means the process' own first GPU: in a Ray cluster every worker says 0. The truth is in the
 driver's process tables, which name the processes on each GPU (census.py). A driver's log also holds lines of other

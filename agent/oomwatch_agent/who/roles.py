@@ -1,4 +1,4 @@
-"""What a process of a training does, by the names that Ray, verl, vLLM and SGLang give their processes. Pure."""
+"""What a process of a training does, by the names that Ray, verl, vLLM and SGLang give their processes. PURE."""
 
 from oomwatch import wire
 
