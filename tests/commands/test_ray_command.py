@@ -32,11 +32,38 @@ def test_a_wrong_flag_is_told_before_anything_is_started(
     assert words in capsys.readouterr().err
 
 
-def test_without_ray_it_says_where_to_run_it(tmp_path: Path) -> None:
-    """In an interpreter that cannot import Ray."""
-    (tmp_path / "ray.py").write_text("raise ModuleNotFoundError('no ray', name='ray')", encoding="utf-8")
-    environ = {**ENVIRON, "PYTHONPATH": f"{tmp_path}:{ENVIRON['PYTHONPATH']}"}
+# What the command asks of Ray, of a cluster that takes the connection and then does not answer.
+SILENT_RAY = """
+class cloudpickle:
+    register_pickle_by_value = staticmethod(lambda module: None)
+class exceptions:
+    class RayError(Exception): pass
+def init(**_): pass
+def shutdown(): pass
+def get_actor(*_, **more): raise exceptions.RayError("The actor is unavailable.\\nMore of Ray's own.")
+"""
+
+
+def status_with(folder: Path) -> "subprocess.CompletedProcess[str]":
+    """In an interpreter that takes what is in this folder for Ray."""
+    environ = {**ENVIRON, "PYTHONPATH": f"{folder}:{ENVIRON['PYTHONPATH']}"}
     command = [sys.executable, "-m", "oomwatch", "ray", "status"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+
+
+def test_without_ray_it_says_where_to_run_it(tmp_path: Path) -> None:
+    (tmp_path / "ray.py").write_text("raise ModuleNotFoundError('no ray', name='ray')", encoding="utf-8")
+    ended = status_with(tmp_path)
     assert ended.returncode == 2
     assert "Ray is not installed here" in ended.stderr
+
+
+def test_a_cluster_that_stops_to_answer_is_told_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "ray/util").mkdir(parents=True)
+    (tmp_path / "ray/__init__.py").write_text(SILENT_RAY, encoding="utf-8")
+    affinity = tmp_path / "ray/util/scheduling_strategies.py"
+    affinity.write_text("class NodeAffinitySchedulingStrategy: pass\n", encoding="utf-8")
+    ended = status_with(tmp_path)
+    assert ended.returncode == 2
+    told = '--address auto: The actor is unavailable; what does Ray\'s own "ray status" say?'
+    assert ended.stderr == f"oomwatch: {told}\n"

@@ -19,7 +19,8 @@ examples:
   oomwatch ray start --server http://monitor:8642 --token-file token
   oomwatch ray start --address 10.0.0.1:6379 --server https://oomwatch.example --token-file token -- --interval 0.5
 
-Exit status: 0 where every node has an agent; 1 where one has none yet, or Ray cannot be used. docs/howto/ray.md"""
+Exit status: 0 where every node has an agent; 1 where one has none yet, or agents are kept already; 2 where a flag
+or Ray cannot be used. docs/howto/ray.md"""
 
 STATUS = """\
 Says of each node of a Ray cluster whether an agent runs there, and where one does not, what it said last.

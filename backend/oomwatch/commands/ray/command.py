@@ -22,6 +22,7 @@ ANSWER_SECONDS = 20.0
 STOP_SECONDS = 30.0
 COLUMNS = ("NODE", "RAY NODE", "ADDRESS", "AGENT", "STARTS", "LAST WORDS")
 NO_RAY = 'Ray is not installed here: run this where the cluster\'s own Python is, or "pip install ray" in its version'
+ASK_RAY = 'what does Ray\'s own "ray status" say?'
 NONE_KEPT = 'no agents are kept in this cluster; "oomwatch ray start" starts them'
 KEPT = 'agents are kept in this cluster already; "oomwatch ray status" shows them, "oomwatch ray stop" ends them'
 
@@ -91,7 +92,7 @@ def _within() -> Untyped:
 
 @contextlib.contextmanager
 def _connected(address: str, env: Mapping[str, Any] | None = None) -> Iterator[Untyped]:
-    """Ray, connected to a cluster that runs. Raises SettingError where there is none."""
+    """Ray, connected to a cluster that runs. Raises SettingError where there is none, or it stops to answer."""
     within = _within()
     import ray  # noqa: PLC0415 - optional
 
@@ -100,6 +101,8 @@ def _connected(address: str, env: Mapping[str, Any] | None = None) -> Iterator[U
         _init(ray, address, within.NAMESPACE, env)
         try:
             yield ray
+        except ray.exceptions.RayError as error:
+            raise SettingError(f"--address {address}: {_first_line(error)}; {ASK_RAY}") from error
         finally:
             ray.shutdown()
 
@@ -114,8 +117,11 @@ def _init(ray: Untyped, address: str, namespace: str, env: Mapping[str, Any] | N
             logging_level=logging.ERROR,
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
-        why = str(error).strip().partition("\n")[0]
-        raise SettingError(f"--address {address}: no Ray cluster answers there: {why}") from error
+        raise SettingError(f"--address {address}: no Ray cluster answers there: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".")
 
 
 def _code(wanted: str, seen: Mapping[str, Untyped], folder: Path) -> dict[str, Any] | None:
