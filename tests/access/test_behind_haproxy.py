@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 import httpx
 import websockets.sync.client
 from tests.missing import do_without
+from tests.ports import free_port
 from tests.server.running_server import DEADLINE_SECONDS, RunningServer, serving, settings_in, until
 
 CONFIG = Path(__file__).resolve().parents[2] / "docker/haproxy.cfg"
@@ -23,8 +23,7 @@ def _haproxy(folder: Path, server: RunningServer) -> Iterator[int]:
     program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin")
     if program is None:
         do_without("haproxy", "scripts/system-packages, or apt-get install haproxy")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     text = CONFIG.read_text(encoding="utf-8").replace("bind :8642", f"bind 127.0.0.1:{port}")
     text = re.sub(r"(?ms)^resolvers docker.*?\n\n", "", text).replace(" init-addr none resolvers docker", "")
     text = re.sub(r"(?m)^  server .*\n", "", text) + f"  server a {server.url.removeprefix('http://')}\n"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.missing import do_without
+from tests.ports import free_port
 
 START_SECONDS = 20.0
 
@@ -20,8 +21,7 @@ class NatsServer:
         program = shutil.which("nats-server", path="/usr/sbin:/usr/bin:/usr/local/bin")
         if program is None:
             do_without("nats-server", "scripts/system-packages, or apt-get install nats-server")
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            self.port = int(taken.getsockname()[1])
+        self.port = free_port()
         self.url = f"nats://127.0.0.1:{self.port}"
         self._program = program
         self._log = folder / "nats.log"
