@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from urllib.parse import urlsplit
 
 import jsonschema
 import yaml
-from tests.missing import do_without
+from tests.haproxy import haproxy
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.several.yml").read_text(encoding="utf-8"))
@@ -86,8 +85,5 @@ def test_the_load_balancer_knows_every_server_by_its_port() -> None:
 
 
 def test_haproxy_takes_its_configuration() -> None:
-    program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin")
-    if program is None:
-        do_without("haproxy", "scripts/system-packages, or apt-get install haproxy")
-    told = subprocess.run([program, "-c", "-f", str(HAPROXY)], capture_output=True, text=True, check=False)
+    told = subprocess.run([haproxy(), "-c", "-f", str(HAPROXY)], capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stdout + told.stderr

@@ -1,12 +1,15 @@
 """What the acceptance stories share: scripted GPUs, a receiver of webhooks, and rules with shorter times."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.acceptance.programs import ROOT
 from tests.nvml import standin
+from tests.nvml.conftest import nvml_library
 from tests.server.receiver import Receiver, receiving
+
+__all__ = ["gpus", "nvml_library", "receiver", "rules"]
 
 # The shipped rules, on a clock that a test can wait for. Nothing else about them is changed.
 QUICK = """
@@ -23,11 +26,6 @@ notify:
   channels:
     - {kind: webhook, name: ops, url: "RECEIVER"}
 """
-
-
-@pytest.fixture(scope="session")
-def nvml_library(tmp_path_factory: pytest.TempPathFactory, need: Callable[[str, str], str]) -> Path:
-    return standin.build(tmp_path_factory.mktemp("nvml"), need("gcc", standin.NO_GCC))
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """Three servers on loopback with all that they share, and a balancer before them, as a site has them."""
 
 import contextlib
-import shutil
-import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -12,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from tests.acceptance.programs import Program
-from tests.missing import do_without
+from tests.haproxy import haproxy_running
 from tests.nats.server import NatsServer, nats_running
 from tests.ports import free_port
 from tests.postgres.server import PostgresServer, postgres_running
@@ -142,20 +140,10 @@ def three_servers(folder: Path, receiver_url: str) -> Iterator[Several]:
 @contextlib.contextmanager
 def balancing(folder: Path, replicas: Sequence[ServerProgram]) -> Iterator[int]:
     """A haproxy before them, as a site would set it up; gives its port."""
-    program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin")
-    if program is None:
-        do_without("haproxy", "scripts/system-packages, or apt-get install haproxy")
     port = free_port()
     servers = "\n".join(f"  server {one.name} 127.0.0.1:{one.port} check" for one in replicas)
-    config = folder / "haproxy.cfg"
-    config.write_text(HAPROXY.replace("PORT", str(port)).replace("SERVERS", servers), encoding="utf-8")
-    with (folder / "haproxy.log").open("ab") as log:
-        process = subprocess.Popen([program, "-db", "-f", str(config)], stdout=log, stderr=log)
-    try:
+    with haproxy_running(folder, HAPROXY.replace("PORT", str(port)).replace("SERVERS", servers)):
         yield port
-    finally:
-        process.kill()
-        process.wait()
 
 
 def within(seconds: float, what: str, look: Callable[[], Any], explain: Callable[[], object] = lambda: "") -> float:

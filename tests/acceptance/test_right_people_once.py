@@ -2,20 +2,17 @@
 
 import contextlib
 import functools
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import msgspec
 import pytest
+from tests.acceptance.programs import Server, ending
 from tests.server.house import hello, sample
 from tests.server.receiver import Receiver
-from tests.server.running_server import DEADLINE_SECONDS, ENVIRON, AgentClient, RunningServer, until
+from tests.server.running_server import AgentClient, RunningServer, until
 
 from oomwatch import wire
 
@@ -51,26 +48,9 @@ def server(tmp_path: Path, receiver: Receiver) -> Iterator[RunningServer]:
     """`oomwatch serve` as a process."""
     rules = tmp_path / "alerts.yaml"
     rules.write_text(RULES.replace("RECEIVER", receiver.url), encoding="utf-8")
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        port = taken.getsockname()[1]
-    arguments = ["--listen", f"127.0.0.1:{port}", "--db", str(tmp_path / "oomwatch.db"), "--rules", str(rules)]
-    with (tmp_path / "server.log").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "oomwatch", "serve", *arguments], stdout=log, stderr=log, env=ENVIRON
-        )
-    running = ServerElsewhere(f"http://127.0.0.1:{port}")
-    try:
-        until("the server to listen", lambda: listens(running))
-        yield running
-    finally:
-        process.terminate()
-        process.wait(DEADLINE_SECONDS)
-
-
-def listens(server: RunningServer) -> bool:
-    with contextlib.suppress(httpx.HTTPError):
-        return server.get("/healthz").status_code == 200
-    return False
+    process = Server(tmp_path, rules)
+    with ending(process):
+        yield ServerElsewhere(process.url)
 
 
 @contextlib.contextmanager

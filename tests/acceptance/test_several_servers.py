@@ -4,8 +4,6 @@ Nothing is lost, nothing is told twice, every browser sees the same, and /readyz
 """
 
 import contextlib
-import gc
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from tests.acceptance.crowd import (
     Crowd,
     StandInAgent,
     delivered,
+    drop_cut_connections,
     real_agent,
 )
 from tests.acceptance.several import START_SECONDS, ServerProgram, Several, balancing, three_servers, within
@@ -92,17 +91,10 @@ class Site:
             ).fetchall()
 
 
-def _drop_cut_connections() -> None:
-    """A connection that was cut while it opened is left to the garbage collector, which would tell another test."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
-
-
 @pytest.fixture
 def site(tmp_path: Path, receiver: Receiver) -> Iterator[Site]:
     with contextlib.ExitStack() as stack:
-        stack.callback(_drop_cut_connections)
+        stack.callback(drop_cut_connections)
         made = Site(receiver, stack.enter_context(three_servers(tmp_path, receiver.url)))
         port = stack.enter_context(balancing(tmp_path, made.replicas))
         made.crowd = Crowd(

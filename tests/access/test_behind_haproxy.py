@@ -1,15 +1,13 @@
 """What docker/haproxy.cfg tells the servers of whom it comes for, with a real haproxy."""
 
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import websockets.sync.client
-from tests.missing import do_without
+from tests.haproxy import haproxy_running
 from tests.ports import free_port
 from tests.server.running_server import DEADLINE_SECONDS, RunningServer, serving, settings_in, until
 
@@ -20,23 +18,14 @@ ELSEWHERE = "127.0.0.2"  # the visitor's address; haproxy's is 127.0.0.1
 @contextmanager
 def _haproxy(folder: Path, server: RunningServer) -> Iterator[int]:
     """The load balancer as it is shipped, before this one server; gives its port."""
-    program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin")
-    if program is None:
-        do_without("haproxy", "scripts/system-packages, or apt-get install haproxy")
     port = free_port()
     text = CONFIG.read_text(encoding="utf-8").replace("bind :8642", f"bind 127.0.0.1:{port}")
     text = re.sub(r"(?ms)^resolvers docker.*?\n\n", "", text).replace(" init-addr none resolvers docker", "")
     text = re.sub(r"(?m)^  server .*\n", "", text) + f"  server a {server.url.removeprefix('http://')}\n"
     text = text.replace("maxconn 20000", "maxconn 100")
-    (folder / "haproxy.cfg").write_text(text, encoding="utf-8")
-    with (folder / "haproxy.log").open("ab") as log:
-        process = subprocess.Popen([program, "-db", "-f", str(folder / "haproxy.cfg")], stdout=log, stderr=log)
-    try:
+    with haproxy_running(folder, text):
         until("haproxy", lambda: _is_there(port))
         yield port
-    finally:
-        process.kill()
-        process.wait()
 
 
 def _is_there(port: int) -> bool:

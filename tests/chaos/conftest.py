@@ -1,12 +1,5 @@
-"""What the runs share."""
+"""The stand-in for NVIDIA's library."""
 
-from collections.abc import Callable
-from pathlib import Path
+from tests.nvml.conftest import nvml_library
 
-import pytest
-from tests.nvml import standin
-
-
-@pytest.fixture(scope="session")
-def nvml_library(tmp_path_factory: pytest.TempPathFactory, need: Callable[[str, str], str]) -> Path:
-    return standin.build(tmp_path_factory.mktemp("nvml"), need("gcc", standin.NO_GCC))
+__all__ = ["nvml_library"]

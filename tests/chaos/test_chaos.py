@@ -3,12 +3,11 @@
 Always the same blows at the same times; `make chaos` gives others for as long as you like.
 """
 
-import gc
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.acceptance.crowd import drop_cut_connections
 from tests.chaos.run import chaos
 from tests.chaos.sites import alone
 
@@ -17,11 +16,8 @@ SEED, SECONDS = 7, 15.0
 
 @pytest.fixture(autouse=True)
 def cut_connections_are_dropped_here() -> Iterator[None]:
-    """A connection that was cut while it opened is left to the garbage collector, which would tell another test."""
     yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+    drop_cut_connections()
 
 
 @pytest.mark.acceptance
