@@ -23,8 +23,13 @@ def is_older(translation: Path) -> bool:
 
 def note(translation: Path) -> None:
     """Writes into the translation's head which English text it is of."""
-    text = _HEAD.sub("", translation.read_text(encoding="utf-8"))
+    text = without_head(translation)
     translation.write_text(f"---\ntranslates: {digest(english_of(translation))}\n---\n\n{text}", encoding="utf-8")
+
+
+def without_head(page: Path) -> str:
+    """The page's own text."""
+    return _HEAD.sub("", page.read_text(encoding="utf-8"))
 
 
 def main(names: list[str]) -> None:
