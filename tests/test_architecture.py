@@ -294,6 +294,7 @@ def test_a_server_alone_loads_nothing_of_several(tmp_path: Path) -> None:
     assert [name for name in names if name.split(".")[0] in ("nats", "psycopg") or "cluster" in name] == [
         "oomwatch.metrics.cluster"
     ]
+    assert not [name for name in names if "postgresql" in name]
 
 
 def test_the_agent_loads_without_the_server(tmp_path: Path) -> None:

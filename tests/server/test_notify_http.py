@@ -34,6 +34,14 @@ def outcome_of(answer: Answer) -> Outcome:
         return post_to(receiver.url + PATH)
 
 
+def test_certificates_are_loaded_for_https_alone_and_their_want_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/certificates.pem")
+    assert outcome_of(Answer(200)) == Delivered()
+    outcome = post_to("https://127.0.0.1:1/hook")
+    assert isinstance(outcome, TryAgain)
+    assert "certificates" in outcome.reason
+
+
 @pytest.mark.parametrize("status", [200, 201, 202, 204])
 def test_any_success_is_delivered(status: int) -> None:
     body = b"" if status == 204 else b"ok"

@@ -9,6 +9,7 @@ wrote as a number, or as localhost, is what it says and needs no judgement but t
 import asyncio
 import ipaddress
 import socket
+import ssl
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeAlias
@@ -41,7 +42,8 @@ class Gate(httpx.AsyncBaseTransport):
     def __init__(self, resolve: Resolve = resolve, permit: str = PERMIT) -> None:
         self.allow_private = False
         self.permit = permit
-        self._direct = _Guarded(_Judged(self, resolve))
+        self._judged = _Judged(self, resolve)
+        self._direct: dict[str, httpx.AsyncHTTPTransport] = {}  # by scheme
         self._proxied: dict[str, httpx.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -50,8 +52,18 @@ class Gate(httpx.AsyncBaseTransport):
         if literal is not None and not self.allow_private:
             _refuse_the_link(literal, self.permit)
         proxy = proxy_for(request.url)
-        transport = self._direct if proxy is None else self._through(proxy)
+        transport = self._straight(request.url.scheme) if proxy is None else self._through(proxy)
         return await transport.handle_async_request(request)
+
+    def _straight(self, scheme: str) -> httpx.AsyncHTTPTransport:
+        """The certificates that https is judged by take a MiB, and are loaded once somebody is written to by it."""
+        if scheme not in self._direct:
+            try:
+                trust = httpx.create_ssl_context() if scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            except OSError as error:
+                raise httpx.ConnectError("the certificates of the authorities cannot be loaded") from error
+            self._direct[scheme] = _Guarded(self._judged, trust)
+        return self._direct[scheme]
 
     def _through(self, proxy: str) -> httpx.AsyncHTTPTransport:
         if proxy not in self._proxied:
@@ -62,7 +74,7 @@ class Gate(httpx.AsyncBaseTransport):
         return self._proxied[proxy]
 
     async def aclose(self) -> None:
-        for transport in (self._direct, *self._proxied.values()):
+        for transport in (*self._direct.values(), *self._proxied.values()):
             await transport.aclose()
 
 
@@ -84,10 +96,10 @@ def proxy_for(url: httpx.URL) -> str | None:
 class _Guarded(httpx.AsyncHTTPTransport):
     """httpx' own transport, over connections that the gate has judged."""
 
-    def __init__(self, network: httpcore.AsyncNetworkBackend) -> None:
-        super().__init__()
+    def __init__(self, network: httpcore.AsyncNetworkBackend, trust: ssl.SSLContext) -> None:
+        super().__init__(verify=trust)
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=httpx.create_ssl_context(), keepalive_expiry=KEEP_SECONDS, network_backend=network
+            ssl_context=trust, keepalive_expiry=KEEP_SECONDS, network_backend=network
         )
 
 

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Table, case
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 T = TypeVar("T")
 MAX_NAMES = 500  # of one IN (...): every database takes that many parameters
@@ -71,4 +74,8 @@ def _newest(_stored: Value, new: Value) -> Value:
 
 def _insert(connection: Connection, table: Table) -> "postgresql.Insert | sqlite.Insert":
     """SQL's standard knows no such insert, and both engines say it alike."""
-    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+    if connection.dialect.name != "postgresql":
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - a server on SQLite does without: some MiB
+
+    return postgresql.insert(table)
