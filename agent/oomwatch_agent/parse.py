@@ -17,6 +17,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.options import SettingError
+from oomwatch.units import counted
 from oomwatch_agent.event_files import NAME as EVENT_FILE_NAME
 from oomwatch_agent.event_files import EventFile
 from oomwatch_agent.hydra import config_beside, is_hydra_file
@@ -117,7 +118,7 @@ class Parsed:
         self._tell(self._reader.read(rest), out)
         self._tell(self._reader.end(), out)
         lines = rest.number - 1 + bool(rest.data)
-        self._sum_up(f"{lines} lines", err)
+        self._sum_up(counted(lines, "line"), err)
         for why in self._reader.reasons():
             print(f"  {why}", file=err)
         for lack in self._lacks.sentences() if lines else ():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from oomwatch import wire
+from oomwatch.units import counted
 from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.purse import Purse
 from oomwatch_agent.ray_jobs import Job, JobNames
@@ -231,7 +232,7 @@ class RaySource:
             state, detail = "waiting", "the session has no workers yet"
         elif detail is None:
             sessions = ", ".join(sorted({_session_name(file.folder) for file in self._files.values()}))
-            detail = f"{len(self._files)} files of {sessions}"
+            detail = f"{counted(len(self._files), 'file')} of {sessions}"
         return wire.NodeFacts(
             sources=(wire.SourceFacts(name=self.name, state=state, detail=detail and detail[: wire.TEXT_CHARS_MAX]),)
         )

@@ -26,6 +26,7 @@ from oomwatch.commands import (
 from oomwatch.commands.client_flags import add_client_flags
 from oomwatch.options import Resolved, SettingError, add_options, resolve
 from oomwatch.settings import Settings
+from oomwatch.units import counted
 
 if TYPE_CHECKING:
     from oomwatch.notify.channel import ChannelSection
@@ -388,12 +389,8 @@ def _check(options: argparse.Namespace) -> int:
     if any(doubt.is_mistake for doubt in doubts):
         return FAILED
     rules, channels = len(found.rules.rules), len(found.notify.channels)
-    print(f"{path}: {_counted(rules, 'rule')}, {_counted(channels, 'channel')}: fine")
+    print(f"{path}: {counted(rules, 'rule')}, {counted(channels, 'channel')}: fine")
     return 0
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _rules(path: Path | None) -> Path:

@@ -19,11 +19,12 @@ AFTER_ONE = {
         f"{noun}s": noun
         for noun in (
             *("GPU", "acknowledgement", "alert", "attempt", "block", "card", "channel", "condition", "cycle", "host"),
-            *("line", "log", "message", "minute", "mistake", "node", "rank", "request", "rule", "run", "sample"),
-            *("second", "sequence", "silence", "step", "time", "token"),
+            *("line", "log", "message", "minute", "mistake", "node", "prompt", "rank", "request", "rule", "run"),
+            *("sample", "second", "sequence", "silence", "step", "time", "token"),
         )
     },
     "processes": "process",
+    "switches": "switch",
 }
 _COUNTED = re.compile(rf"\{{(\w+)\}}( [a-z]+)? ({'|'.join(AFTER_ONE)})\b")
 

@@ -4,7 +4,7 @@ The page's js/format.js writes the same; tests/rules/figures.json holds both to 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Protocol
 
@@ -14,7 +14,8 @@ from oomwatch.catalogue import say
 SECONDS_READ_BELOW_MINUTES = 10
 _EXACT_BELOW = 2.0**53  # larger numbers have no decimals left to round
 DUE_SECONDS = 10  # nearer than this a forecast has come due: nobody can do anything in so few seconds
-_DURATIONS = (("figure.days", 86400), ("figure.hours", 3600), ("figure.minutes", 60), ("figure.seconds", 1))
+_DAY_SECONDS = 86400
+_DURATIONS = (("figure.days", _DAY_SECONDS), ("figure.hours", 3600), ("figure.minutes", 60), ("figure.seconds", 1))
 _COUNTED = ("step", "steps")  # other whole numbers may be names: a pid, a port
 # A fact's unit is the last word of its name.
 _UNIT_OF_SUFFIX = {"ratio": "ratio", "bytes": "bytes", "seconds": "seconds", "tokens": "count", "celsius": "celsius"}
@@ -131,16 +132,27 @@ def duration(seconds: float, language: wire.Language) -> str:
     """Two units at most: "45 s", "1 min 40 s", "12 min", "2 h 5 min", "3 d 4 h"; tenths below ten seconds."""
     if 0 < seconds < 9.95:  # noqa: PLR2004 - what would be rounded to 10
         return say("figure.seconds", language, count=_rounded(seconds, 1).removesuffix(".0"))
-    whole = max(0, math.floor(seconds + 0.5))
-    start = next((index for index, (_, size) in enumerate(_DURATIONS) if whole >= size), len(_DURATIONS) - 1)
+    return _in_units(max(0, math.floor(seconds + 0.5)), _DURATIONS, language)
+
+
+def _in_units(whole: int, durations: Sequence[tuple[str, int]], language: wire.Language) -> str:
+    start = next((index for index, (_, size) in enumerate(durations) if whole >= size), len(durations) - 1)
     parts: list[str] = []
-    for key, size in _DURATIONS[start : start + 2]:
+    for key, size in durations[start : start + 2]:
         count, whole = divmod(whole, size)
         if count or not parts:
             parts.append(say(key, language, count=count))
         if key == "figure.minutes" and count >= SECONDS_READ_BELOW_MINUTES:
             break  # nobody reads the seconds of many minutes
     return " ".join(parts)
+
+
+def stretch(seconds: float, language: wire.Language) -> str:
+    """How long a stretch up to now is, as it is said after "the last": a single day in hours."""
+    whole = math.floor(seconds + 0.5)
+    if whole // _DAY_SECONDS != 1:
+        return duration(seconds, language)
+    return _in_units(whole, _DURATIONS[1:], language)
 
 
 def printable(text: str) -> str:

@@ -55,6 +55,11 @@ def parse_quantity(text: str | float) -> Quantity:
     return Quantity(seconds)
 
 
+def counted(number: int, noun: str, nouns: str | None = None) -> str:
+    """What is counted, with its number: "1 rule", "3 rules", "12,345 readings"; `nouns` where it takes no mere "s"."""
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
 def format_duration(seconds: float) -> str:
     """The shortest exact spelling that parse_duration reads back: 90 -> "1m30s"."""
     if seconds != int(seconds):

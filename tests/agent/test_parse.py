@@ -33,7 +33,7 @@ def test_a_line_is_an_event_with_its_units_and_its_writer() -> None:
 def test_the_summary_counts_what_was_recognised() -> None:
     *_, summary = run(str(LEAK / "driver.log"))
     assert summary[0] == (
-        "driver.log: 1020 lines; recognised: 61 torch_memory, 18 reshard, 8 step, 2 device_oom, 1 config"
+        "driver.log: 1,020 lines; recognised: 61 torch_memory, 18 reshard, 8 step, 2 device_oom, 1 config"
     )
 
 
@@ -53,8 +53,8 @@ def test_a_packed_log_says_the_same(tmp_path: Path) -> None:
         ("step:1 - timing_s/gen:1\n", "no reshard marker: set VERL_LOGGING_LEVEL=DEBUG"),
         ("step:1 - timing_s/gen:1\n", "no memory line of the trainer: set VERL_LOGGING_LEVEL=DEBUG"),
         ("hello\n", "no step line: is this the console of a trainer"),
-        ("see step:1 - a/b:1\n", '1 lines with "step:" are no record that is known'),
-        ("[prompt] x\nCUDA out of memory\n", "lines in printed samples ([prompt] to [score]) were passed over"),
+        ("see step:1 - a/b:1\n", 'not known as a record: 1 line with "step:"'),
+        ("[prompt] x\nCUDA out of memory\n", "passed over: 2 lines in printed samples ([prompt] to [score])"),
     ],
 )
 def test_a_log_that_says_little_is_told_why(tmp_path: Path, text: str, sentence: str) -> None:

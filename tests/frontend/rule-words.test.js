@@ -47,6 +47,16 @@ test("a plan that counts at any height says nothing of heights", () => {
   assert.match(said({ kind: "plan", steps: 2, peak_above: 0.9 }), /above 90 % of the card/);
 });
 
+test("one step, one switch and one day read as people say them", () => {
+  const plan = { kind: "plan", steps: 1, peak_above: 0 };
+  assert.equal(said(plan), "a phase above what was expected of it, in one step");
+  assert.equal(watched(chinese, [plan]), "某阶段有 1 步高于预期");
+  assert.match(said({ kind: "rate", above_per_minute: 1, window: 60 }), /^more than 1 switch from training/);
+  const event = { kind: "event", of: ["gpu_lost"], within: 86_400 };
+  assert.equal(said(event), "told within the last 24 h: a GPU lost");
+  assert.equal(watched(chinese, [event]), "最近 24 小时内报告：GPU 丢失");
+});
+
 test("a kind that the page does not know is called by its name", () => {
   assert.equal(said({ kind: "hologram", size: 3 }), "hologram");
 });

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from oomwatch import wire
-from oomwatch.figures import figure, judged_figure, named_figure, size
+from oomwatch.figures import figure, judged_figure, named_figure, size, stretch
 
 CASES = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))
 SIZES = json.loads(Path(__file__).with_name("sizes.json").read_text(encoding="utf-8"))
@@ -23,6 +23,12 @@ def test_figures_carry_their_unit_as_they_do_on_the_page(case: dict[str, Any]) -
 @pytest.mark.parametrize("case", SIZES, ids=str)
 def test_the_size_of_what_is_stored_has_the_unit_that_suits_it(case: dict[str, Any]) -> None:
     assert size(case["value"]) == case["text"]
+
+
+def test_the_last_day_is_told_in_hours_as_on_the_page() -> None:
+    told = [stretch(seconds, "en") for seconds in (3600, 86399.6, 86400, 100_000, 7 * 86400)]
+    assert told == ["1 h", "24 h", "24 h", "27 h 46 min", "7 d"]
+    assert stretch(86400, "zh") == "24 小时"
 
 
 def test_figures_beyond_all_measure_are_written_too() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oomwatch.units import format_duration, parse_duration, parse_quantity
+from oomwatch.units import counted, format_duration, parse_duration, parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,11 @@ def test_quantities_are_read(text: str | float, value: float) -> None:
 def test_what_is_no_quantity_is_refused_with_the_right_form(text: str | float) -> None:
     with pytest.raises(ValueError, match="85%, 30s or 70GiB"):
         parse_quantity(text)
+
+
+def test_what_is_counted_agrees_with_its_number() -> None:
+    assert [counted(number, "rule") for number in (0, 1, 2, 12345)] == ["0 rules", "1 rule", "2 rules", "12,345 rules"]
+    assert [counted(number, "process", "processes") for number in (1, 2)] == ["1 process", "2 processes"]
 
 
 @given(st.integers(min_value=0, max_value=10**7))

@@ -117,7 +117,7 @@ def test_what_is_only_kept_more_coarsely_is_said(store: Store, db: str, capsys: 
     assert main(["export", "hosts", "--db", db, *FROM]) == 0
     told = capsys.readouterr()
     assert rows(told.out) == []
-    assert "2 hours of GPUs or hosts are only kept more coarsely" in told.err
+    assert "not in it: 2 hours of GPUs or hosts, only kept more coarsely" in told.err
     assert "--every 10s" in told.err
 
 

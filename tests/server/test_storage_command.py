@@ -42,6 +42,11 @@ def test_sizes_have_units_and_growth_says_from_how_long_it_is_known() -> None:
     ]
 
 
+def test_growth_by_a_single_day_is_told_in_hours() -> None:
+    (growth,) = (line for line in told(of(growth_since_at=NOON - 86_400), NOON) if line.startswith("growth"))
+    assert growth == "growth    38.4 MiB a day, by the last 24 h"
+
+
 def test_what_is_not_known_is_said_so() -> None:
     lines = list(told(of(database_bytes=None, used_bytes=None, growth_bytes_per_day=None, history=()), NOON))
     assert lines[:2] == ["database  its size is not told", "growth    not known before an hour was measured"]

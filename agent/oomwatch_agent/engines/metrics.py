@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from oomwatch import wire
+from oomwatch.units import counted
 from oomwatch_agent.engines.exposition import MalformedMetricsError, parse
 from oomwatch_agent.engines.fetch import Endpoint, EngineUnreachableError, endpoint, fetch
 from oomwatch_agent.engines.find import Finder, Server, own_addresses
@@ -127,7 +128,8 @@ class EngineMetricsSource:
         troubles = [f"{place.address}: {page.trouble}" for place, page in self._pages.items() if page.trouble]
         good = len(self._pages) - len(troubles)
         if self._left_out:
-            troubles.insert(0, f"{self._left_out} more engines than the {_MOST_ENGINES} that are asked")
+            more = counted(self._left_out, "more engine", "more engines")
+            troubles.insert(0, f"{more} than the {_MOST_ENGINES} that are asked")
         state: wire.SourceState = "ok" if good else "failed" if troubles else "waiting"
         nothing = "no vLLM or SGLang server with a metrics page is known on this node; --engine-metrics names one"
         detail = "; ".join(troubles)[: wire.TEXT_CHARS_MAX] or (None if good else nothing)

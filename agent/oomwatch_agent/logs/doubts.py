@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
+from oomwatch.units import counted
+
 _MOST_REASONS = 12
 
 
@@ -29,11 +31,11 @@ class Doubts:
     def reasons(self) -> Iterator[str]:
         """One sentence for each, the frequent ones first."""
         if self._in_samples:
-            yield f"{self._in_samples} lines in printed samples ([prompt] to [score]) were passed over"
+            yield f"passed over: {counted(self._in_samples, 'line')} in printed samples ([prompt] to [score])"
         if self._without_traceback:
             yield (
-                f"{self._without_traceback} lines with an error were passed over: a process that prints samples wrote "
-                "them, and no traceback came before"
+                f"passed over: {counted(self._without_traceback, 'line')} with an error, from a process that prints "
+                "samples and with no traceback before"
             )
         for literal, count in self._literals.most_common(_MOST_REASONS):
-            yield f'{count} lines with "{literal}" are no record that is known'
+            yield f'not known as a record: {counted(count, "line")} with "{literal}"'

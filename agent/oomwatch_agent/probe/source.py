@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from oomwatch import wire
+from oomwatch.units import counted
 from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.probe.receiver import MAX_SENDERS, Datagram, ProbeSocket, listen, listen_at, usual_places
 from oomwatch_agent.probe.report import DeviceMemory, Report, decode
@@ -132,7 +133,7 @@ class ProbeSource:
         where = self._socket.path if self._socket else self._named
         if self._guests:
             gpus = {name for guest in self._guests.values() for name in guest.report.gpu_names()}
-            text = f"{_count(len(self._guests), 'process', 'processes')}, {_count(len(gpus), 'GPU', 'GPUs')}"
+            text = f"{counted(len(self._guests), 'process', 'processes')}, {counted(len(gpus), 'GPU')}"
         else:
             text = f"listening at {where}; no process that uses CUDA has the probe inside"
         if self._refused_at is not None:
@@ -187,7 +188,3 @@ def _exists(pid: int) -> bool:
     except OSError:  # another user's
         return True
     return True
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"

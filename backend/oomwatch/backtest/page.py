@@ -9,6 +9,7 @@ from plotly.io import to_html
 from oomwatch.backtest.drive import Driven
 from oomwatch.backtest.result import AlertResult, InputResult, Result
 from oomwatch.backtest.table import side_by_side, table_of
+from oomwatch.units import counted
 
 INPUTS_DRAWN_MAX = 60  # each chart costs some 100 kB
 POINTS_MAX = 3000  # of a line: more are drawn as the peak and the floor of a slice
@@ -55,7 +56,8 @@ def _sections(names: Sequence[str], results: Sequence[Result], driven: Sequence[
             yield to_html(figure, full_html=False, include_plotlyjs=first, config={"displaylogo": False})
             yield _alert_table(one)
     if len(places) > INPUTS_DRAWN_MAX:
-        yield f"<p>{len(places) - INPUTS_DRAWN_MAX} more inputs are not drawn; the table above has them.</p>"
+        more = counted(len(places) - INPUTS_DRAWN_MAX, "more input", "more inputs")
+        yield f"<p>Not drawn: {more}; the table above has all.</p>"
 
 
 def _tells(results: Sequence[Result], place: int) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from oomwatch.backtest.result import AlertResult, InputResult, Result, Summary
-from oomwatch.units import format_duration
+from oomwatch.units import counted, format_duration
 
 NAME_CHARS_MAX = 44
 
@@ -43,7 +43,7 @@ def _rows(inputs: Sequence[InputResult]) -> Iterator[tuple[str, ...]]:
 
 
 def _rows_of(one: InputResult) -> Iterator[tuple[str, ...]]:
-    length = f"{_clock(one.duration_s)} long" + (f", {one.steps} steps" if one.steps else "")
+    length = f"{_clock(one.duration_s)} long" + (f", {counted(one.steps, 'step')}" if one.steps else "")
     oom = f"out of memory at {_clock(one.oom_at_s)}" if one.oom_at_s is not None else ""
     yield (_cut(one.name), length, oom, *[""] * 5) if one.alerts else (_cut(one.name), "nothing fired", oom, *[""] * 5)
     for alert in one.alerts:
@@ -98,7 +98,7 @@ def lead_of(lead_s: float | None, lead_steps: int | None) -> str:
     """ "12m, 4 steps" before the memory ran out."""
     if lead_s is None:
         return "none"
-    steps = "" if lead_steps is None else f", {lead_steps} {'step' if lead_steps == 1 else 'steps'}"
+    steps = "" if lead_steps is None else f", {counted(lead_steps, 'step')}"
     return _clock(lead_s) + steps
 
 

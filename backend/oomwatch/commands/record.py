@@ -13,6 +13,7 @@ from oomwatch.commands.given import known_of, rules_file
 from oomwatch.options import SettingError
 from oomwatch.rulefile import RuleFileError, read_rules
 from oomwatch.trace import Line, TraceError, read_trace, replay
+from oomwatch.units import counted
 
 FAILED = 1
 
@@ -35,7 +36,7 @@ def run_record(options: argparse.Namespace) -> int:
         return FAILED
     for note in sources[0].notes:
         print(f"{sources[0].name}: {note}", file=sys.stderr)
-    print(f"{options.trace}: {count} lines")
+    print(f"{options.trace}: {counted(count, 'line')}")
     return 0
 
 

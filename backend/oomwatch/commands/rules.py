@@ -17,7 +17,7 @@ from oomwatch.ruleedit.rows import OverrideRow, RuleRow, rows_of
 from oomwatch.ruleedit.switch import Switch, switched
 from oomwatch.rulefile import RuleFileError, parse_rules, text_of
 from oomwatch.settings import is_shipped
-from oomwatch.units import format_duration
+from oomwatch.units import counted, format_duration
 
 FAILED = 1
 COLUMNS = ("rule", "severity", "enabled", "for", "keeps firing", "watches")
@@ -105,7 +105,7 @@ def _enabled(row: RuleRow) -> str:
 
 
 def _keeps(seconds: float, steps: int) -> str:
-    return format_duration(seconds) + (f" or {steps} steps" if steps else "")
+    return format_duration(seconds) + (f" or {counted(steps, 'step')}" if steps else "")
 
 
 def _shown(rows: Sequence[RuleRow], options: argparse.Namespace) -> int:

@@ -117,4 +117,5 @@ def _row(rule: RuleScore) -> tuple[str, ...]:
 def _lead(seconds: float | None, steps: float | None) -> str:
     if seconds is None:
         return "-"
-    return format_duration(round(seconds)) + (f", {steps:g} steps" if steps is not None else "")
+    lead = format_duration(round(seconds))
+    return lead if steps is None else f"{lead}, {steps:g} {'step' if steps == 1 else 'steps'}"

@@ -11,6 +11,7 @@ from oomwatch.commands.alerts import LANGUAGE, Row, asked, moment, table, user_n
 from oomwatch.commands.client import Client
 from oomwatch.commands.tables import aligned
 from oomwatch.figures import duration, printable
+from oomwatch.units import counted
 
 PATH = "/api/v1/silences"
 COLUMNS = ("STATE", "MATCHERS", "UNTIL", "BY", "NOTE", "ID")
@@ -99,10 +100,10 @@ def _cells(row: SilenceRow) -> tuple[str, ...]:
 
 
 def _told(preview: Preview, now: float) -> Iterator[str]:
-    count = len(preview.alerts)
-    yield f"would hide {count} {'alert that fires' if count == 1 else 'alerts that fire'} now"
+    yield f"would hide {counted(len(preview.alerts), 'alert that fires', 'alerts that fire')} now"
     if preview.alerts:
         yield from table(preview.alerts, now)
     for time_of, told in (("24 hours", preview.last_24h), ("7 days", preview.last_7d)):
-        yield f"of the last {time_of}: {told.hidden} of {told.fired} alerts, {told.hidden_critical} of them critical"
+        hidden = f"{told.hidden} of {counted(told.fired, 'alert')}"
+        yield f"of the last {time_of}: {hidden}, {told.hidden_critical} of them critical"
     yield from (printable(f"careful: {warning}") for warning in preview.warnings)

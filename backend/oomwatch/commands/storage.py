@@ -9,7 +9,7 @@ from msgspec import Struct
 from oomwatch.commands.alerts import LANGUAGE, asked, moment
 from oomwatch.commands.client import Client
 from oomwatch.commands.tables import aligned
-from oomwatch.figures import duration, size
+from oomwatch.figures import duration, size, stretch
 
 PATH = "/api/v1/storage"
 COLUMNS = ("HISTORY", "SIZE", "BLOCKS", "OLDEST", "NEWEST")
@@ -68,7 +68,7 @@ def _growth(storage: Storage) -> str:
     growth, since, at = storage.growth_bytes_per_day, storage.growth_since_at, storage.measured_at
     if growth is None or since is None or at is None:
         return "not known before an hour was measured"
-    return f"{size(growth)} a day, by the last {duration(at - since, LANGUAGE)}"
+    return f"{size(growth)} a day, by the last {stretch(at - since, LANGUAGE)}"
 
 
 def _cells(one: History) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 
 from oomwatch.backtest.score import subject_of
 from oomwatch.tryout.result import Firing, RuleTried, Told, Tried, Tryout
-from oomwatch.units import format_duration
+from oomwatch.units import counted, format_duration
 
 COLUMNS = ("rule", "", "tried", "in force", "new", "gone", "open for", "first", "last", "before a failure")
 ALERTS_SHOWN = 10
@@ -18,7 +18,7 @@ def table(found: Tryout) -> list[str]:
     lines = [*_head(found.tried), _verdict(found), ""]
     lines += _aligned([COLUMNS, *map(_row, rows)]) if rows else ["No rule fires, neither tried nor in force."]
     if found.same:
-        lines.append(f"{_counted(len(found.same), 'rule')} the same in both files" + _unjudged(found))
+        lines.append(f"{counted(len(found.same), 'rule')} the same in both files" + _unjudged(found))
     if found.left_out:
         lines.append(f"not tried, since nobody's silence is recorded: {', '.join(found.left_out)}")
     lines += [f"defect: {one}" for one in found.defects]
@@ -30,7 +30,7 @@ def _differs(row: RuleTried) -> bool:
 
 
 def _head(tried: Tried) -> list[str]:
-    what = f"{_counted(tried.nodes, 'node')}, {_counted(tried.gpus, 'GPU')}, {tried.readings:,} readings"
+    what = f"{counted(tried.nodes, 'node')}, {counted(tried.gpus, 'GPU')}, {counted(tried.readings, 'reading')}"
     span = f"{_moment(tried.start_at)} to {_moment(tried.end_at)}: {what}, in {tried.took_seconds:.0f} s"
     if tried.complete:
         return [span]
@@ -41,10 +41,10 @@ def _head(tried: Tried) -> list[str]:
 
 
 def _verdict(found: Tryout) -> str:
-    told = f"would have fired {_counted(found.count, 'time')}"
+    told = f"would have fired {counted(found.count, 'time')}"
     if found.in_force_count is None:
         return told
-    return f"{told}; the rules in force: {_counted(found.in_force_count, 'time')}"
+    return f"{told}; the rules in force: {counted(found.in_force_count, 'time')}"
 
 
 def _unjudged(found: Tryout) -> str:
@@ -91,10 +91,6 @@ def _alert(one: Firing) -> str:
 
 def _moment(at: float | None) -> str:
     return "-" if at is None else datetime.fromtimestamp(at, timezone.utc).strftime("%m-%d %H:%M:%SZ")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

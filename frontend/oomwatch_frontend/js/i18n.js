@@ -29,12 +29,13 @@ const AFTER_ONE = {
   ...Object.fromEntries(
     (
       "GPU acknowledgement alert attempt block card channel condition cycle host line log message minute mistake node " +
-      "rank request rule run sample second sequence silence step time token"
+      "prompt rank request rule run sample second sequence silence step time token"
     )
       .split(" ")
       .map((noun) => [`${noun}s`, noun]),
   ),
   processes: "process",
+  switches: "switch",
 };
 const COUNTED = new RegExp(`\\{(\\w+)\\}( [a-z]+)? (${Object.keys(AFTER_ONE).join("|")})\\b`, "g");
 

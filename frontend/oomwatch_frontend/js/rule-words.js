@@ -1,7 +1,7 @@
 // What a rule watches, in words: a sentence for each kind of condition, every number with its unit
 // (docs/reference/rules.md lists kinds, keys and signals).
 
-import { duration, gib, percent, quantity } from "./format.js";
+import { duration, gib, percent, quantity, stretch } from "./format.js";
 
 /** @typedef {import("./i18n.js").Words} Words */
 /** @typedef {Record<string, unknown>} Condition as the server has it: every key of the kind, absent ones null */
@@ -11,9 +11,9 @@ const unitOf = (metric) => /_(ratio|bytes|seconds|celsius)$/.exec(metric)?.[1] ?
 
 /** Keys whose numbers are no shares. @type {Record<string, (words: Words, value: number) => string>} */
 const WRITTEN = {
-  within: duration,
-  blocks_within: duration,
-  window: duration,
+  within: stretch,
+  blocks_within: stretch,
+  window: stretch,
   steady: duration,
   within_steps: (words, value) => words.count("figure.steps", value),
   steps: (words, value) => words.count("figure.steps", value),
@@ -59,6 +59,7 @@ function numbers(words, condition) {
   for (const [name, value] of Object.entries(condition)) {
     if (typeof value === "number") said[name] = written(words, condition, name, value);
   }
+  if (typeof condition.steps === "number") said.in_a_row = words.count("rules.in_a_row", condition.steps);
   if (typeof condition.metric === "string") said.metric = words.t(`rules.signal_${condition.metric}`);
   if (Array.isArray(condition.of)) said.of = condition.of.map((one) => words.t(`rules.of_${one}`)).join(words.t("rules.or"));
   return said;

@@ -164,7 +164,7 @@ def test_after_a_sample_the_process_is_heard_again() -> None:
 def test_what_prints_samples_is_not_believed_to_have_failed_without_a_traceback(actor: str, failure: str) -> None:
     reader = LineReader()
     assert read(f"({actor} pid=7) {failure}", reader=reader) == []
-    assert "1 lines with an error were passed over" in next(reader.reasons())
+    assert "passed over: 1 line with an error" in next(reader.reasons())
 
 
 @pytest.mark.parametrize("failure", FAILURES)

@@ -21,7 +21,7 @@ from oomwatch.settings import Settings, database_url
 from oomwatch.store.store import Store, StoreError
 from oomwatch.store.tiers import COARSE, FINE, RAW_MS
 from oomwatch.tryout.recording import NothingChosenError, choose, lines_of
-from oomwatch.units import parse_duration
+from oomwatch.units import counted, parse_duration
 
 FAILED = 1
 WIDTHS_MS = {None: RAW_MS, "10s": FINE.width_ms, "1m": COARSE.width_ms}
@@ -127,7 +127,7 @@ def _export(store: Store, what: str, options: argparse.Namespace, wanted: Wanted
         progress.end()
     if lacking.hours:
         coarser = "--every 10s or --every 1m" if options.every is None else "--every 1m"
-        told = f"{lacking.hours} hours of GPUs or hosts are only kept more coarsely and are not in it; try {coarser}"
+        told = f"not in it: {counted(lacking.hours, 'hour')} of GPUs or hosts, only kept more coarsely; try {coarser}"
         print(f"oomwatch: {what}: {told}", file=sys.stderr)
 
 

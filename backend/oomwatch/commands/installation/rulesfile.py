@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from oomwatch.commands.installation.finding import Family, Finding
 from oomwatch.options import SettingError
 from oomwatch.settings import Settings, rules_path
+from oomwatch.units import counted
 
 FAMILY = Family("rules")
 
@@ -22,7 +23,7 @@ def checks(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
         yield FAMILY.wrong("rule file", str(error), "oomwatch check lists every mistake with its line")
         return
     channels = [channel.name for channel in found.notify.channels]
-    yield FAMILY.ok("rule file", f"{path}: {len(found.rules.rules)} rules")
+    yield FAMILY.ok("rule file", f"{path}: {counted(len(found.rules.rules), 'rule')}")
     doubts = asyncio.run(sighting.doubts(found.notify, environ))
     for doubt in doubts:
         state = FAMILY.wrong if doubt.is_mistake else FAMILY.warning

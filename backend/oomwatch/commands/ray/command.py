@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from oomwatch.commands.tables import aligned
 from oomwatch.options import SettingError, read_secret
-from oomwatch.units import parse_duration
+from oomwatch.units import counted, parse_duration
 
 FAILED = 1
 Untyped: TypeAlias = Any  # of Ray, which has no types of its own, and of what is loaded with it
@@ -71,7 +71,7 @@ def run_stop(options: argparse.Namespace) -> int:
         nodes = len(ray.get(overseer.nodes.remote(), timeout=ANSWER_SECONDS))
         ended = ray.get(overseer.stop.remote(STOP_SECONDS), timeout=2 * STOP_SECONDS)
         ray.kill(overseer)
-    print(f"{ended} of {nodes} agents said goodbye; none is kept any more")
+    print(f"{ended} of {counted(nodes, 'agent')} said goodbye; none is kept any more")
     return 0
 
 

@@ -33,7 +33,7 @@ function fullLine(words, { thing, seconds, steps }, now) {
 
 /** @param {import("../i18n.js").Words} words @param {import("../waiting.js").Lost} lost */
 function lostLine(words, { steps, seconds, every }) {
-  if (steps === 0) return words.t("waiting.lost_none", { every });
+  if (steps === 0) return words.count("waiting.lost_none", every);
   const work = timeAndSteps(words, seconds, steps);
   return words.t(every < 1 ? "waiting.lost_all" : "waiting.lost", { work, every });
 }

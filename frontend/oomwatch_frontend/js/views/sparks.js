@@ -1,7 +1,7 @@
 // The GPUs of a node in small: the peaks of each over the time that the page shows.
 
 import { svg } from "../dom.js";
-import { duration, percent } from "../format.js";
+import { percent, stretch } from "../format.js";
 import { memoryLimits } from "../judge.js";
 import { Recorder } from "../recorder.js";
 import { endsOf, spanOf } from "../timerange.js";
@@ -66,7 +66,7 @@ export class Sparks {
     const points = at.map((moment, index) => ({ x: place(moment), ratio: max[index] === null ? null : max[index] / usableBytes }));
     const shown = points.filter(({ x }) => x >= 0 && x <= WIDTH);
     const peak = shown.reduce((most, { ratio }) => Math.max(most, ratio ?? 0), 0);
-    const time = duration(words, spanOf(this.range));
+    const time = stretch(words, spanOf(this.range));
     const label = shown.length === 0 ? words.t("chart.no_data") : words.t("gpu.peak", { percent: percent(words, peak), time });
     const limits = memoryLimits(store).slice(0, 1);
     return svg(
