@@ -17,7 +17,7 @@ from tests.server.running_server import ENVIRON
 
 from oomwatch import __version__
 from oomwatch.__main__ import main
-from oomwatch.commands.doctor_flags import add_doctor_flags
+from oomwatch.commands.doctor_flags import FOR_A_CONFIGURATION, FOR_ITSELF, add_doctor_flags
 from oomwatch.commands.installation import all as everything
 from oomwatch.commands.installation import cards, folders, limits, python, rights, schedulers
 from oomwatch.commands.installation.asked import Asked, asked
@@ -301,6 +301,23 @@ def test_json_has_every_finding(capsys: pytest.CaptureFixture[str]) -> None:
 def test_it_takes_no_configuration_of_a_training(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--self", "train.sh"]) == 2
     assert "train.sh" in capsys.readouterr().err
+
+
+def test_a_flag_for_the_other_patient_is_refused_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--self", "--gpu", "H100", "--gpus", "8", "--all-settings", "--role", "agent"]) == 2
+    assert "drop --gpu --gpus --all-settings\n" in capsys.readouterr().err
+    configuration = tmp_path / "train.yaml"
+    configuration.write_text("trainer: {nnodes: 1}\n", encoding="utf-8")
+    assert main(["doctor", "--config", str(configuration)]) == 2
+    assert "--config: only with --self" in capsys.readouterr().err
+
+
+def test_every_flag_is_known_to_be_for_the_one_patient_or_the_other() -> None:
+    told = {*FOR_A_CONFIGURATION, *FOR_ITSELF}
+    assert set(vars(flags())) - told == {"itself", "words", "json", "language", "server"}
+    assert not set(FOR_A_CONFIGURATION) & set(FOR_ITSELF)
 
 
 def test_who_asks_for_another_language_than_it_speaks_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """What the commands of the config doctor look like. Nothing heavy is loaded for it."""
 
 import argparse
+from collections.abc import Collection
 
 from oomwatch.commands.client_flags import add_client_flags
 
@@ -71,11 +72,22 @@ def add_doctor_flags(parser: argparse.ArgumentParser) -> None:
     installation.add_argument(
         "--role",
         choices=("auto", "agent", "server", "both"),
-        default="auto",
         help="what is to run here; auto is an agent, and a server where its packages are installed (default: auto)",
     )
 
 
+def given_of(options: argparse.Namespace, names: Collection[str]) -> list[str]:
+    """The flags among these that the command line has."""
+    given = (name for name in names if getattr(options, name) is not None and getattr(options, name) is not False)
+    return [f"--{name.replace('_', '-')}" for name in given]
+
+
+# Whom each flag is for, by its name in the options: a training's configuration, or --self.
+FOR_A_CONFIGURATION = (
+    *("verl", "gpu", "model", "critic_model", "host_memory", "gpus", "nodes", "mean_length", "all_settings"),
+    *("reader_token", "reader_token_file", "run"),
+)
+FOR_ITSELF = ("config", "agent_config", "token_file", "role")
 _OF_ITSELF = (
     ("--config", "FILE", "settings of the server, as for oomwatch serve"),
     ("--agent-config", "FILE", "settings of the agent, as for oomwatch-agent --config (OOMWATCH_CONFIG)"),

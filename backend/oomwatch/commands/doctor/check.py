@@ -10,6 +10,7 @@ from oomwatch.commands.client import ServerError
 from oomwatch.commands.doctor.here import Here, cards_here
 from oomwatch.commands.doctor.inputs import card_of, divided, model_beside, model_of, sources_of
 from oomwatch.commands.doctor.live import configuration_of
+from oomwatch.commands.doctor_flags import FOR_ITSELF, given_of
 from oomwatch.commands.given import size_of
 from oomwatch.doctor.read import Reading, ReadingError, Source, read
 from oomwatch.doctor.read.words import words_of
@@ -38,6 +39,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> Report:
+    if unfit := given_of(options, FOR_ITSELF):
+        raise SettingError(
+            f"{' '.join(unfit)}: only with --self, which looks at this installation; a training's configuration is "
+            "named without a flag"
+        )
     paths, overrides = divided(options.words)
     here = cards_here() if options.gpu == "here" else None
     sources, card = sources_of(paths), here.card if here else card_of(options.gpu)

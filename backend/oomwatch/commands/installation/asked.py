@@ -25,7 +25,7 @@ class Asked(NamedTuple):
 
 def asked(options: argparse.Namespace, environ: Mapping[str, str]) -> Asked:
     """From the command line. Raises SettingError where it is not said whose file OOMWATCH_CONFIG is."""
-    roles = _roles(options.role)
+    roles = _roles(options.role or "auto")
     _demand_one_owner(options, roles, environ)
     mistakes: list[tuple[Role, str]] = []
     server, agent = None, None

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from oomwatch.commands.doctor_flags import FOR_A_CONFIGURATION, given_of
 from oomwatch.commands.installation.all import findings
 from oomwatch.commands.installation.asked import asked
 from oomwatch.commands.installation.finding import Finding
@@ -21,8 +22,8 @@ REMEDY_COLUMNS = 110
 
 def run(options: argparse.Namespace) -> int:
     """Check, and tell. 1 where something is wrong; warnings are none."""
-    if options.words:
-        raise SettingError("--self looks at the installation, and at no configuration: drop " + " ".join(options.words))
+    if unfit := [*given_of(options, FOR_A_CONFIGURATION), *options.words]:
+        raise SettingError("--self looks at the installation, and at no configuration: drop " + " ".join(unfit))
     if options.language != "en":
         raise SettingError("--language: --self speaks English, as settings' mistakes and logs do; drop it")
     found = list(findings(asked(options, os.environ)))
