@@ -164,9 +164,10 @@ class Stage:
             raise HTTPException(404)
         return Response(wire.encode(scenes.in_full(found)), media_type="application/json")
 
-    def _gpus(self) -> Response:
-        rows = [GpuRow.of(view.node, facts) for view in self.snapshot.nodes for facts in view.facts.gpus]
-        return Response(msgspec.json.encode(rows), media_type="application/json")
+    def _gpus(self, uuid: str, limit: int) -> Response:
+        cards = ((view.node, facts) for view in self.snapshot.nodes for facts in view.facts.gpus)
+        rows = [GpuRow.of(node, facts) for node, facts in cards if uuid in facts.uuid.lower()]
+        return Response(msgspec.json.encode(rows[:limit]), media_type="application/json")
 
     def _history(self, request: Request, step: int) -> object:
         if not self.has_history:

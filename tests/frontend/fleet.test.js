@@ -12,7 +12,7 @@ import { foreseenBy, indexForecasts, isForeseen } from "../../frontend/oomwatch_
 import { indexAlerts } from "../../frontend/oomwatch_frontend/js/judge.js";
 import { following, intervalOf, withControls, worstRun } from "../../frontend/oomwatch_frontend/js/kiosk.js";
 import { parseRoute } from "../../frontend/oomwatch_frontend/js/router.js";
-import { entriesOf, search } from "../../frontend/oomwatch_frontend/js/search.js";
+import { entriesOf, partOfUuid, search } from "../../frontend/oomwatch_frontend/js/search.js";
 import { foreseenSentence, nextOut, timeLeft } from "../../frontend/oomwatch_frontend/js/views/next-out.js";
 import { AT, chinese, english, golden, goldenStore } from "./reading.js";
 
@@ -174,6 +174,11 @@ test("a search finds runs, nodes, GPUs and alerts by all of its words, the best 
   assert.ok(kinds("GPU-07").includes("node"));
   assert.deepEqual(kinds("no such thing"), []);
   assert.deepEqual(search(entries, "  "), { found: [], more: 0 });
+});
+
+test("the server is asked for UUIDs by the longest word, and not by a few letters", () => {
+  assert.equal(partOfUuid("gpu-07 GPU-5A7C1f0e"), "gpu-5a7c1f0e");
+  assert.deepEqual([partOfUuid("qwen"), partOfUuid(" "), partOfUuid("")], [null, null, null]);
 });
 
 test("a search lists a few of each kind and counts the rest", () => {

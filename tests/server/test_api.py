@@ -180,6 +180,9 @@ def test_nodes_runs_steps_rules_agents_and_the_whole_state_can_be_asked_for(serv
     assert [(card["node"], card["gpu"], card["uuid"]) for card in cards] == [
         (node, "0", hello(node).facts.gpus[0].uuid) for node in ("gpu-07", "gpu-08")
     ]
+    assert server.get(f"/api/v1/gpus?uuid={cards[1]['uuid'][2:].upper()}&limit=1").json() == cards[1:]
+    assert server.get("/api/v1/gpus?limit=1").json() == cards[:1]
+    assert server.get("/api/v1/gpus?uuid=nowhere").json() == []
     (run,) = server.get("/api/v1/runs").json()
     assert run["steps"][0]["step"]["rollout_seconds"] == 20.0
     assert server.get("/api/v1/runs/qwen7b/steps").json()[0]["step"]["step"] == 4

@@ -4,6 +4,7 @@ Described in docs/reference/api.md and by its OpenAPI.
 """
 
 from http import HTTPStatus
+from itertools import islice
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, FastAPI, Query, Request
@@ -113,9 +114,16 @@ async def node(request: Request, name: str) -> Response:
 
 
 @router.get("/gpus", responses=returns(list[GpuRow]))
-async def gpus(request: Request) -> Response:
-    """Every GPU: its node, its UUID, and what else does not change."""
-    return answer([GpuRow.of(node, facts) for node, facts in parts_of(request).service.picture.gpus()])
+async def gpus(
+    request: Request,
+    *,
+    uuid: Annotated[str | None, Query(description="only those with this in their UUID, be it capital or small")] = None,
+    limit: Annotated[int | None, Query(ge=1, description="so many at most; without it, all")] = None,
+) -> Response:
+    """GPUs: the node, the UUID, and what else does not change of each."""
+    part = (uuid or "").lower()
+    found = ((node, facts) for node, facts in parts_of(request).service.picture.gpus() if part in facts.uuid.lower())
+    return answer([GpuRow.of(node, facts) for node, facts in islice(found, limit)])
 
 
 @router.delete(f"/nodes/{NAME}", status_code=204, responses=refusals(404, 409, 503))

@@ -13,7 +13,7 @@ import { gpuKey } from "./store.js";
 /** How many of each kind are listed, in this order. @type {Record<Kind, number>} */
 const MOST = { run: 4, node: 5, gpu: 6, alert: 5 };
 
-/** UUIDs of GPUs, by gpuKey: they are asked for when a search begins. @typedef {Map<string, string>} Uuids */
+/** UUIDs of GPUs, by gpuKey: those that were asked for. @typedef {Map<string, string>} Uuids */
 
 /** All that can be found. @param {Store} store @param {Words} words @param {Uuids} [uuids] @returns {Entry[]} */
 export function entriesOf(store, words, uuids = new Map()) {
@@ -78,6 +78,14 @@ export function search(entries, query) {
       .map(({ hit }) => hit),
   );
   return { found, more: hits.length - found.length };
+}
+
+const UUID_PART_CHARS = 6; // fewer letters are in many of them
+
+/** What the server is asked to find in UUIDs: the longest word. @param {string} query @returns {string | null} null: none is long enough */
+export function partOfUuid(query) {
+  const longest = query.split(/\s+/).reduce((best, word) => (word.length > best.length ? word : best), "");
+  return longest.length < UUID_PART_CHARS ? null : longest.toLowerCase();
 }
 
 /** @param {string} text @param {string} word */

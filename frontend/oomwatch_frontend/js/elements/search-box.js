@@ -2,7 +2,7 @@
 
 import { fill, h } from "../dom.js";
 import { ask } from "../api.js";
-import { entriesOf, search } from "../search.js";
+import { entriesOf, partOfUuid, search } from "../search.js";
 import { gpuKey } from "../store.js";
 import { readGpus } from "../wire.js";
 
@@ -11,6 +11,7 @@ import { readGpus } from "../wire.js";
 /** @typedef {import("../search.js").Entry} Entry */
 
 const LIST = "search-list";
+const UUIDS_MAX = 20; // a few more than are listed, which have to have the other words too
 
 export class SearchBox {
   /** @param {Store} store @param {() => Words} words @param {() => boolean} hasKeys whether single keys are listened for */
@@ -19,8 +20,11 @@ export class SearchBox {
     this.words = words;
     /** What can be found, gathered when the search begins and kept until it ends. @type {Entry[] | null} */
     this.entries = null;
-    /** As of the last search: no view shows them but that of one GPU. @type {import("../search.js").Uuids} */
+    /** Those that this search has asked for: no view shows them but that of one GPU. @type {import("../search.js").Uuids} */
     this.uuids = new Map();
+    /** What was asked for last, and whether its answer is yet to come. */
+    this.part = "";
+    this.isAsking = false;
     /** @type {Entry[]} */
     this.found = [];
     this.chosen = -1;
@@ -64,27 +68,34 @@ export class SearchBox {
 
   #search() {
     if (this.entries === null) {
+      [this.uuids, this.part] = [new Map(), ""];
       this.#gather();
-      void this.#askForUuids();
     }
     this.#find();
+    void this.#askForUuids();
   }
 
   #gather() {
     this.entries = entriesOf(this.store, this.words(), this.uuids);
   }
 
-  /** They come while somebody types. Without an answer those of the last search are good. */
+  /** Those with what was typed in them, and no more than can be listed: all of a large fleet are megabytes. */
   async #askForUuids() {
+    const part = partOfUuid(this.input.value);
+    if (part === null || part === this.part || this.isAsking) return;
+    [this.part, this.isAsking] = [part, true];
     try {
-      const gpus = readGpus(await ask("GET", "gpus"));
-      this.uuids = new Map(gpus.map(({ node, gpu, uuid }) => [gpuKey(node, gpu), uuid]));
+      const gpus = readGpus(await ask("GET", `gpus?${new URLSearchParams({ uuid: part, limit: String(UUIDS_MAX) })}`));
+      for (const { node, gpu, uuid } of gpus) this.uuids.set(gpuKey(node, gpu), uuid);
     } catch {
-      return;
+      return; // they are found by all else
+    } finally {
+      this.isAsking = false;
     }
     if (this.entries === null) return; // the search is over
     this.#gather();
     if (this.found.length === 0) this.#find(); // what was found stays as it is while somebody looks at it
+    void this.#askForUuids(); // more may have been typed meanwhile
   }
 
   #find() {
