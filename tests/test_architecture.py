@@ -46,6 +46,7 @@ WIRED = (
         "oomwatch_frontend",
     }
 )
+STORED = {"oomwatch.store", "oomwatch.commands.stored"}  # of commands that work on the server's database
 MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch": set(),  # the version, and nothing else
     "oomwatch.wire": {"oomwatch.units"},
@@ -78,19 +79,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.ruleedit": INSIDE | {"oomwatch.notify"},
     "oomwatch.tryout": INSIDE | {"oomwatch.backtest", "oomwatch.store"},
     "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest", "oomwatch.promrules"},
-    "oomwatch.commands.scorecard": INSIDE | {"oomwatch.store"},
-    "oomwatch.commands.backup": INSIDE | {"oomwatch.store"},
-    "oomwatch.commands.anew": INSIDE | {"oomwatch.store"},
-    "oomwatch.commands.access": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.store"},
+    "oomwatch.commands.stored": INSIDE | {"oomwatch.store"},
+    "oomwatch.commands.scorecard": INSIDE | STORED,
+    "oomwatch.commands.backup": INSIDE | STORED,
+    "oomwatch.commands.anew": INSIDE | STORED,
+    "oomwatch.commands.access": INSIDE | STORED | {"oomwatch.commands", "oomwatch.commands.alerts"},
     "oomwatch.commands.users": INSIDE
     | {"oomwatch.commands", "oomwatch.commands.access", "oomwatch.commands.alerts", "oomwatch.store"},
-    "oomwatch.commands.export": INSIDE | {"oomwatch.store", "oomwatch.tryout"},
-    "oomwatch.commands.incident": INSIDE | {"oomwatch.incident", "oomwatch.store"},
+    "oomwatch.commands.export": INSIDE | STORED | {"oomwatch.tryout"},
+    "oomwatch.commands.incident": INSIDE | STORED | {"oomwatch.incident"},
     "oomwatch.commands.client": INSIDE,
     "oomwatch.commands.doctor": INSIDE
     | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.doctor", "oomwatch.doctor.read"},
     # It does what agent and server do when they start, and keeps nothing of it.
-    "oomwatch.commands.installation": INSIDE | {"oomwatch.notify", "oomwatch.store", "oomwatch_agent"},
+    "oomwatch.commands.installation": INSIDE | {"oomwatch.commands", "oomwatch.notify", "oomwatch.store", "oomwatch_agent"},
     # What each agent of a Ray cluster is to be told is read by the agent's own settings.
     "oomwatch.commands.ray": INSIDE | {"oomwatch.commands", "oomwatch_agent"},
     "oomwatch.commands.alerts": INSIDE | {"oomwatch.commands", "oomwatch.commands.client"},
@@ -98,7 +100,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.commands.storage": INSIDE | {"oomwatch.commands", "oomwatch.commands.alerts", "oomwatch.commands.client"},
     "oomwatch.commands.rules": INSIDE | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.ruleedit"},
     "oomwatch.commands.rules_try": INSIDE
-    | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.store", "oomwatch.tryout"},
+    | STORED
+    | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.tryout"},
     "oomwatch.__main__": WIRED | {"oomwatch.web", "oomwatch.up", "oomwatch.commands"},
     "oomwatch_agent": SHARED | {"oomwatch_agent.logs"},
     "oomwatch_agent.logs": SHARED,

@@ -20,6 +20,7 @@ SENDING_SECONDS_MIN, SENDING_SECONDS_MAX = 1.0, 300.0  # what is older, Promethe
 SESSION_SECONDS_MIN = 60.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
+_URL = re.compile(r"[A-Za-z][\w+]*://|sqlite:")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 Compat = Literal["dcgm"]
@@ -279,7 +280,7 @@ def _check_cluster(settings: Settings) -> None:
             raise SettingError(f'{name}: "{text}" is no name of letters, digits, "-" and "_", of at most 100')
     if settings.cluster_nats is None:
         return
-    if not (settings.db or "").startswith(("postgresql", "postgres:")):
+    if not is_postgres(settings.db or ""):
         raise SettingError(
             "cluster_nats: servers that act as one share a PostgreSQL; name it with --db postgresql://..."
         )
@@ -322,13 +323,21 @@ def _is_http(address: str) -> bool:
     return parts.scheme in {"http", "https"} and bool(name) and has_port
 
 
-def database_url(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
-    """The SQLAlchemy URL of the database; a bare path is a SQLite file."""
+def database_address(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
+    """Where the database is: the path of a SQLite file, to be taken as it is, or a SQLAlchemy URL (`is_url`)."""
     if settings.db is None:
-        return f"sqlite:///{_data_folder(environ) / 'oomwatch.db'}"
-    if "://" in settings.db or settings.db.startswith("sqlite:"):
-        return settings.db
-    return f"sqlite:///{Path(settings.db).expanduser()}"
+        return str(_data_folder(environ) / "oomwatch.db")
+    return settings.db if is_url(settings.db) else str(Path(settings.db).expanduser())
+
+
+def is_url(address: str) -> bool:
+    """Whether the address of a database is a URL, in which some letters mean more than themselves."""
+    return _URL.match(address) is not None
+
+
+def is_postgres(address: str) -> bool:
+    """Whether the address of a database is a PostgreSQL's."""
+    return is_url(address) and address.startswith("postgres")
 
 
 def _data_folder(environ: Mapping[str, str]) -> Path:
@@ -337,16 +346,14 @@ def _data_folder(environ: Mapping[str, str]) -> Path:
 
 def keeps_incidents_in_database(settings: Settings) -> bool:
     """In a PostgreSQL, where every server and command finds them, unless a folder is named."""
-    return settings.incidents is None and database_url(settings).startswith("postgres")
+    return settings.incidents is None and is_postgres(database_address(settings))
 
 
-def incidents_path(settings: Settings, environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder of incident reports: beside a database that is a file, else in the user's data folder."""
+def incidents_path(settings: Settings, database: Path | None, environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder of incident reports: beside the database where that is a file, else in the user's data folder."""
     if settings.incidents is not None:
         return settings.incidents
-    url = database_url(settings, environ)
-    file = url.partition("sqlite:///")[2].partition("?")[0]
-    return (Path(file).parent if file and ":memory:" not in file else _data_folder(environ)) / "incidents"
+    return (_data_folder(environ) if database is None else database.parent) / "incidents"
 
 
 def is_shipped(rules: Path) -> bool:

@@ -14,7 +14,7 @@ from tests.ports import free_port
 from tests.server.running_server import ENVIRON
 
 from oomwatch.options import resolve
-from oomwatch.settings import Settings, check, database_url
+from oomwatch.settings import Settings, check, database_address
 from oomwatch_agent.settings import load
 
 HOW_TO_GET = "apt-get install systemd"
@@ -59,7 +59,7 @@ def test_no_secret_stands_in_a_unit_or_in_its_settings(name: str) -> None:
 def test_the_settings_that_come_with_the_units_are_settings(tmp_path: Path) -> None:
     given = resolve(Settings, argparse.Namespace(config=str(FOLDER / "server.yaml")), unit("server").environ())
     check(given.settings)
-    assert database_url(given.settings, unit("server").environ()) == "sqlite:////var/lib/oomwatch/oomwatch.db"
+    assert database_address(given.settings, unit("server").environ()) == "/var/lib/oomwatch/oomwatch.db"
     token = tmp_path / "token"
     token.write_text("of-the-agent\n", encoding="utf-8")
     environ = {**unit("agent").environ(), "OOMWATCH_TOKEN_FILE": str(token)}

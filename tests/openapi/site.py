@@ -12,7 +12,7 @@ from tests.server.test_incidents import Accident
 
 from oomwatch import wire
 from oomwatch.incident.folder import Folder
-from oomwatch.settings import database_url, incidents_path
+from oomwatch.settings import database_address, incidents_path
 from oomwatch.store.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,8 +52,8 @@ def site(folder: Path) -> Iterator[RunningServer]:
         token=TOKENS["agent"],
         rules_editable=True,
     )
-    with contextlib.closing(Store.open(database_url(settings))) as store:
-        Accident(store, Folder(incidents_path(settings), 5)).wait_and_write()
+    with contextlib.closing(Store.open(database_address(settings))) as store:
+        Accident(store, Folder(incidents_path(settings, Path(database_address(settings))), 5)).wait_and_write()
     with serving(settings) as server, contextlib.ExitStack() as stack:
         agents = [AgentClient(server, additional_headers=bearer("agent")) for _ in range(2)]
         for agent, node, run in zip(agents, (NODE, ODD), (RUN, ODD), strict=True):

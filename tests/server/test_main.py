@@ -1,5 +1,6 @@
 """The command line, as people use it."""
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -18,7 +19,17 @@ from tests.server.running_server import RULES as GOOD_RULES
 from oomwatch import __version__
 from oomwatch.__main__ import main
 from oomwatch.options import SettingError
-from oomwatch.settings import Address, Settings, address_of, check, database_url, rules_path
+from oomwatch.settings import (
+    Address,
+    Settings,
+    address_of,
+    check,
+    database_address,
+    keeps_incidents_in_database,
+    rules_path,
+)
+from oomwatch.store.address import file_of, is_in_memory
+from oomwatch.store.store import Store
 from oomwatch.units import Duration
 
 
@@ -222,10 +233,30 @@ def test_a_wildcard_address_is_shown_as_one_that_a_browser_can_open() -> None:
 
 
 def test_the_database_is_a_file_or_a_url() -> None:
-    assert database_url(Settings(db="x.db")) == "sqlite:///x.db"
-    assert database_url(Settings(db="/var/x.db")) == "sqlite:////var/x.db"
-    assert database_url(Settings(db="postgresql://db/x")) == "postgresql://db/x"
-    assert database_url(Settings(), {"XDG_DATA_HOME": "/data"}) == "sqlite:////data/oomwatch/oomwatch.db"
+    assert database_address(Settings(db="x.db")) == "x.db"
+    assert database_address(Settings(db="/var/x.db")) == "/var/x.db"
+    assert database_address(Settings(db="postgresql://db/x")) == "postgresql://db/x"
+    assert database_address(Settings(), {"XDG_DATA_HOME": "/data"}) == "/data/oomwatch/oomwatch.db"
+
+
+@pytest.mark.parametrize("name", ["a%20b.db", "a b.db", "a#b.db", "a?b=c.db", "数据.db", "postgres.db", "file:x.db"])
+def test_a_plain_path_is_taken_as_it_is(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "up%2Fdown"
+    address = database_address(Settings(db=str(folder / name)))
+    with contextlib.closing(Store.open(address)):
+        assert {one.name.removesuffix("-wal").removesuffix("-shm") for one in folder.iterdir()} == {name}
+    assert file_of(address) == folder / name
+    assert not keeps_incidents_in_database(Settings(db=str(folder / name)))
+    assert main(["backup", "--db", str(folder / name), str(tmp_path / "copy.db")]) == 0
+    assert main(["incident", "--db", str(folder / name)]) == 0
+
+
+def test_a_url_stays_one(tmp_path: Path) -> None:
+    address = database_address(Settings(db=f"sqlite:///{tmp_path}/x.db?timeout=3"))
+    assert file_of(address) == tmp_path / "x.db"
+    assert is_in_memory("sqlite://")
+    assert is_in_memory(":memory:")
+    assert not is_in_memory(address)
 
 
 def test_the_rules_of_this_folder_come_before_the_shipped_ones() -> None:

@@ -1,7 +1,6 @@
 """`oomwatch token` and `oomwatch audit`: who may do what, and what was done."""
 
 import argparse
-import os
 import secrets
 import sys
 import time
@@ -13,10 +12,10 @@ import msgspec
 from oomwatch.access.audit import Deed
 from oomwatch.access.token import Role, Token, digest_of, text_of
 from oomwatch.commands.alerts import moment
+from oomwatch.commands.stored import database_of
 from oomwatch.commands.tables import aligned
 from oomwatch.figures import printable
 from oomwatch.options import SettingError
-from oomwatch.settings import Settings, database_url
 from oomwatch.store.store import Store, StoreError
 from oomwatch.units import parse_duration
 
@@ -124,7 +123,7 @@ def _named(store: Store, name: str, now: float) -> list[Token]:
 def with_store(options: argparse.Namespace, work: Callable[[Store], None]) -> int:
     """Do it with the server's database. Gives the exit status."""
     try:
-        with closing(Store.open(database_url(Settings(db=options.db or os.environ.get("OOMWATCH_DB"))))) as store:
+        with closing(Store.open(database_of(options.db))) as store:
             work(store)
     except (StoreError, RefusedError) as error:
         print(f"oomwatch: {error}", file=sys.stderr)

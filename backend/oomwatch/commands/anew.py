@@ -15,8 +15,8 @@ from contextlib import closing
 from pathlib import Path
 
 from oomwatch.access.token import ROLES, Token
+from oomwatch.commands.stored import database_of
 from oomwatch.options import SettingError
-from oomwatch.settings import Settings, database_url
 from oomwatch.store.address import file_of
 from oomwatch.store.claim import claimed
 from oomwatch.store.errors import StoreError
@@ -34,14 +34,14 @@ _OPEN = "It asks for nothing: until there is a user or a token, whoever can reac
 
 def run(options: argparse.Namespace) -> int:
     """Put the file aside, and an empty database in its place. Gives the exit status."""
-    url = database_url(Settings(db=options.db or os.environ.get("OOMWATCH_DB")))
-    file = file_of(url)
+    database = database_of(options.db)
+    file = file_of(database)
     if file is None:
         raise SettingError("db: is no file; only a SQLite file can be put aside")
     if not file.is_file() and not unfinished(file).exists():
         raise SettingError(f"db: there is no {file}")
     try:
-        with claimed(url):
+        with claimed(database):
             aside = _begin(file, is_open=options.open)
     except (StoreError, OSError) as error:
         print(f"oomwatch: {error}", file=sys.stderr)
@@ -81,7 +81,7 @@ def _make(file: Path, ready: Path, at: float, *, is_open: bool) -> None:
     new = file.with_name(file.name + ".new")
     for part in files_of(new):
         part.unlink(missing_ok=True)  # of an attempt that came to no end
-    with closing(Store.open(f"sqlite:///{new}")) as store:
+    with closing(Store.open(str(new))) as store:
         if not is_open:
             _close_to_all(store, at)
     os.utime(new, (at, at))

@@ -1,14 +1,13 @@
 """`oomwatch backup`: a copy of the database that is whole, made while a server may run on it."""
 
 import argparse
-import os
 import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
 
+from oomwatch.commands.stored import database_of
 from oomwatch.options import SettingError
-from oomwatch.settings import Settings, database_url
 from oomwatch.store.address import file_of
 
 FAILED = 1
@@ -18,8 +17,7 @@ PAUSE_SECONDS = 0.01
 
 def run(options: argparse.Namespace) -> int:
     """Make the copy and look whether it is sound. Gives the exit status."""
-    url = database_url(Settings(db=options.db or os.environ.get("OOMWATCH_DB")))
-    file = file_of(url)
+    file = file_of(database_of(options.db))
     if file is None:
         raise SettingError("db: is no file; a PostgreSQL is backed up by pg_dump: docs/howto/backup.md")
     if options.file.exists():

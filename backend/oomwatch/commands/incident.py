@@ -9,11 +9,13 @@ from datetime import datetime, timezone
 import msgspec
 
 from oomwatch import wire
+from oomwatch.commands.stored import database_of
 from oomwatch.figures import printable
 from oomwatch.incident.cabinet import Cabinet, Reports
 from oomwatch.incident.folder import Folder
 from oomwatch.incident.report import Incident
-from oomwatch.settings import Settings, database_url, incidents_path, keeps_incidents_in_database
+from oomwatch.settings import Settings, incidents_path, keeps_incidents_in_database
+from oomwatch.store.address import file_of
 from oomwatch.store.store import Store, StoreError
 
 FAILED = 1
@@ -22,12 +24,13 @@ LANGUAGE: wire.Language = "en"
 
 def run(options: argparse.Namespace) -> int:
     """List the reports, or tell of one. Gives the exit status."""
-    settings = Settings(db=options.db, incidents=options.incidents)
-    if not keeps_incidents_in_database(settings):
-        folder = incidents_path(settings)
-        return _tell(options, Folder(folder, keep=0), str(folder))
+    database = database_of(options.db)
+    settings = Settings(db=database, incidents=options.incidents)
     try:
-        with contextlib.closing(Store.hurried(database_url(settings))) as store:
+        if not keeps_incidents_in_database(settings):
+            folder = incidents_path(settings, file_of(database))
+            return _tell(options, Folder(folder, keep=0), str(folder))
+        with contextlib.closing(Store.hurried(database)) as store:
             return _tell(options, Cabinet(store, keep=0), "the database")
     except StoreError as error:
         print(f"oomwatch: {error}", file=sys.stderr)

@@ -1,22 +1,20 @@
 """`oomwatch rules try`: what a changed rule file would have done, by the database or by a running server."""
 
 import argparse
-import os
 import sys
 import time
 from math import isfinite
 from pathlib import Path
 
 import msgspec
-from sqlalchemy import make_url
 
 from oomwatch.commands.client import Client, ServerError, client_of
 from oomwatch.commands.given import rules_file
+from oomwatch.commands.stored import opened
 from oomwatch.core.rule import RuleSet
 from oomwatch.options import SettingError
 from oomwatch.rulefile import FILE_BYTES_MAX, RuleFileError, decoded, parse_rules, read_rules, text_of
-from oomwatch.settings import Settings, database_url
-from oomwatch.store.store import Store, StoreError
+from oomwatch.store.errors import StoreError
 from oomwatch.tryout.attempt import Wanted, attempt
 from oomwatch.tryout.recording import NothingChosenError
 from oomwatch.tryout.result import Tryout
@@ -75,7 +73,7 @@ def _text(file: str) -> str:
 
 def _try_here(options: argparse.Namespace, wanted: Wanted) -> Tryout:
     tried = parse_rules(_text(options.file), "standard input" if options.file == "-" else options.file).rules
-    store = _open(options.db or os.environ.get("OOMWATCH_DB"))
+    store = opened(options.db, otherwise=", or a server with --server")
     told = _Progress()
     try:
         return attempt(store, tried, _in_force(options), wanted, told=told)
@@ -86,15 +84,6 @@ def _try_here(options: argparse.Namespace, wanted: Wanted) -> Tryout:
 
 def _in_force(options: argparse.Namespace) -> RuleSet | None:
     return None if options.alone else read_rules(rules_file(options.against)).rules
-
-
-def _open(db: str | None) -> Store:
-    """The database, which is not made where there is none. Raises StoreError."""
-    url = database_url(Settings(db=db))
-    file = make_url(url).database if url.startswith("sqlite") else None
-    if file is not None and not Path(file).is_file():
-        raise StoreError(f"there is no database {file}; name one with --db, or a server with --server")
-    return Store.open(url)
 
 
 def _ask(client: Client, options: argparse.Namespace, wanted: Wanted) -> Tryout:

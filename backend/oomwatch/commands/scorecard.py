@@ -6,17 +6,17 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from pathlib import Path
+from contextlib import closing
 from urllib.parse import urlencode
 
 import msgspec
-from sqlalchemy import make_url
 
+from oomwatch.commands.stored import opened
 from oomwatch.options import SettingError, read_secret
 from oomwatch.rulefile import RuleFileError, read_rules
 from oomwatch.scorecard import RuleScore, Scorecard, foretold
-from oomwatch.settings import Settings, database_url, rules_path
-from oomwatch.store.store import Store, StoreError
+from oomwatch.settings import Settings, rules_path
+from oomwatch.store.errors import StoreError
 from oomwatch.units import format_duration, parse_duration
 
 FAILED = 1
@@ -75,15 +75,8 @@ def _authorization(options: argparse.Namespace) -> dict[str, str]:
 
 def _read(options: argparse.Namespace, start: float, end: float) -> Scorecard:
     predicts = foretold(read_rules(rules_path(Settings(rules=options.rules))).rules)
-    url = database_url(Settings(db=options.db))
-    file = make_url(url).database if url.startswith("sqlite") else None
-    if file is not None and not Path(file).is_file():
-        raise StoreError(f"there is no database {file}; name one with --db, or a server with --server")
-    store = Store.open(url)
-    try:
+    with closing(opened(options.db, otherwise=", or a server with --server")) as store:
         return store.scorecard(start, end, options.run, predicts)
-    finally:
-        store.close()
 
 
 def table(card: Scorecard) -> list[str]:

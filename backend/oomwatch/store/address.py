@@ -5,14 +5,18 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from oomwatch.settings import is_url
 from oomwatch.store.errors import StoreError
 
 POSTGRES_DRIVER = "postgresql+psycopg"
+_IN_MEMORY = (None, "", ":memory:")
 _POSTGRES_NAMES = ("postgres", "postgresql", POSTGRES_DRIVER)
 
 
 def parsed(address: str) -> URL:
-    """A database URL, with the driver that we use. Raises StoreError."""
+    """A URL, with the driver that we use, of what is the path of a SQLite file or a URL. Raises StoreError."""
+    if not is_url(address):
+        return URL.create("sqlite", database=address)
     try:
         url = make_url(address)
     except (ArgumentError, ValueError) as error:  # ValueError: a port that is no number
@@ -41,14 +45,20 @@ def place_of(url: URL) -> str:
     return shown.set(drivername=shown.drivername.partition("+")[0]).render_as_string(hide_password=True)
 
 
+def is_in_memory(address: str) -> bool:
+    """Whether it is gone with the process. Raises StoreError."""
+    url = parsed(address)
+    return url.get_backend_name() == "sqlite" and url.database in _IN_MEMORY
+
+
 def file_of(address: str) -> Path | None:
-    """The file of a SQLAlchemy URL; None for another database than SQLite, and for one in memory. Raises StoreError."""
+    """SQLite's file; None for another database than SQLite, and for one in memory. Raises StoreError."""
     return file_of_url(parsed(address))
 
 
 def file_of_url(url: URL) -> Path | None:
     """SQLite's file; None for another database, and for one in memory."""
-    if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:") or "uri" in url.query:
+    if url.get_backend_name() != "sqlite" or url.database in _IN_MEMORY or "uri" in url.query:
         return None
     return Path(str(url.database))
 

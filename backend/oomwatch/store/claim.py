@@ -26,14 +26,14 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def claimed(url: str, *, with_others: bool = False) -> Iterator[None]:
-    """Hold the database at a SQLAlchemy URL for this process alone. Raises StoreError where another server has it.
+def claimed(address: str, *, with_others: bool = False) -> Iterator[None]:
+    """Hold the database at a path or a URL for this process alone. Raises StoreError where another server has it.
 
     `with_others`: of PostgreSQL, those that act as one may hold it together.
     """
-    file = file_of(url)
-    if parsed(url).get_backend_name() == "postgresql":
-        with _postgres_claimed(url, with_others=with_others):
+    file = file_of(address)
+    if parsed(address).get_backend_name() == "postgresql":
+        with _postgres_claimed(address, with_others=with_others):
             yield
         return
     if file is None:

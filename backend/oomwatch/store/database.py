@@ -128,7 +128,7 @@ class Database:
 
 
 def open_database(address: str) -> Database:
-    """Open the database at a SQLAlchemy URL, creating or migrating its tables. Raises StoreError."""
+    """Open the database at a path or a SQLAlchemy URL, creating or migrating its tables. Raises StoreError."""
     url = parsed(address)
     place = place_of(url)
     try:

@@ -22,13 +22,13 @@ _BESIDE = ("", "-wal", "-shm")  # what belongs to a file by its name
 logger = logging.getLogger(__name__)
 
 
-def be_sure_of(url: str) -> None:
-    """Look at the file of a SQLAlchemy URL before a server uses it. Raises StoreError where it is damaged.
+def be_sure_of(address: str) -> None:
+    """Look at the file of a database before a server uses it. Raises StoreError where it is damaged.
 
     Raises StoreError also where it can be read and not written: a server would start, and store nothing. Of another
     database than SQLite there is nothing to look at.
     """
-    file = file_of(url)
+    file = file_of(address)
     if file is None:
         return
     _refuse_half_done(file)

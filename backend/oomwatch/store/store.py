@@ -73,20 +73,20 @@ class Store:
         self.people = People(database)
 
     @classmethod
-    def open(cls, url: str) -> "Store":
-        """Open, create or migrate the database at a SQLAlchemy URL, for example sqlite:////var/lib/oomwatch/oomwatch.db.
+    def open(cls, address: str) -> "Store":
+        """Open, create or migrate the database at a path, such as /var/lib/oomwatch/oomwatch.db, or a SQLAlchemy URL.
 
         Raises StoreError where it cannot be written, or where a newer oomwatch wrote it.
         """
-        return cls(open_database(url))
+        return cls(open_database(address))
 
     @classmethod
-    def hurried(cls, url: str) -> "Store":
+    def hurried(cls, address: str) -> "Store":
         """A PostgreSQL that was opened, on connections of its own, for what is to be answered within seconds.
 
         Connects to nothing yet. Raises StoreError for another than PostgreSQL.
         """
-        return cls(hurried_database(url))
+        return cls(hurried_database(address))
 
     def close(self) -> None:
         """Close every connection."""

@@ -37,11 +37,12 @@ from oomwatch.settings import (
     Settings,
     believed_proxies,
     check,
-    database_url,
+    database_address,
     incidents_path,
     keeps_incidents_in_database,
     rules_path,
 )
+from oomwatch.store.address import file_of
 from oomwatch.store.archive import Archive
 from oomwatch.store.claim import claimed
 from oomwatch.store.soundness import be_sure_of
@@ -238,7 +239,7 @@ async def _past(settings: Settings, store: Store, threads: Threads, language: wi
 
 def _reports(settings: Settings, store: Store, language: wire.Language) -> Reports:
     """It blocks. Raises StoreError."""
-    folder = Folder(incidents_path(settings), settings.incidents_keep)
+    folder = Folder(incidents_path(settings, file_of(database_address(settings))), settings.incidents_keep)
     if not keeps_incidents_in_database(settings):
         return folder
     cabinet = Cabinet(store, settings.incidents_keep, language)
@@ -306,17 +307,17 @@ def _rule_parts(
         file.path, apply, service.report_rules, service.defects.count, seen=file.seen, in_force=file.rules
     )
     desk = RuleDesk(file.path, settings, watch, lambda: service.rules_error)
-    return RuleParts(watch, desk, Tryouts(database_url(settings), file.path))
+    return RuleParts(watch, desk, Tryouts(database_address(settings), file.path))
 
 
 async def _open_store(settings: Settings, stack: contextlib.AsyncExitStack) -> tuple[Store, Threads]:
     threads = Threads(
         stack.enter_context(WatchedPool(1, "store")), stack.enter_context(WatchedPool(READ_THREADS, "read"))
     )
-    url = database_url(settings)
-    stack.enter_context(claimed(url, with_others=settings.cluster_nats is not None))
-    await threads.write(be_sure_of, url)
-    store = await threads.write(Store.open, url)
+    database = database_address(settings)
+    stack.enter_context(claimed(database, with_others=settings.cluster_nats is not None))
+    await threads.write(be_sure_of, database)
+    store = await threads.write(Store.open, database)
     stack.push_async_callback(threads.write, store.close)
     return store, threads
 

@@ -14,7 +14,7 @@ from oomwatch.metrics.family import ClusterCounts
 from oomwatch.service.journal import Call
 from oomwatch.service.service import Service
 from oomwatch.service.timepiece import steady_clock
-from oomwatch.settings import Settings, database_url
+from oomwatch.settings import Settings, database_address
 from oomwatch.store.lease import Lease
 from oomwatch.store.store import Store
 from oomwatch.tasks import Crew
@@ -33,8 +33,8 @@ async def clustered(
     settings: Settings, service: Service, store: Store, herald: Herald, stack: contextlib.AsyncExitStack
 ) -> "Clustered":
     """To be called before anything is recalled. Raises StoreError."""
-    me, url = replica_name(settings), database_url(settings)
-    lease, roll = Lease(url), Store.hurried(url)
+    me, database = replica_name(settings), database_address(settings)
+    lease, roll = Lease(database), Store.hurried(database)
     ask_lease, ask_roll, ask_truth, ask_history = (
         _thread(stack, name) for name in ("lease", "members", "others' words", "gaps")
     )

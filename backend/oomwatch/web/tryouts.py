@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from oomwatch.rulefile import RuleFileError, read_rules
+from oomwatch.store.address import is_in_memory
 from oomwatch.tryout.result import Tryout
 from oomwatch.web.answers import RefusedError
 
@@ -45,8 +46,8 @@ class Question(Struct, frozen=True, kw_only=True):
 class Tryouts:
     """Use from the event loop."""
 
-    def __init__(self, database_url: str, rules: Path) -> None:
-        self._database_url = database_url
+    def __init__(self, database: str, rules: Path) -> None:
+        self._database = database
         self._rules = rules
         self.is_busy = False
 
@@ -56,7 +57,7 @@ class Tryouts:
 
         To read a large text takes a while too, and so is part of it.
         """
-        if self._database_url in ("sqlite://", "sqlite:///:memory:"):
+        if is_in_memory(self._database):
             raise RefusedError(409, "the database is in memory, where another process cannot read it")
         if self.is_busy:
             raise RefusedError(409, "another change is being tried at this moment; ask again when that is done")
@@ -101,7 +102,7 @@ class Tryouts:
     def _environ(self) -> dict[str, str]:
         """The database's address may hold a password, and is no business of who lists processes."""
         environ = {name: value for name, value in os.environ.items() if name != "OOMWATCH_SERVER"}
-        return environ | {"OOMWATCH_DB": self._database_url}
+        return environ | {"OOMWATCH_DB": self._database}
 
 
 class ClientGoneError(Exception):

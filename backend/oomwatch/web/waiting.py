@@ -15,7 +15,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from oomwatch.rulefile import read_rules
-from oomwatch.settings import Settings, check, database_url, rules_path
+from oomwatch.settings import Settings, check, database_address, rules_path
 from oomwatch.store.database import why_unreachable
 from oomwatch.web import systemd
 from oomwatch.web.answers import answer, refusal
@@ -33,8 +33,8 @@ async def until_reachable(settings: Settings, listener: socket.socket) -> bool:
     """
     check(settings)
     read_rules(rules_path(settings))
-    url = database_url(settings)
-    problem = await asyncio.to_thread(why_unreachable, url)
+    database = database_address(settings)
+    problem = await asyncio.to_thread(why_unreachable, database)
     if problem is None:
         return True
     logger.warning("%s; this server waits for it", problem)
@@ -44,7 +44,7 @@ async def until_reachable(settings: Settings, listener: socket.socket) -> bool:
     while waiting.problem is not None and not program.should_exit:
         await asyncio.wait([serving], timeout=LOOK_SECONDS)
         systemd.tell(systemd.STARTING)
-        waiting.problem = await asyncio.to_thread(why_unreachable, url)
+        waiting.problem = await asyncio.to_thread(why_unreachable, database)
     is_reachable, program.should_exit = waiting.problem is None, True
     await serving
     return is_reachable

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -11,13 +10,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
-from sqlalchemy import make_url
 
 from oomwatch.commands.export import tables
 from oomwatch.commands.export.files import Write, check_parquet, csv_to, parquet_to, refuse_existing
 from oomwatch.commands.export.tables import Column, Lacking, Table, Told, Wanted
+from oomwatch.commands.stored import opened
 from oomwatch.options import SettingError
-from oomwatch.settings import Settings, database_url
 from oomwatch.store.store import Store, StoreError
 from oomwatch.store.tiers import COARSE, FINE, RAW_MS
 from oomwatch.tryout.recording import NothingChosenError, choose, lines_of
@@ -34,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     _check(options, whats)
     start, end = _times(options)
     try:
-        with contextlib.closing(_open(options.db or os.environ.get("OOMWATCH_DB"))) as store:
+        with contextlib.closing(opened(options.db)) as store:
             for what in whats:
                 _export(store, what, options, _wanted(store, options, start, end))
     except (StoreError, NothingChosenError, OSError) as error:
@@ -88,15 +86,6 @@ def _moment(text: str, flag: str) -> float:
     except ValueError:
         raise SettingError(f'flag {flag}: "{text}" is no moment; write for example 2026-11-30T14:00Z') from None
     return (at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp()
-
-
-def _open(db: str | None) -> Store:
-    """The database, which is not made where there is none. Raises StoreError."""
-    url = database_url(Settings(db=db))
-    file = make_url(url).database if url.startswith("sqlite") else None
-    if file is not None and not Path(file).is_file():
-        raise StoreError(f"there is no database {file}; name one with --db")
-    return Store.open(url)
 
 
 def _wanted(store: Store, options: argparse.Namespace, start: float, end: float) -> Wanted:

@@ -18,7 +18,7 @@ from oomwatch.commands.installation import (
 )
 from oomwatch.commands.installation.asked import Asked
 from oomwatch.commands.installation.finding import Family, Finding
-from oomwatch.settings import Settings, database_url
+from oomwatch.settings import Settings, database_address, is_postgres
 
 Check = Callable[[], Iterable[Finding]]
 SETTINGS = Family("settings")
@@ -33,7 +33,7 @@ def findings(asked: Asked) -> Iterator[Finding]:
 def _extras(asked: Asked) -> frozenset[str]:
     """Of our distribution, which what is to run here cannot do without."""
     wanted = {"server"} if "server" in asked.roles else set()
-    if asked.server is not None and database_url(asked.server).startswith("postgres"):
+    if asked.server is not None and is_postgres(database_address(asked.server)):
         wanted.add("postgres")
     return frozenset(wanted)
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from oomwatch.commands.installation.finding import Family, Finding
-from oomwatch.settings import Settings, database_url
+from oomwatch.settings import Settings, database_address
 
 FAMILY = Family("database")
 ANEW = "restore a backup (docs/howto/backup.md), or give it up with oomwatch begin-anew"
@@ -19,12 +19,12 @@ def checks(settings: Settings) -> Iterator[Finding]:
     from oomwatch.store.errors import StoreError  # noqa: PLC0415
 
     try:
-        url = parsed(database_url(settings))
+        url = parsed(database_address(settings))
         file = file_of_url(url)
         if file is not None:
             yield from _of_file(file)
         elif url.get_backend_name() == "postgresql":
-            yield from _of_postgres(database_url(settings), place_of(url))
+            yield from _of_postgres(database_address(settings), place_of(url))
         else:
             yield FAMILY.warning("place", "in memory: all is gone when the server ends", "name a file with --db")
     except StoreError as error:

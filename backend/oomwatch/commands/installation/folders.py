@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from oomwatch.commands.installation.finding import Family, Finding
-from oomwatch.settings import Settings, database_url, incidents_path, keeps_incidents_in_database
+from oomwatch.settings import Settings, database_address, incidents_path, keeps_incidents_in_database
 
 FAMILY = Family("folders")
 SCARCE_BYTES, NONE_LEFT_BYTES = 2 * 2**30, 200 * 2**20  # a day of a thousand GPUs is a GB (docs/explanation/history.md)
@@ -20,12 +20,13 @@ def checks(settings: Settings) -> Iterator[Finding]:
     from oomwatch.store.address import file_of  # noqa: PLC0415 - of the server's extra
     from oomwatch.store.errors import StoreError  # noqa: PLC0415
 
+    file = None
     with contextlib.suppress(StoreError):  # the database's own check says what is wrong with it
-        file = file_of(database_url(settings))
-        if file is not None:
-            yield from folder("database", file.parent)
+        file = file_of(database_address(settings))
+    if file is not None:
+        yield from folder("database", file.parent)
     if not keeps_incidents_in_database(settings):
-        yield from folder("incident reports", incidents_path(settings))
+        yield from folder("incident reports", incidents_path(settings, file))
 
 
 def _free_bytes(there: Path) -> int:
