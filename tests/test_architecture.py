@@ -92,7 +92,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.commands.doctor": INSIDE
     | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.doctor", "oomwatch.doctor.read"},
     # It does what agent and server do when they start, and keeps nothing of it.
-    "oomwatch.commands.installation": INSIDE | {"oomwatch.commands", "oomwatch.notify", "oomwatch.store", "oomwatch_agent"},
+    "oomwatch.commands.installation": INSIDE
+    | {"oomwatch.commands", "oomwatch.notify", "oomwatch.store", "oomwatch_agent"},
     # What each agent of a Ray cluster is to be told is read by the agent's own settings.
     "oomwatch.commands.ray": INSIDE | {"oomwatch.commands", "oomwatch_agent"},
     "oomwatch.commands.alerts": INSIDE | {"oomwatch.commands", "oomwatch.commands.client"},
@@ -102,7 +103,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.commands.rules_try": INSIDE
     | STORED
     | {"oomwatch.commands", "oomwatch.commands.client", "oomwatch.tryout"},
-    "oomwatch.__main__": WIRED | {"oomwatch.web", "oomwatch.up", "oomwatch.commands"},
+    **dict.fromkeys(
+        ("oomwatch.commands.rule_check", "oomwatch.commands.notify_trial"),
+        INSIDE | {"oomwatch.commands", "oomwatch.notify"},
+    ),
+    "oomwatch.commandline": INSIDE | {"oomwatch.commands"},
+    "oomwatch.serve": INSIDE | {"oomwatch.store", "oomwatch.web"},
+    "oomwatch.__main__": {"oomwatch.commandline", "oomwatch.options"},
     "oomwatch_agent": SHARED | {"oomwatch_agent.logs"},
     "oomwatch_agent.logs": SHARED,
     "oomwatch_probe": set(),  # it runs inside the trainer

@@ -1,5 +1,6 @@
 """Server and agent on one machine, as two processes that share one fate: what `make run` starts."""
 
+import argparse
 import contextlib
 import ctypes
 import os
@@ -18,6 +19,19 @@ STOP_SECONDS = 8.0  # longer than either needs to say goodbye
 LOOK_SECONDS = 0.1
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Start both, and end with either. Gives the exit status."""
+    editable = {"rules-editable": None} if options.rules_editable else {}
+    return Up(
+        server=_given(options, "listen", "db", "rules") | editable,
+        agent=_given(options, "log", "ray", "run", "node", "simulate"),
+    ).run()
+
+
+def _given(options: argparse.Namespace, *names: str) -> dict[str, str | None]:
+    return {name: value for name in names if (value := getattr(options, name)) is not None}
 
 
 class StoppedError(Exception):

@@ -9,7 +9,7 @@ from typing import get_type_hints
 
 from scripts.reference.tables import code, table
 
-from oomwatch import __main__ as server
+from oomwatch import commandline as server
 from oomwatch.settings import Settings
 from oomwatch_agent import launch, parse, settings
 

@@ -5,8 +5,8 @@ import logging
 from tests.core.story import SHIPPED, Story
 
 from oomwatch import wire
-from oomwatch.__main__ import LogFormatter
 from oomwatch.advice import advise
+from oomwatch.serve import LogFormatter
 
 
 def test_a_name_forges_no_line_of_the_log() -> None:

@@ -37,6 +37,9 @@ Feeds a recording (oomwatch serve --record FILE, or oomwatch record) to the rule
 one JSON line a change of state. The same recording and rules give the same lines, byte for byte. Use it to try a rule
 on what happened; oomwatch backtest says how good it was."""
 
+TEST = """\
+Tests of what a person wrote, before it is trusted."""
+
 RULE_TESTS = """\
 Runs tests of rules: YAML files in the form of promtool's, which say what readings come in and which alerts must fire
 when. docs/howto/backtest.md

@@ -1,4 +1,4 @@
-"""What the `oomwatch rules` commands take. Light to load: every command of `oomwatch` reads it."""
+"""What `oomwatch rules`, `check` and `test-notify` take. Light to load: every command of `oomwatch` reads it."""
 
 import argparse
 from pathlib import Path
@@ -8,6 +8,14 @@ from oomwatch.wire import SEVERITIES
 RULES = """\
 What rules there are, what a changed file would have said, and switching single ones on and off; and all of them for
 Prometheus."""
+
+CHECK = """\
+Reads a rule file as the server would, and lists every mistake with its line and column. Exit status 1 where there
+are any. Variables and files that channels name and that are not here are noted: the server may run elsewhere."""
+
+TEST_NOTIFY = """\
+Sends a harmless message to every channel of the rule file (or to one), and says what became of it. Exit status 1 where
+one was not delivered."""
 
 TRY = """\
 Says what a changed rule file would have done with the last 24 hours of the database, rule by rule, beside the rules in
@@ -48,6 +56,17 @@ examples:
   oomwatch rules {name} gpu_memory_high
   oomwatch rules {name} host_memory_high --severity warning --node gpu-07
   oomwatch rules {name} memory_forecast --run "qwen*" --server http://monitor:8642"""
+
+
+def add_check_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `check`."""
+    parser.add_argument("file", type=Path, nargs="?", help="rule file; without it the one that the server would use")
+
+
+def add_test_notify_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `test-notify`."""
+    parser.add_argument("--rules", type=Path, metavar="FILE", help="rule file; without it the one the server would use")
+    parser.add_argument("channel", nargs="?", help="name of the channel; without it all")
 
 
 def add_list_flags(parser: argparse.ArgumentParser) -> None:
