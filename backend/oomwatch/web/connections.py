@@ -18,6 +18,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import CloseCode, Frame
 
 from oomwatch.access.addresses import THIS_MACHINE, Network, home, is_in
+from oomwatch.web.inbox import LENDER, Inbox
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGISendEvent
@@ -214,6 +215,8 @@ class WebSocket(WebSocketsSansIOProtocol):
         self._connections = connections
         self._fragments = 0
         self._is_full = False
+        self._inbox: Inbox | None = None
+        self._parts: list[bytes] = []  # of a message for it that comes in several frames
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -221,11 +224,30 @@ class WebSocket(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.lose(self.transport)
+        if self._inbox is not None:
+            self._inbox.close()
         super().connection_lost(exc)
 
     def last_request(self) -> tuple[object, bool]:
         """Its own; that it is silent is for pings and for the protocol to judge."""
         return self, True
+
+    async def run_asgi(self) -> None:
+        self.scope["state"][LENDER] = self
+        await super().run_asgi()
+
+    def lend(self, inbox: Inbox) -> None:
+        """See web/inbox.py."""
+        self._inbox = inbox
+
+    def stop_reading(self) -> None:
+        self.transport.pause_reading()
+
+    def go_on_reading(self) -> None:
+        self.transport.resume_reading()
+
+    def give_up(self) -> None:
+        self.transport.abort()
 
     async def send(self, message: "ASGISendEvent") -> None:
         """Whoever was given up, for want of an answer to a ping, is gone: uvicorn's own calls that a defect of ours."""
@@ -250,16 +272,29 @@ class WebSocket(WebSocketsSansIOProtocol):
 
     def handle_text(self, event: Frame) -> None:
         self._fragments = 0
-        super().handle_text(event)
+        if not self._is_lent(event):
+            super().handle_text(event)
 
     def handle_bytes(self, event: Frame) -> None:
         self._fragments = 0
-        super().handle_bytes(event)
+        if not self._is_lent(event):
+            super().handle_bytes(event)
 
     def handle_cont(self, event: Frame) -> None:
         self._fragments += 1
         if self._fragments <= FRAGMENTS_MAX:
-            super().handle_cont(event)
+            if not self._is_lent(event):
+                super().handle_cont(event)
         elif not self.close_sent:
             self.conn.fail(CloseCode.MESSAGE_TOO_BIG, f"more than {FRAGMENTS_MAX} fragments")
             self.handle_parser_exception()
+
+    def _is_lent(self, event: Frame) -> bool:
+        """Whether an inbox has the messages. It gets this one with its last part."""
+        if self._inbox is None:
+            return False
+        self._parts.append(bytes(event.data))
+        if event.fin:
+            whole, self._parts = b"".join(self._parts), []
+            self._inbox.put(whole)
+        return True

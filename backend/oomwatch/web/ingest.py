@@ -9,7 +9,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from oomwatch import __version__, wire
 from oomwatch.access.token import Token
 from oomwatch.service.sessions import RefusalError, Session
-from oomwatch.tasks import rung
+from oomwatch.web.inbox import LENDER, Inbox, Message
+from oomwatch.web.live import until_gone
 from oomwatch.web.parts import Parts, parts_of
 
 HELLO_SECONDS = 10.0
@@ -52,6 +53,7 @@ class Connection:
         self._hello_bytes = 0
         self._is_paced = False
         self._token: Token | None = websocket.state.token
+        self._inbox = Inbox(websocket.scope["state"][LENDER], parts.turns)
 
     # ------------------------------------------------------------ the service's side (Peer)
 
@@ -89,13 +91,15 @@ class Connection:
         await self._welcome(session.stored_seq)
         self._sender = asyncio.create_task(self._send_news(), name=f"to agent of {hello.node}")
         with self._parts.keyring.held(self._token, "agent", self._revoke):
-            await self._listen(session)
+            self._inbox.open(lambda frame: self._take(session, frame))
+            await until_gone(self._websocket)
 
     def _revoke(self) -> None:
         self.dismiss(_token_refused("was revoked, has expired, or is needed now; give the agent a good one").refused)
 
     def end(self) -> None:
         """The connection is over, whoever ended it."""
+        self._inbox.close()
         if self._sender is not None:
             self._sender.cancel()
         if self._session is not None:
@@ -106,7 +110,9 @@ class Connection:
         if self._parts.keyring.asks_for("agent") and (self._token is None or self._token.role != "agent"):
             raise _token_refused("is missing or wrong; give the agent the server's --token, or one of its own")
         try:
-            frame = await asyncio.wait_for(_frame(self._websocket), HELLO_SECONDS)
+            frame = await asyncio.wait_for(self._inbox.first(), HELLO_SECONDS)
+            if frame is None:
+                raise WebSocketDisconnect(NORMAL)
             self._hello_bytes = len(frame)
             hello = wire.decode_agent(frame)
         except asyncio.TimeoutError:
@@ -138,43 +144,41 @@ class Connection:
                 wire.RefusedReason.OVERLOADED, f"the database cannot be read: {error}", retry=True
             ) from error
 
-    async def _listen(self, session: Session) -> None:
-        service = self._service
-        while not self._dismissed.is_set():
-            frame = await _frame(self._websocket)
-            await self._be_paced(session, len(frame))
-            await self._parts.turns.next()
-            try:
-                message = wire.decode_agent(frame)
-            except wire.MalformedMessageError as error:
-                await self._count_malformed(session, error)
-                continue
+    def _take(self, session: Session, frame: Message) -> float:
+        """Take a message in; gives the seconds before the next one is to be taken."""
+        if self._dismissed.is_set():
+            return 0.0
+        reception = self._service.reception
+        try:
+            message = wire.decode_agent(frame)
+        except wire.MalformedMessageError as error:
+            self._count_malformed(session, error)
+        else:
             if isinstance(message, wire.Unknown):
-                service.reception.skip(session, message)
+                reception.skip(session, message)
             elif isinstance(message, wire.Hello) and (message.node, message.session) != (session.node, session.session):
-                await self._refuse(_malformed("a later hello names another node or session").refused)
+                self.dismiss(_malformed("a later hello names another node or session").refused)
             else:
                 if isinstance(message, wire.Bye):
                     self._bye_seq = message.seq
-                service.reception.take(session, message, len(frame))
+                reception.take(session, message, len(frame))
+        return self._pace(session, len(frame))
 
-    async def _be_paced(self, session: Session, frame_bytes: int) -> None:
+    def _pace(self, session: Session, frame_bytes: int) -> float:
         """Whoever says too much is read more slowly: it waits at its own end."""
         wait_seconds = self._service.roster.charge(session, frame_bytes)
-        if wait_seconds <= 0:
-            return
-        if not self._is_paced:
+        if wait_seconds > 0 and not self._is_paced:
             self._is_paced = True
             logger.warning("node %s says too much: from now on it is heard slowly", session.node)
-        await rung(self._dismissed, min(wait_seconds, PACED_SECONDS_MAX))
+        return min(wait_seconds, PACED_SECONDS_MAX)
 
-    async def _count_malformed(self, session: Session, error: Exception) -> None:
+    def _count_malformed(self, session: Session, error: Exception) -> None:
         self._service.reception.count_malformed(session)
         if session.malformed_total == 1:
             logger.warning("a frame of node %s is malformed, and is skipped: %s", session.node, error)
         self._malformed_here += 1
         if self._malformed_here >= MALFORMED_MAX:
-            await self._refuse(_malformed(f"{MALFORMED_MAX} frames could not be read; the last one: {error}").refused)
+            self.dismiss(_malformed(f"{MALFORMED_MAX} frames could not be read; the last one: {error}").refused)
 
     # ------------------------------------------------------------ sending
 
@@ -215,6 +219,7 @@ class Connection:
 
     async def _close(self, code: int, reason: str) -> None:
         self._dismissed.set()
+        self._inbox.close()
         if self._websocket.application_state is WebSocketState.CONNECTED:
             await self._websocket.close(code, reason)
 
@@ -224,15 +229,6 @@ class Connection:
     def _where(self) -> str:
         client = self._websocket.client
         return f"{client.host}:{client.port}" if client else "somewhere"
-
-
-async def _frame(websocket: WebSocket) -> str | bytes:
-    """The next frame. Raises WebSocketDisconnect."""
-    event = await websocket.receive()
-    if event["type"] == "websocket.disconnect":
-        raise WebSocketDisconnect(event.get("code") or NORMAL)
-    frame: str | bytes | None = event.get("text")
-    return frame if frame is not None else event["bytes"]
 
 
 def _malformed(detail: str) -> RefusalError:

@@ -28,7 +28,7 @@ async def live_endpoint(websocket: WebSocket) -> None:
     sender = asyncio.create_task(_send(websocket, subscription), name="to browser")
     try:
         with parts.keyring.held(websocket.state.token, "reader", subscription.end):
-            await _until_gone(websocket)
+            await until_gone(websocket)
     finally:
         parts.hub.leave(subscription)
         sender.cancel()
@@ -47,6 +47,6 @@ async def _send(websocket: WebSocket, subscription: Subscription) -> None:
         await websocket.close(NOT_KNOWN, NOT_KNOWN_WORDS)
 
 
-async def _until_gone(websocket: WebSocket) -> None:
+async def until_gone(websocket: WebSocket) -> None:
     while (await websocket.receive())["type"] != "websocket.disconnect":
         pass

@@ -6,7 +6,7 @@ would have to wait for the last of them.
 """
 
 import asyncio
-from collections import deque
+from collections.abc import Callable
 
 MESSAGES_A_ROUND = 32  # 15 ms of ordinary ones, 100 of a node on which eight alerts fire
 
@@ -16,26 +16,28 @@ class Turns:
 
     def __init__(self) -> None:
         self._left = MESSAGES_A_ROUND
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: dict[Callable[[], None], None] = {}  # in order
 
-    async def next(self) -> None:
-        """Wait until a message may be taken."""
-        loop = asyncio.get_running_loop()
+    def take(self, later: Callable[[], None]) -> bool:
+        """Whether a message may be taken now. If not, `later` is called once one may: a message, and no more."""
         if self._left == MESSAGES_A_ROUND:
-            loop.call_soon(self._begin_round)
-        if self._left > 0:
+            asyncio.get_running_loop().call_soon(self._begin_round)
+        if self._left > 0 and not self._waiting:
             self._left -= 1
-            return
-        turn = loop.create_future()
-        self._waiting.append(turn)
-        await turn
+            return True
+        self._waiting[later] = None
+        return False
+
+    def leave(self, later: Callable[[], None]) -> None:
+        """Whoever waited has gone."""
+        self._waiting.pop(later, None)
 
     def _begin_round(self) -> None:
         self._left = MESSAGES_A_ROUND
         while self._waiting and self._left > 0:
-            turn = self._waiting.popleft()
-            if not turn.done():  # else who waited has gone
-                turn.set_result(None)
-                self._left -= 1
+            later = next(iter(self._waiting))
+            del self._waiting[later]
+            self._left -= 1
+            later()
         if self._left < MESSAGES_A_ROUND:
             asyncio.get_running_loop().call_soon(self._begin_round)
