@@ -6,7 +6,7 @@ import pytest
 
 from oomwatch import wire
 from oomwatch.core.growth import growth, line
-from oomwatch.core.hosthistory import FINE_KEPT_SECONDS, PROCESSES_KEPT, HostHistory, PeakRing, Peaks, Span
+from oomwatch.core.hosthistory import FINE_KEPT_SECONDS, PROCESSES_KEPT, HostHistory, PeakRow, Peaks, Span
 
 GIB = 2**30
 
@@ -29,19 +29,19 @@ def test_a_span_without_readings_has_no_peak() -> None:
 
 
 def test_a_late_reading_goes_where_it_belongs_and_one_that_is_too_late_nowhere() -> None:
-    ring = PeakRing(10.0, 100.0)
+    row = PeakRow(10.0, 100.0)
     for at, value in ((1000.0, 1.0), (1050.0, 2.0), (1020.0, 9.0), (900.0, 99.0)):
-        ring.add(at, value)
-    assert ring.peak(1020.0, 1030.0) == 9.0
-    assert ring.peak(0.0, 2000.0) == 9.0
+        row.add(at, value)
+    assert row.peak(1020.0, 1030.0) == 9.0
+    assert row.peak(0.0, 2000.0) == 9.0
 
 
 def test_after_a_long_silence_nothing_old_is_left() -> None:
-    ring = PeakRing(10.0, 100.0)
-    ring.add(1000.0, 7.0)
-    ring.add(5000.0, 1.0)
-    assert ring.peak(0.0, 4990.0) is None
-    assert ring.peak(0.0, 6000.0) == 1.0
+    row = PeakRow(10.0, 100.0)
+    row.add(1000.0, 7.0)
+    row.add(5000.0, 1.0)
+    assert row.peak(0.0, 4990.0) is None
+    assert row.peak(0.0, 6000.0) == 1.0
 
 
 def test_long_spans_are_known_for_a_day_and_short_ones_for_hours() -> None:

@@ -1,6 +1,7 @@
 """Which series of peaks are followed from step to step."""
 
-from oomwatch.core.peaks import GpuStep, PhasePeak
+from oomwatch.core.envelope import Extremes
+from oomwatch.core.peaks import GpuStep, PhaseMemory
 from oomwatch.core.stepseries import WHOLE_STEP, by_phase
 
 
@@ -12,7 +13,7 @@ def step(peak: float, **phases: float) -> GpuStep:
         usual=True,
         seconds=60.0,
         peak_bytes=peak,
-        phases=tuple(PhasePeak(name, level, level, "step line") for name, level in phases.items()),
+        phases=PhaseMemory({name: Extremes(level, level) for name, level in phases.items()}),
     )
 
 

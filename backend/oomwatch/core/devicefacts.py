@@ -5,7 +5,6 @@ from itertools import pairwise
 from statistics import median, median_low
 from typing import NamedTuple
 
-from oomwatch.core.blocks import FIVE_SECONDS
 from oomwatch.core.facts import LENGTH_DRIVEN, PhaseFacts, number
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
@@ -87,11 +86,11 @@ def _levels(gpu: GpuRecord, steps: Sequence[GpuStep]) -> dict[str, object]:
     """Peaks and floors: of the steps' phases, of whole steps, or of blocks of time where no step is known."""
     peaks, floors = known(one.peak_bytes for one in steps), known(one.floor_bytes for one in steps)
     if not peaks:
-        blocks = _after_loading(gpu.blocks.closed(FIVE_SECONDS))
+        blocks = _after_loading(gpu.blocks.closed())
         peaks, floors = [one.peak_bytes for one in blocks], [one.floor_bytes for one in blocks]
     if not peaks:
         peaks = floors = known([gpu.used_bytes])
-    names = dict.fromkeys(phase.phase for one in steps for phase in one.phases)
+    names = dict.fromkeys(name for one in steps for name in one.phases.names)
     phases = tuple(_phase(name, steps) for name in names)
     common = _common(steps, phases) or [floors]
     floor_rise = median_low([rise(series) for series in common])
@@ -254,8 +253,8 @@ def _active(step: GpuStep) -> float | None:
     """What the phase that allocates most takes for its work, above the least of the step."""
     if step.floor_bytes is None:
         return None
-    peaks = [one.peak_bytes - step.floor_bytes for one in step.phases if one.phase in LENGTH_DRIVEN]
-    return max(peaks, default=None)
+    peaks = known(step.peak_of(name) for name in LENGTH_DRIVEN)
+    return max(peaks) - step.floor_bytes if peaks else None
 
 
 def peers_peak(fleet: Fleet, gpu: GpuRecord, run: RunRecord | None) -> float | None:

@@ -13,6 +13,10 @@ class Extremes(NamedTuple):
     low: float
     high: float
 
+    def with_(self, other: "Extremes") -> "Extremes":
+        """Those of both."""
+        return Extremes(min(self.low, other.low), max(self.high, other.high))
+
 
 class Envelope:
     """Slices of a second; where a step is so long that they do not fit, of two seconds, of four, and so on.

@@ -4,7 +4,6 @@ Like the records of a node and of a run it takes in what concerns it and decides
 are the only mutable state of the core, and the engine's alone.
 """
 
-from collections import deque
 from collections.abc import Sequence
 
 from oomwatch import wire
@@ -49,7 +48,7 @@ class GpuRecord:
         self.memo = Memo(keeping)
         self._steps = GpuSteps()
         self._steps_of: str | None = None  # the run whose steps they are
-        self.notable: deque[Notable] = notable.kept()
+        self.notable: tuple[Notable, ...] = ()
 
     def describe(self, facts: wire.GpuFacts) -> None:
         """What its agent says it is. What programs can use of it is asked for at every reading."""

@@ -1,12 +1,11 @@
 """What the steps of a run were on one GPU: readings are gathered until the step's line comes, and cut then."""
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 
 from oomwatch.core.allocator import Allocator
-from oomwatch.core.envelope import Envelope
+from oomwatch.core.envelope import Envelope, Extremes
 from oomwatch.core.likemoments import Reading, held_in, thinned
-from oomwatch.core.peaks import GpuStep, PhasePeak
+from oomwatch.core.peaks import GpuStep, PhaseMemory
 from oomwatch.core.phases import UNCERTAIN_SECONDS, Span
 from oomwatch.core.steps import StepRecord
 
@@ -41,7 +40,7 @@ class GpuSteps:
     """The last steps of one GPU, oldest first, and what has been read of the step that runs."""
 
     def __init__(self) -> None:
-        self.kept: deque[GpuStep] = deque(maxlen=STEPS_KEPT)
+        self.kept: list[GpuStep] = []
         self._envelope = Envelope()
         self._gathered = _Gathered()
         self._sleeper: int | None = None  # of the last steps
@@ -105,7 +104,7 @@ class GpuSteps:
             seconds=step.step_seconds,
             peak_bytes=whole.high if whole else None,
             floor_bytes=whole.low if whole else None,
-            phases=tuple(self._phases(spans)),
+            phases=self._phases(spans),
             length_mean_tokens=step.response_length_mean_tokens,
             length_max_tokens=step.response_length_max_tokens,
             clip_ratio=step.response_clip_ratio,
@@ -121,29 +120,28 @@ class GpuSteps:
             held=held_in([one for one in gathered.tables if start <= one[0] <= end], spans),
         )
         self.kept.append(finished)
+        del self.kept[:-STEPS_KEPT]
         self._envelope.drop_before(end - KEEP_SECONDS)
         if gathered.residue_bytes is not None:
             self._sleeper = gathered.sleeper
         self._gathered = _Gathered(gathered.retries_now, [one for one in gathered.tables if one[0] > end])
         return finished
 
-    def _phases(self, spans: Sequence[Span]) -> list[PhasePeak]:
+    def _phases(self, spans: Sequence[Span]) -> PhaseMemory:
         """Of each phase the highest and lowest reading in all its spans. Of one that is too short nothing is sure."""
-        found: dict[str, PhasePeak] = {}
+        found: dict[str, Extremes] = {}
         for span in spans:
             margin = UNCERTAIN_SECONDS if span.how == "step line" else 0.0
             extremes = self._envelope.between(span.start + margin, span.end - margin)
             if extremes is None or span.phase == "idle":
                 continue
             known = found.get(span.phase)
-            high = max(extremes.high, known.peak_bytes) if known else extremes.high
-            low = min(extremes.low, known.floor_bytes) if known else extremes.low
-            found[span.phase] = PhasePeak(span.phase, high, low, span.how)
-        return list(found.values())
+            found[span.phase] = extremes.with_(known) if known else extremes
+        return PhaseMemory(found)
 
     def shift(self, seconds: float) -> None:
         """The clock that the times are told by was set by so much."""
-        self.kept = deque((one._replace(at=one.at + seconds) for one in self.kept), maxlen=STEPS_KEPT)
+        self.kept = [one._replace(at=one.at + seconds) for one in self.kept]
         self._envelope.shift(seconds)
         self._gathered.tables = [(at + seconds, held) for at, held in self._gathered.tables]
 

@@ -1,6 +1,7 @@
 """What a node's memory and disks did over the last hours: peaks in slices of time, and whose memory grew.
 
-Kept as small arrays of single precision (good to 128 KiB at 2 TiB), so that a node costs some fifty kilobytes.
+Kept as small arrays of single precision (good to 128 KiB at 2 TiB), so that a node costs some fifty kilobytes once
+they are full.
 """
 
 from array import array
@@ -25,31 +26,37 @@ Place: TypeAlias = Literal["machine", "container", "spill_disk", "shm"]
 Span: TypeAlias = tuple[float, float]  # start and end, Unix seconds
 
 
-class PeakRing:
-    """The highest value in each slice of the last `kept_seconds`. A late reading goes where it belongs."""
+class PeakRow:
+    """The highest value in each slice of the last `kept_seconds`. A late reading goes where it belongs.
 
-    __slots__ = ("_last", "_peaks", "_shifted_seconds", "_slice_seconds")
+    It has a place for each slice from the first that was read on, and so grows to its full length.
+    """
+
+    __slots__ = ("_first", "_most", "_peaks", "_shifted_seconds", "_slice_seconds")
 
     def __init__(self, slice_seconds: float, kept_seconds: float) -> None:
         self._slice_seconds = slice_seconds
-        self._peaks = array("f", [NO_READING]) * int(kept_seconds / slice_seconds)
-        self._last: int | None = None  # number of the latest slice
+        self._most = int(kept_seconds / slice_seconds)
+        self._peaks = array("f")
+        self._first = 0  # number of the first slice
         self._shifted_seconds = 0.0
 
     def add(self, at: float, value: float) -> None:
         """Take a reading in, at its Unix seconds."""
-        number, size = self._number(at), len(self._peaks)
-        if self._last is None or number >= self._last + size:
-            self._peaks[:] = array("f", [NO_READING]) * size
-            self._last = number
-        elif number > self._last:
-            for skipped in range(self._last + 1, number + 1):
-                self._peaks[skipped % size] = NO_READING
-            self._last = number
-        elif number <= self._last - size:
-            return
-        place = number % size
-        self._peaks[place] = max(self._peaks[place], value)
+        number, stop = self._number(at), self._first + len(self._peaks)
+        if not self._peaks or number >= stop - 1 + self._most:
+            self._first, self._peaks = number, array("f", [value])
+        elif number >= stop:
+            self._peaks.extend([NO_READING] * (number - stop) + [value])
+            surplus = max(0, len(self._peaks) - self._most)
+            del self._peaks[:surplus]
+            self._first += surplus
+        elif number >= self._first:
+            place = number - self._first
+            self._peaks[place] = max(self._peaks[place], value)
+        elif number >= stop - self._most:
+            self._peaks = array("f", [value] + [NO_READING] * (self._first - number - 1)) + self._peaks
+            self._first = number
 
     def shift(self, seconds: float) -> None:
         """The clock that the times are told by was set by so much."""
@@ -58,19 +65,8 @@ class PeakRing:
     def peak(self, start: float, end: float) -> float | None:
         """The highest value of the slices whose middle is in [start, end); None where there is no reading."""
         half = self._slice_seconds / 2
-        return self._highest(self._number(start + half), self._number(end + half))
-
-    def _highest(self, first: int, stop: int) -> float | None:
-        """Of the slices with these numbers, without `stop`."""
-        if self._last is None:
-            return None
-        size = len(self._peaks)
-        first, stop = max(first, self._last - size + 1), min(stop, self._last + 1)
-        if first >= stop:
-            return None
-        low, high = first % size, (stop - 1) % size + 1
-        parts = (self._peaks[low:high],) if low < high else (self._peaks[low:], self._peaks[:high])
-        highest = max(max(part) for part in parts)
+        first, stop = self._number(start + half) - self._first, self._number(end + half) - self._first
+        highest = max(self._peaks[max(0, first) : max(0, stop)], default=NO_READING)
         return highest if highest > NO_READING else None
 
     def _number(self, at: float) -> int:
@@ -83,8 +79,8 @@ class Peaks:
     __slots__ = ("_coarse", "_fine", "shifted_seconds")
 
     def __init__(self) -> None:
-        self._fine = PeakRing(FINE_SECONDS, FINE_KEPT_SECONDS)
-        self._coarse = PeakRing(COARSE_SECONDS, KEPT_SECONDS)
+        self._fine = PeakRow(FINE_SECONDS, FINE_KEPT_SECONDS)
+        self._coarse = PeakRow(COARSE_SECONDS, KEPT_SECONDS)
         self.shifted_seconds = 0.0  # by so much the clock was set, in all
 
     def add(self, at: float, value: float) -> None:
@@ -105,8 +101,8 @@ class Peaks:
 
     def _peak(self, span: Span) -> float | None:
         start, end = span
-        ring = self._coarse if end - start >= COARSE_FROM_SECONDS else self._fine
-        return ring.peak(start, end)
+        row = self._coarse if end - start >= COARSE_FROM_SECONDS else self._fine
+        return row.peak(start, end)
 
 
 class Grower(NamedTuple):
@@ -119,7 +115,7 @@ class Grower(NamedTuple):
 
 class _Process(NamedTuple):
     name: str
-    resident: PeakRing
+    resident: PeakRow
 
 
 class HostHistory:
@@ -182,7 +178,7 @@ class HostHistory:
         for process in sorted(processes, key=lambda one: -one.rss_bytes)[:PROCESSES_SEEN]:
             known = self._processes.pop(process.pid, None)
             if known is None or known.name != process.name:
-                known = _Process(process.name, PeakRing(PROCESS_SECONDS, PROCESS_KEPT_SECONDS))
+                known = _Process(process.name, PeakRow(PROCESS_SECONDS, PROCESS_KEPT_SECONDS))
             known.resident.add(at, process.rss_bytes)
             self._processes[process.pid] = known
         self._forget(list(self._processes)[:-PROCESSES_KEPT])

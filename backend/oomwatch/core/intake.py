@@ -12,7 +12,7 @@ from oomwatch.core.coverage import PROBE
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import PEAK_SLICE_SECONDS, GpuRecord
 from oomwatch.core.noderecord import NodeRecord
-from oomwatch.core.notable import NOTABLE, OUT_OF_MEMORY, Notable
+from oomwatch.core.notable import NOTABLE, OUT_OF_MEMORY, Notable, kept
 from oomwatch.core.past import LEVEL_STEPS, levels_of
 from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.steps import StepRecord
@@ -66,7 +66,7 @@ class Intake:
             concerned += self._observe_run(event, run, node, gpu)
         if isinstance(event.body, NOTABLE) and not event.backlog:
             name, works = (run.name, run.lives.now.works) if run else (None, 0)
-            place.notable.append(Notable(event.at, event.body, event.origin, name, works))
+            place.notable = kept(place.notable, Notable(event.at, event.body, event.origin, name, works))
         return list(dict.fromkeys(concerned))
 
     def _place(

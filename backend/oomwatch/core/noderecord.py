@@ -1,7 +1,5 @@
 """What is known of one node: the latest of its host and its GPUs, and the runs that work there."""
 
-from collections import deque
-
 from oomwatch import wire
 from oomwatch.core import notable
 from oomwatch.core.gpurecord import GpuRecord
@@ -47,7 +45,7 @@ class NodeRecord:
         self.engines_at = 0.0
         self.preemptions = Preemptions()
         self.runs: dict[str, float] = {}  # run -> time of its last event here
-        self.notable: deque[Notable] = notable.kept()
+        self.notable: tuple[Notable, ...] = ()
         self._keeping = keeping
         self.greet(hello, now)
 

@@ -1,6 +1,5 @@
 """The events that a rule may name: they are kept with their GPU, node or run for a while."""
 
-from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -31,11 +30,11 @@ class Notable(NamedTuple):
     works: int = 0  # how often its run had worked again by then (core/lives.py)
 
 
-def kept(events: Iterable[Notable] = ()) -> "deque[Notable]":
-    """The last of these, and room for more."""
-    return deque(events, maxlen=NOTABLE_KEPT)
+def kept(events: Iterable[Notable], another: Notable) -> tuple[Notable, ...]:
+    """The last of these and this one. Most places have none, and it costs them nothing."""
+    return (*events, another)[-NOTABLE_KEPT:]
 
 
-def moved(events: Iterable[Notable], seconds: float) -> "deque[Notable]":
+def moved(events: Iterable[Notable], seconds: float) -> tuple[Notable, ...]:
     """The clock that their times are told by was set by so much."""
-    return kept(one._replace(at=one.at + seconds) for one in events)
+    return tuple(one._replace(at=one.at + seconds) for one in events)

@@ -58,8 +58,8 @@ def highest(of_gpus: Iterable[GpuStep]) -> StepLevel:
     peaks: dict[str, float] = {}
     floor: float | None = None
     for step in of_gpus:
-        for one in step.phases:
-            peaks[one.phase] = max(one.peak_bytes, peaks.get(one.phase, 0.0))
+        for phase, peak_bytes in zip(step.phases.names, step.phases.peaks, strict=True):
+            peaks[phase] = max(peak_bytes, peaks.get(phase, 0.0))
         if step.floor_bytes is not None:
             floor = max(step.floor_bytes, floor or 0.0)
     return StepLevel(peaks, floor)

@@ -53,7 +53,7 @@ class RunRecord:
         self.cycle_marks: dict[str, deque[CycleMark]] = {}
         self.cycle_totals: dict[str, dict[Printer, int]] = {}
         self.memo = Memo(keeping)
-        self.notable: deque[Notable] = notable.kept()  # of processes whose node is not known
+        self.notable: tuple[Notable, ...] = ()  # of processes whose node is not known
 
     @property
     def batches(self) -> Batches:

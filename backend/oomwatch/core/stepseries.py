@@ -24,8 +24,8 @@ def by_phase(steps: Sequence[GpuStep]) -> dict[str, Told]:
     """The peaks of each phase; of whole steps where no phase explains them; torch's own maximum where all is dark."""
     told: dict[str, Told] = {}
     for step in steps:
-        for one in step.phases:
-            told.setdefault(one.phase, []).append((one.peak_bytes, step))
+        for phase, peak_bytes in zip(step.phases.names, step.phases.peaks, strict=True):
+            told.setdefault(phase, []).append((peak_bytes, step))
     whole = [(step.peak_bytes, step) for step in steps if step.peak_bytes is not None]
     if told and all(_is_explained(step) for _, step in whole[-UNEXPLAINED_STEPS:]):
         return told
@@ -37,7 +37,7 @@ def by_phase(steps: Sequence[GpuStep]) -> dict[str, Told]:
 
 def _is_explained(step: GpuStep) -> bool:
     """Whether one of the phases has the step's peak; else it was in one too short to be told apart."""
-    return (step.peak_bytes or 0.0) <= EXPLAINED_RATIO * max((one.peak_bytes for one in step.phases), default=0.0)
+    return (step.peak_bytes or 0.0) <= EXPLAINED_RATIO * max(step.phases.peaks, default=0.0)
 
 
 def lengths_of(told: Told, cap_tokens: float | None) -> list[Lengths]:

@@ -18,6 +18,7 @@ from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.held import held_on, last_active
 from oomwatch.core.lives import RunNews
 from oomwatch.core.peaks import GpuStep
+from oomwatch.core.shortseries import known
 from oomwatch.core.subject import Channel, News, Scope, Subject, Topic
 from oomwatch.core.trend import scatter
 from oomwatch.core.verdict import UNKNOWN, Verdict, inactive
@@ -214,5 +215,5 @@ def _residues(steps: Sequence[GpuStep], config: Mapping[str, wire.ConfigValue]) 
     asleep = [step.asleep_bytes for step in steps if step.asleep_bytes is not None]
     if asleep and steps[-1].asleep_bytes is not None:
         return asleep, "asleep"
-    floors = [[one.floor_bytes for one in step.phases if one.phase in ASLEEP_PHASES] for step in steps]
+    floors = [known(step.floor_of(phase) for phase in ASLEEP_PHASES) for step in steps]
     return [min(of_step) for of_step in floors if of_step], "floor"

@@ -165,7 +165,7 @@ def _longest_to_come(steps: Sequence[GpuStep], config: Config) -> float | None:
 
 def _phases(steps: Sequence[GpuStep]) -> list[str]:
     """Those whose memory follows the responses; the whole step where no phase of these is known."""
-    told = {one.phase: None for step in steps for one in step.phases}
+    told = {name for step in steps for name in step.phases.names}
     return [phase for phase in PHASES if phase in told] or [WHOLE_STEP]
 
 
