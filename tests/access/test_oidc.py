@@ -125,12 +125,12 @@ def _by_our_own_secret(_: FakeProvider) -> Callable[[Claims], str]:
 def _by_the_public_key_as_a_secret(idp: FakeProvider) -> Callable[[Claims], str]:
     public = idp.key.as_dict(private=False)
     return lambda claims: jwt.encode(
-        {"alg": "HS256", "kid": idp.key.kid}, claims, OctKey.import_key(str(public["n"]), {"kid": public["kid"]})
+        {"alg": "HS256", "kid": idp.key.kid}, claims, OctKey.import_key(str(public["n"]), {"kid": str(public["kid"])})
     )
 
 
 def _by_somebody_elses_key(idp: FakeProvider) -> Callable[[Claims], str]:
-    key = RSAKey.generate_key(2048, {"kid": idp.key.kid})
+    key = RSAKey.generate_key(2048, {"kid": str(idp.key.kid)})
     return lambda claims: jwt.encode({"alg": "RS256", "kid": key.kid}, claims, key)
 
 

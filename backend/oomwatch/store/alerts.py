@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 import msgspec
 from sqlalchemy import Column, Connection, Select, and_, delete, func, or_, select
@@ -140,12 +141,12 @@ def _row(transition: wire.Transition) -> dict[str, object]:
     }
 
 
-def _latest(column: "Column[str]" = transitions.c.document) -> "Select[str]":
+def _latest(column: "Column[str]" = transitions.c.document) -> "Select[Any]":
     last = select(func.max(transitions.c.seq)).group_by(transitions.c.id)
     return select(column).where(transitions.c.seq.in_(last))
 
 
-def _read(connection: Connection, query: "Select[str]") -> list[wire.Transition]:
+def _read(connection: Connection, query: "Select[Any]") -> list[wire.Transition]:
     return [_decoder.decode(document) for document in connection.scalars(query)]
 
 

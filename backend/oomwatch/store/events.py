@@ -1,7 +1,7 @@
 """Events in the database, and what is read from them: the steps of a run and single figures over time."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, RowMapping, Select, delete, func, insert, or_, select, update
@@ -113,13 +113,13 @@ def _event(row: RowMapping) -> wire.Event:
     )
 
 
-def _distinct_steps(labels: Mapping[str, str]) -> "Select[float, str]":
+def _distinct_steps(labels: Mapping[str, str]) -> "Select[Any]":
     query = select(func.min(events.c.at), events.c.body).where(events.c.kind == "step", *matching(events, labels))
     return query.group_by(events.c.body)
 
 
 def _figures(
-    connection: Connection, query: "Select[float, str]", field: str, decoder: msgspec.json.Decoder[Body]
+    connection: Connection, query: "Select[Any]", field: str, decoder: msgspec.json.Decoder[Body]
 ) -> Iterator[tuple[list[int], list[float]]]:
     for some in pieces(connection.execute(query)):
         known = [(round(at * 1000), getattr(decoder.decode(body), field)) for at, body in some]
