@@ -5,7 +5,9 @@ PYTHON ?= $(shell scripts/find-python)
 ARGS ?=
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 
-BIN := .venv/bin
+# The environment that everything runs in. For a second Python: make test PYTHON=python3.10 VENV=.venv-3.10
+VENV ?= .venv
+BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 # What its makers say about their next product is no warning of ours.
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
@@ -21,7 +23,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
 		|| grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
 
-run: .venv/run.stamp ## start server, dashboard and an agent on this machine (ARGS="..." for oomwatch up)
+run: $(VENV)/run.stamp ## start server, dashboard and an agent on this machine (ARGS="..." for oomwatch up)
 	$(BIN)/oomwatch up $(ARGS)
 
 test: check js-test system-packages verl-releases helm-sdk ## every check, then every test (ARGS="-k word" for pytest, WORKERS=0 for one by one)
@@ -31,15 +33,15 @@ test: check js-test system-packages verl-releases helm-sdk ## every check, then 
 
 check: lint types js-types ## format, lint and types of Python and JavaScript, without the tests
 
-format: .venv/dev.stamp ## rewrite the Python files in the house style, and mend what lint can mend
+format: $(VENV)/dev.stamp ## rewrite the Python files in the house style, and mend what lint can mend
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-lint: .venv/dev.stamp ## style and lint of the Python files
+lint: $(VENV)/dev.stamp ## style and lint of the Python files
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 
-types: .venv/dev.stamp ## types of the Python files
+types: $(VENV)/dev.stamp ## types of the Python files
 	$(BIN)/mypy
 
 js: js-types js-test ## types and tests of the page's JavaScript
@@ -59,13 +61,13 @@ bench-browser: system-packages ## measure the page in a real Chromium (ARGS="--h
 
 # The guided half has an environment of its own: the fuzzer has wheels for Python 3.11 to 3.13 alone.
 FUZZ_TARGETS = frame probe_datagram metrics_page engine_log trainer_log silence history trace agent_settings rule_file configuration
-fuzz: .venv/dev.stamp .venv-fuzz/.stamp ## a million cases of everything that reads what others wrote (CASES="1000" for fewer)
+fuzz: $(VENV)/dev.stamp .venv-fuzz/.stamp ## a million cases of everything that reads what others wrote (CASES="1000" for fewer)
 	@set -e; for target in $(FUZZ_TARGETS); do echo "== $$target, guided by coverage"; \
 		PYTHONPATH=backend:agent:frontend:. .venv-fuzz/bin/python -m tests.fuzz.guided $$target --cases $(or $(CASES),1000000) --work .fuzz; done
 	OOMWATCH_FUZZ=$(or $(CASES),1000000) $(BIN)/python -m pytest --numprocesses $(WORKERS) tests/faults/test_fuzz.py $(ARGS)
 	OOMWATCH_FUZZ=$(or $(QUESTIONS),1000) $(BIN)/python -m pytest tests/openapi/test_description.py $(ARGS)
 
-wheels: .venv/dev.stamp ## dist/: the wheels of oomwatch and of oomwatch-agent
+wheels: $(VENV)/dev.stamp ## dist/: the wheels of oomwatch and of oomwatch-agent
 	@for project in agent .; do $(BIN)/python -m build --wheel --no-isolation --outdir dist $$project; done
 
 wheels-tried: wheels ## install and run them with every Python that is here (PYTHONS="..." names others)
@@ -76,70 +78,75 @@ zipapp: wheels ## dist/oomwatch-agent.pyz: the agent as one file that needs no i
 		dist/oomwatch-agent.pyz
 
 .PHONY: docs docs-serve docs-reference docs-screenshots docs-stale
-docs: .venv/dev.stamp ## build the documentation's site into site/ (a broken link, a missing anchor, a page that nothing leads to: it fails)
+docs: $(VENV)/dev.stamp ## build the documentation's site into site/ (a broken link, a missing anchor, a page that nothing leads to: it fails)
 	$(MKDOCS) build $(ARGS)
 
-docs-serve: .venv/dev.stamp ## show the documentation at http://127.0.0.1:8000, anew with each change
+docs-serve: $(VENV)/dev.stamp ## show the documentation at http://127.0.0.1:8000, anew with each change
 	$(MKDOCS) serve $(ARGS)
 
-docs-reference: .venv/dev.stamp ## write the pages of docs/reference that are made from the code
+docs-reference: $(VENV)/dev.stamp ## write the pages of docs/reference that are made from the code
 	$(BIN)/python -m scripts.reference
 
 docs-screenshots: system-packages ## take the pictures of the page in docs/assets anew, in a real Chromium
 	$(BIN)/python -m tests.browser.docs_pictures
 
-docs-stale: .venv/dev.stamp ## list the translations that are older than their page (ARGS="docs/PAGE.zh.md" notes that one is not)
+docs-stale: $(VENV)/dev.stamp ## list the translations that are older than their page (ARGS="docs/PAGE.zh.md" notes that one is not)
 	$(BIN)/python -m scripts.translations $(ARGS)
 
 .PHONY: chaos audit sbom
 chaos: system-packages ## random kills and cuts of real sites (ARGS="--minutes 15 --seed 7 --site alone")
 	$(BIN)/python -m tests.chaos $(ARGS)
 
-audit: .venv/dev.stamp ## look up what is known against the releases we pin (status 3: it could not be looked up)
+audit: $(VENV)/dev.stamp ## look up what is known against the releases we pin (status 3: it could not be looked up)
 	$(BIN)/python scripts/audit.py requirements-agent.txt requirements.txt requirements-dev.txt requirements-fuzz.txt
 
-sbom: .venv/dev.stamp ## dist/oomwatch.cdx.json: the software bill of materials of what is installed
+sbom: $(VENV)/dev.stamp ## dist/oomwatch.cdx.json: the software bill of materials of what is installed
 	$(BIN)/python scripts/sbom.py dist/oomwatch.cdx.json
 
-lock: .venv/dev.stamp ## pin the newest releases that pyproject.toml admits
+lock: $(VENV)/dev.stamp ## pin the newest releases that pyproject.toml admits
 	scripts/lock $(BIN)/python
 
 clean: ## remove what these targets made
-	rm -rf .venv .verl .helm node_modules build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .venv-fuzz .fuzz
+	rm -rf .venv .venv-* .verl .helm node_modules build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .fuzz
 	find agent backend bench frontend tests -name __pycache__ -prune -exec rm -rf {} +
 
-system-packages: .venv/dev.stamp
+system-packages: $(VENV)/dev.stamp
 	@scripts/system-packages
 
 # What our arithmetic is compared with. Offline it is told and gone on without: the comparison is then skipped.
-verl-releases: .venv/dev.stamp
+verl-releases: $(VENV)/dev.stamp
 	@test .verl/.stamp -nt tests/plan/verl-releases.txt || { scripts/verl-releases $(BIN)/python .verl && touch .verl/.stamp; } \
 		|| echo "verl's packages could not be brought: the comparison with them is skipped" >&2
 
 # Helm's engine, that the chart's tests render with. Offline they are skipped.
-helm-sdk: .venv/dev.stamp
+helm-sdk: $(VENV)/dev.stamp
 	@test .helm/.stamp -nt tests/helm/helm-sdk.txt || { rm -rf .helm && $(PIP) install --no-deps --no-compile --require-hashes \
 		--target .helm -r tests/helm/helm-sdk.txt && touch .helm/.stamp; } \
 		|| echo "Helm's engine could not be brought: the tests of the chart are skipped" >&2
 
-.venv/bin/python:
-	scripts/make-venv "$(PYTHON)" .venv
+$(VENV)/bin/python:
+	scripts/make-venv "$(PYTHON)" $(VENV)
 
-.venv/run.stamp: requirements.txt pyproject.toml | .venv/bin/python
+# An environment keeps the Python that made it: whoever names another is told, and not given the old one without a word.
+.PHONY: same-python
+same-python: | $(VENV)/bin/python
+	$(if $(filter file,$(origin PYTHON)),,@scripts/same-python "$(PYTHON)" $(VENV))
+
+$(VENV)/run.stamp: requirements.txt pyproject.toml | same-python
 	$(PIP) install --require-hashes -r requirements.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv/dev.stamp: requirements-dev.txt pyproject.toml | .venv/bin/python
+$(VENV)/dev.stamp: requirements-dev.txt pyproject.toml | same-python
 	$(PIP) install --require-hashes -r requirements-dev.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
-	@touch .venv/run.stamp $@
+	@touch $(VENV)/run.stamp $@
 
 .venv-fuzz/.stamp: requirements.txt requirements-fuzz.txt
 	scripts/make-venv "$(PYTHON)" .venv-fuzz
 	.venv-fuzz/bin/python -m pip -qq --disable-pip-version-check install --require-hashes -r requirements.txt -r requirements-fuzz.txt
 	@touch $@
 
-node_modules/.stamp: package.json package-lock.json | .venv/dev.stamp
+node_modules/.stamp: package.json package-lock.json | $(VENV)/dev.stamp
 	$(JS) npm ci --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@
