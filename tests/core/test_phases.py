@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from oomwatch import wire
-from oomwatch.core.phases import Span, Timeline
+from oomwatch.core.phases import SPANS_KEPT, Span, Timeline
 
 GIB = 2**30
 TIMES = {"rollout": 30.0, "old_log_prob": 8.0, "update_actor": 44.0, "update_weights": 3.0}
@@ -132,6 +132,31 @@ def test_spans_are_asked_for_by_time() -> None:
     timeline = Timeline()
     timeline.observe(1000.0, step())
     assert [span.phase for span in timeline.spans(950.0, 960.0)] == ["old_log_prob", "update_actor"]
+
+
+def test_a_run_that_marks_its_phases_and_tells_of_no_step_keeps_the_last_ones() -> None:
+    timeline = Timeline()
+    for begun in range(SPANS_KEPT + 10):
+        timeline.observe(float(begun), memory("at a point", "rollout" if begun % 2 else "update_actor"))
+    spans = told(timeline)
+    assert len(spans) == SPANS_KEPT + 1
+    assert spans[-2][:2] == (SPANS_KEPT + 8.0, SPANS_KEPT + 9.0)
+
+
+def test_of_very_many_steps_the_last_ones_are_kept() -> None:
+    timeline = Timeline()
+    for number in range(SPANS_KEPT // 2):
+        timeline.observe(100.0 * number, step(number))
+    spans = list(timeline.spans())
+    assert len(spans) == SPANS_KEPT
+    assert (spans[0].step, spans[-1].step) == (SPANS_KEPT // 4, SPANS_KEPT // 2 - 1)
+
+
+def test_a_step_line_that_is_older_than_the_last_leaves_no_validation_without_an_end() -> None:
+    timeline = Timeline()
+    timeline.observe(1000.0, step())
+    timeline.observe(990.0, step(2, validation=5.0))
+    assert all(span.end > span.start for span in timeline.spans())
 
 
 def test_a_step_without_timings_cuts_nothing() -> None:

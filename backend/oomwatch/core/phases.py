@@ -12,8 +12,9 @@ Until a step line comes, the marks alone tell; what they told is then replaced b
 bound on both sides.
 """
 
-from collections import deque
-from collections.abc import Iterator
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from oomwatch import wire
@@ -37,12 +38,44 @@ class _Open(NamedTuple):
     phase: str
 
 
+class _Final:
+    """The last spans that were cut, in order of time. In columns: 40 bytes each, as objects they would take 160."""
+
+    __slots__ = ("_ends", "_hows", "_phases", "_starts", "_steps")
+
+    def __init__(self) -> None:
+        self._starts, self._ends, self._steps = array("d"), array("d"), array("q")
+        self._phases: list[str] = []
+        self._hows: list[How] = []
+
+    def extend(self, step: int, spans: Sequence[Span]) -> None:
+        """Add those of a step."""
+        self._starts.extend(span.start for span in spans)
+        self._ends.extend(span.end for span in spans)
+        self._steps.extend([step] * len(spans))
+        self._phases.extend(span.phase for span in spans)
+        self._hows.extend(span.how for span in spans)
+        old = max(0, len(self._starts) - SPANS_KEPT)
+        del self._starts[:old], self._ends[:old], self._steps[:old], self._phases[:old], self._hows[:old]
+
+    def overlapping(self, start: float, end: float) -> Iterator[Span]:
+        for place in range(bisect_right(self._ends, start), bisect_left(self._starts, end)):
+            yield Span(
+                self._starts[place], self._ends[place], self._phases[place], self._steps[place], self._hows[place]
+            )
+
+    def shift(self, seconds: float) -> None:
+        """The clock that the times are told by was set by so much."""
+        self._starts = array("d", [at + seconds for at in self._starts])
+        self._ends = array("d", [at + seconds for at in self._ends])
+
+
 class Timeline:
     """The phases of one run. All its colocated GPUs go through them together: rank 0 speaks for all."""
 
     def __init__(self) -> None:
-        self._spans: deque[Span] = deque(maxlen=SPANS_KEPT)  # cut: final, in order of time
-        self._marked: list[Span] = []  # bounded by marks on both sides, since the last cut
+        self._final = _Final()
+        self._marked: list[Span] = []  # the last ones bounded by marks on both sides, since the last cut
         self._open: _Open | None = None
         self._cut_until: float | None = None
         self.last_step: tuple[Span, ...] = ()  # the phases of the step that was cut last, oldest first
@@ -51,9 +84,8 @@ class Timeline:
 
     def spans(self, start: float = 0.0, end: float = float("inf")) -> Iterator[Span]:
         """Spans that overlap [start, end], oldest first; the last may still be open and then ends at its start."""
-        for span in (*self._spans, *self._marked):
-            if span.end > start and span.start < end:
-                yield span
+        yield from self._final.overlapping(start, end)
+        yield from (span for span in self._marked if span.end > start and span.start < end)
         if self._open is not None and self._open.start < end:
             yield Span(self._open.start, self._open.start, self._open.phase, None, "mark")
 
@@ -63,8 +95,7 @@ class Timeline:
 
     def shift(self, seconds: float) -> None:
         """The clock that the times are told by was set by so much."""
-        moved = [_moved(span, seconds) for span in self._spans]
-        self._spans = deque(moved, maxlen=SPANS_KEPT)
+        self._final.shift(seconds)
         self._marked = [_moved(span, seconds) for span in self._marked]
         self.last_step = tuple(_moved(span, seconds) for span in self.last_step)
         if self._open is not None:
@@ -102,6 +133,7 @@ class Timeline:
     def _close(self, at: float) -> None:
         if self._open is not None and at > self._open.start:
             self._marked.append(Span(self._open.start, at, self._open.phase, None, "mark"))
+            del self._marked[:-SPANS_KEPT]  # a run that tells of no steps is never cut
         self._open = None
 
     # ------------------------------------------------------------ cutting
@@ -117,12 +149,13 @@ class Timeline:
         laid_out = _laid_out(phases, began_at, ended_at, step.step, anchored=marked_at is not None)
         marked = [span._replace(step=step.step) for span in self._marked if began_at <= span.start and span.end <= at]
         spans = _fitted(laid_out, marked)
-        if validation_seconds > 0:
-            spans.append(Span(ended_at, at, "validation", step.step, "step line"))
-        self._spans.extend(spans)
+        validated_at = max(ended_at, at) if validation_seconds > 0 else ended_at
+        if validated_at > ended_at:
+            spans.append(Span(ended_at, validated_at, "validation", step.step, "step line"))
+        self._final.extend(step.step, spans)
         self.last_step = tuple(spans)
         self._marked = []
-        self._cut_until = at if validation_seconds > 0 else ended_at
+        self._cut_until = validated_at
         if self._open is not None:
             self._open = self._open._replace(start=max(self._open.start, self._cut_until))
 
