@@ -4,6 +4,7 @@ import random
 from statistics import fmean
 
 import pytest
+from msgspec.structs import replace
 
 from oomwatch import wire
 from oomwatch.core import microbatch
@@ -100,8 +101,8 @@ def test_a_dynamic_batch_grows_until_it_is_full() -> None:
 
 def test_the_cap_is_configured_or_shown_by_what_was_clipped() -> None:
     assert response_cap([step()], {"data.max_response_length": 2048}) == 2048
-    assert response_cap([step()._replace(clip_ratio=0.1)], {}) == 4000
-    assert response_cap([step()._replace(clip_ratio=0.0)], {}) is None
+    assert response_cap([replace(step(), clip_ratio=0.1)], {}) == 4000
+    assert response_cap([replace(step(), clip_ratio=0.0)], {}) is None
 
 
 def test_prompts_may_be_longer_too_by_half_of_what_is_left() -> None:

@@ -13,7 +13,7 @@ def step(peak: float, **phases: float) -> GpuStep:
         usual=True,
         seconds=60.0,
         peak_bytes=peak,
-        phases=PhaseMemory({name: Extremes(level, level) for name, level in phases.items()}),
+        phases=PhaseMemory.of({name: Extremes(level, level) for name, level in phases.items()}),
     )
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from oomwatch.core.allocator import Allocator
 from oomwatch.core.envelope import Envelope, Extremes
 from oomwatch.core.likemoments import Reading, held_in, thinned
-from oomwatch.core.peaks import GpuStep, PhaseMemory
+from oomwatch.core.peaks import GpuStep, Held, PhaseMemory
 from oomwatch.core.phases import UNCERTAIN_SECONDS, Span
 from oomwatch.core.steps import StepRecord
 
@@ -96,6 +98,7 @@ class GpuSteps:
         start = spans[0].start if spans else record.at - (step.step_seconds or 0.0)
         end = spans[-1].end if spans else record.at
         whole = self._envelope.between(start, end)
+        held = held_in([one for one in gathered.tables if start <= one[0] <= end], spans)
         finished = GpuStep(
             at=record.at,
             step=step.step,
@@ -117,7 +120,7 @@ class GpuSteps:
             residue_bytes=gathered.residue_bytes,
             asleep_bytes=gathered.asleep_bytes,
             retries=gathered.retries(),
-            held=held_in([one for one in gathered.tables if start <= one[0] <= end], spans),
+            held=None if held is None else Held(**held),
         )
         self.kept.append(finished)
         del self.kept[:-STEPS_KEPT]
@@ -137,11 +140,11 @@ class GpuSteps:
                 continue
             known = found.get(span.phase)
             found[span.phase] = extremes.with_(known) if known else extremes
-        return PhaseMemory(found)
+        return PhaseMemory.of(found)
 
     def shift(self, seconds: float) -> None:
         """The clock that the times are told by was set by so much."""
-        self.kept = [one._replace(at=one.at + seconds) for one in self.kept]
+        self.kept = [replace(one, at=one.at + seconds) for one in self.kept]
         self._envelope.shift(seconds)
         self._gathered.tables = [(at + seconds, held) for at, held in self._gathered.tables]
 

@@ -9,32 +9,40 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from oomwatch.core.envelope import Extremes
 
+# Of steps, a site keeps some ten thousand: so they are Structs that the garbage collector passes over (they hold no
+# circles), and packed. One of ten phases takes 0.5 KiB, and as tuples and dictionaries it took 2.5.
 
-class PhaseMemory:
+
+class PhaseMemory(Struct, frozen=True, gc=False):
     """Device memory in each phase of one step, in the order in which they first ran.
 
-    Packed, for a GPU keeps many steps with many phases: their names once for all that have the same, and figures in the
-    single precision of the readings that they come from (core/envelope.py). Ten phases take 0.2 KiB in place of 1.8.
+    Names are the same objects for all that have the same, and figures of the single precision of the readings that they
+    come from (core/envelope.py).
     """
 
-    __slots__ = ("_figures", "names")
+    names: tuple[str, ...]
+    figures: "array[float]"  # the highest reading of each, in bytes, and then the lowest
 
-    def __init__(self, told: Mapping[str, Extremes]) -> None:
-        self.names = _one_for_all(tuple(told))
-        self._figures = array("f", [*(one.high for one in told.values()), *(one.low for one in told.values())])
+    @staticmethod
+    def of(told: Mapping[str, Extremes]) -> "PhaseMemory":
+        """Packed."""
+        highs, lows = [one.high for one in told.values()], [one.low for one in told.values()]
+        return PhaseMemory(_one_for_all(tuple(told)), array("f", highs + lows))
 
     @property
     def peaks(self) -> Sequence[float]:
         """The highest reading of each, in bytes."""
-        return self._figures[: len(self.names)]
+        return self.figures[: len(self.names)]
 
     def peak_of(self, name: str) -> float | None:
-        return self._figures[self.names.index(name)] if name in self.names else None
+        return self.figures[self.names.index(name)] if name in self.names else None
 
     def floor_of(self, name: str) -> float | None:
-        return self._figures[len(self.names) + self.names.index(name)] if name in self.names else None
+        return self.figures[len(self.names) + self.names.index(name)] if name in self.names else None
 
 
 @lru_cache(maxsize=1024)
@@ -42,10 +50,22 @@ def _one_for_all(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-NO_PHASES = PhaseMemory({})
+NO_PHASES = PhaseMemory.of({})
 
 
-class GpuStep(NamedTuple):
+class Held(Struct, frozen=True, kw_only=True, gc=False):
+    """Bytes of each kind of process on a GPU (core/parts.py) in one step, as core/likemoments.py compares them.
+
+    None: no process table was read at any of the moments of this kind. One that was in no table held nothing.
+    """
+
+    engine: float | None = 0.0
+    trainer: float | None = 0.0
+    stranger: float | None = 0.0
+    unknown: float | None = 0.0
+
+
+class GpuStep(Struct, frozen=True, gc=False):
     """What one step of training was on one GPU. None: not told, or no reading in it."""
 
     at: float  # when the step's line was read
@@ -68,7 +88,7 @@ class GpuStep(NamedTuple):
     residue_bytes: float | None = None  # in use after the engine slept, as its sleep line says
     asleep_bytes: float | None = None  # in use at the trainer's memory lines of moments when the engine sleeps
     retries: int | None = None  # of the allocator, in this step
-    held: Mapping[str, float | None] | None = None  # bytes of each kind of process, as core/likemoments.py has it
+    held: Held | None = None  # None: no process table was read in it
 
     def peak_of(self, phase: str) -> float | None:
         return self.phases.peak_of(phase)
@@ -77,8 +97,9 @@ class GpuStep(NamedTuple):
         return self.phases.floor_of(phase)
 
     def held_by(self, kind: str) -> float | None:
-        """Bytes at the moments at which this kind is compared; a kind that was in no process table held nothing."""
-        return None if self.held is None else self.held.get(kind, 0.0)
+        """Bytes at the moments at which this kind is compared."""
+        found: float | None = None if self.held is None else getattr(self.held, kind)
+        return found
 
 
 class Block(NamedTuple):
