@@ -4,8 +4,10 @@ The unit of time is the training step, or several of them where they are very sh
 steps it is five minutes.
 """
 
+from array import array
 from collections.abc import Sequence
 from itertools import pairwise
+from math import isnan, nan
 from typing import NamedTuple
 
 from oomwatch import wire
@@ -145,10 +147,14 @@ def _key(place: Place, full_bytes: float) -> tuple[str, Place, float]:
 
 
 class _Known(NamedTuple):
-    """The peaks of the spans that were judged last, by a clock that was set by so much."""
+    """The peaks of the spans that were judged last, by a clock that was set by so much. Packed: each node has some."""
 
-    of_span: dict[Span, float]
+    bounds: tuple[float, ...]
+    peaks: "array[float]"  # of each span between two bounds, as the history has it; not a number where it has none
     shifted_seconds: float
+
+    def of_spans(self) -> dict[Span, float]:
+        return {span: peak for span, peak in zip(pairwise(self.bounds), self.peaks, strict=True) if not isnan(peak)}
 
 
 def _of_spans(node: NodeRecord, place: Place, peaks: Peaks, cut: Units) -> list[float]:
@@ -159,11 +165,13 @@ def _of_spans(node: NodeRecord, place: Place, peaks: Peaks, cut: Units) -> list[
         before = node.memo.last(key)
         shifted_seconds, known = peaks.shifted_seconds, dict[Span, float]()
         if isinstance(before, _Known) and before.shifted_seconds == shifted_seconds:
-            known = before.of_span
-        return _Known(peaks.each(list(pairwise(cut.bounds)), known), shifted_seconds)
+            known = before.of_spans()
+        spans = list(pairwise(cut.bounds))
+        found = peaks.each(spans, known)
+        return _Known(cut.bounds, array("f", [found.get(span, nan) for span in spans]), shifted_seconds)
 
     found = node.memo.once(key, (cut.bounds, peaks.shifted_seconds), look_up)
-    return list(found.of_span.values())
+    return [peak for peak in found.peaks if not isnan(peak)]
 
 
 def _anew(values: Sequence[float], cut: Units, full_bytes: float, last: object) -> Filling | None:
