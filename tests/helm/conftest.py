@@ -9,7 +9,7 @@ from tests.helm.helm import CHART, ROOT, Helm
 from tests.missing import do_without
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def helm() -> Iterator[Helm]:
     folder = ROOT / ".helm"
     if not (folder / "helm_python").exists():

@@ -328,9 +328,14 @@ def test_a_client_that_goes_away_takes_the_process_along(with_readings: RunningS
 
 
 def children() -> list[psutil.Process]:
-    """Python's, that is ours: the tests have a database server beside them."""
-    alive = [one for one in psutil.Process().children() if one.status() != psutil.STATUS_ZOMBIE]
-    return [one for one in alive if "python" in one.name()]
+    """Those that try rules: other tests' programs may run beside them."""
+    return [one for one in psutil.Process().children() if _tries(one)]
+
+
+def _tries(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+        return {"rules", "try"} <= set(process.cmdline())
+    return False
 
 
 def test_nobody_who_waits_ends_the_process_at_once(tmp_path: Path, path: Path) -> None:
