@@ -47,6 +47,13 @@ def _row(page: Page, name: str) -> Locator:
     return _batches(page).locator("tbody tr", has_text=name).first
 
 
+def _all_else_is_there(page: Page) -> None:
+    """What else the page asks for has been answered, and so moves nothing any more."""
+    expect(page.locator(".run-plan table")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator("[data-row=peaks] .legend")).to_contain_text("GiB", timeout=PATIENCE_MS)
+    expect(page.locator("main")).not_to_contain_text("Asking for the reports", timeout=PATIENCE_MS)
+
+
 def _with(stage: Stage, *configs: dict[str, wire.ConfigValue]) -> tuple[wire.Run, ...]:
     """The runs of the stage, told of these configurations."""
     runs = tuple(replace(run, config=config) for run, config in zip(stage.snapshot.runs, configs, strict=False))
@@ -110,7 +117,7 @@ def test_nothing_moves_as_the_batches_come(width: int, stage: Stage, reader: Rea
     page.route("**/batches?*", hold)
     page.goto(stage.url + RUN)
     expect(_batches(page)).to_contain_text("are being asked for", timeout=PATIENCE_MS)
-    expect(page.locator(".run-plan table")).to_be_visible(timeout=PATIENCE_MS)
+    _all_else_is_there(page)
     before = page.evaluate(TOPS)
     held.pop().continue_()
     expect(_row(page, "Sequences in a step")).to_contain_text("3,072", timeout=PATIENCE_MS)

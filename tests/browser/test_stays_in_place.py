@@ -1,10 +1,11 @@
 """What a person has selected, focused or scrolled to stays, while the page goes on and where they come back to it."""
 
+import re
 import time
 
 import msgspec
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from tests.browser import scenes
 from tests.browser.conftest import Reader
 from tests.browser.stage import Stage
@@ -123,3 +124,34 @@ def test_what_the_server_says_in_english_is_framed_in_chinese(troubled: Stage, r
     page.goto(troubled.url + "#/channels")
     troubled.send(wire.ChannelsChanged(channels=FAILED))
     expect(page.locator(".channel-error code").first).to_contain_text("接收方或网络的原文：Slack", timeout=PATIENCE_MS)
+
+
+LINE_PX = 24  # names of lines that find no room beside the title
+
+
+@pytest.mark.parametrize("steps", [60, 8], ids=["whose first peaks nobody remembers", "whose peaks are all known"])
+def test_the_peaks_of_a_run_come_into_a_place_that_is_kept_for_them(
+    steps: int, troubled: Stage, reader: Reader
+) -> None:
+    runs = (msgspec.structs.replace(run, steps=run.steps[-steps:]) for run in troubled.snapshot.runs)
+    troubled.snapshot = msgspec.structs.replace(troubled.snapshot, runs=tuple(runs))
+    page = reader.open(troubled)
+    asked: list[Route] = []
+
+    def hold(route: Route) -> None:
+        asked.append(route)
+
+    page.route("**/peaks", hold)
+    page.goto(f"{troubled.url}#/run/{scenes.RUN}")
+    row = page.locator("[data-row=peaks]")
+    expect(row.locator(".note")).to_contain_text("are being asked for", timeout=PATIENCE_MS)
+    places = (
+        "() => Object.fromEntries([...document.querySelectorAll('.step-row')].map(r => [r.dataset.row, r.offsetTop]))"
+    )
+    before = page.evaluate(places)
+    asked.pop().continue_()
+    expect(row.locator(".legend")).to_contain_text("GiB", timeout=PATIENCE_MS)
+    expect(row.locator(".note")).to_have_text("" if steps == 8 else re.compile("Known from step"))
+    after = page.evaluate(places)
+    assert after.keys() == before.keys()
+    assert max(abs(after[row] - top) for row, top in before.items()) <= LINE_PX

@@ -132,6 +132,18 @@ test("only the rows that there is a number for are drawn, in either language", (
   assert.equal(timelineRows(chinese, known())[1].row.title, "rollout 用时");
 });
 
+test("a row of which something is to be said keeps its place before there is a number for it", () => {
+  const columns = columnsOf([took(1, 30)], null, null);
+  const rows = timelineRows(english, known({ columns, notes: { peaks: "asked for" } }));
+  assert.deepEqual(
+    rows.map(({ key, note, row }) => [key, note, row.lines.length]),
+    [
+      ["peaks", "asked for", 0],
+      ["rollout", "", 1],
+    ],
+  );
+});
+
 test("another run is drawn beside it, dashed and named", () => {
   const columns = columnsOf([took(2, 50)], null, null, [1, 2, 3]);
   const rows = timelineRows(english, known({ other: { name: "b", columns } }));

@@ -27,7 +27,7 @@ import { PHASES, lookOf } from "./phases.js";
  * @property {Record<string, string>} notes beside a row, by its key
  */
 
-/** @param {Words} words @param {Known} known @returns {TimelineRow[]} those that there is a number for */
+/** @param {Words} words @param {Known} known @returns {TimelineRow[]} those that there is a number for, or that something is to be said of */
 export function timelineRows(words, known) {
   const rows = [
     phasesRow(words, known),
@@ -39,7 +39,7 @@ export function timelineRows(words, known) {
   ];
   return rows
     .map(({ key, row }) => ({ key, row: told(row), note: known.notes[key] ?? "" }))
-    .filter(({ row }) => row.lines.length > 0);
+    .filter(({ row, note }) => row.lines.length > 0 || note !== "");
 }
 
 /** Without the lines that have no number at all. @param {Row} row @returns {Row} */

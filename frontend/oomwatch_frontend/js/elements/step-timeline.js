@@ -172,7 +172,7 @@ export class StepTimeline {
   /** @param {string} key @returns {DrawnRow} */
   #makeRow(key) {
     const head = new Part("div", { class: "step-head" });
-    const note = h("p", { class: "note" });
+    const note = h("p", { class: "note", hidden: true });
     const plot = h("div", { class: "plot", "aria-hidden": "true" });
     const chart = new ChartView(plot, this.failed);
     const element = h("div", { class: "step-row", "data-row": key }, head.element, note, plot);
@@ -184,7 +184,7 @@ export class StepTimeline {
     const drawn = /** @type {DrawnRow} */ (this.rows.get(key));
     drawn.row = thinned(row, this.groups);
     setText(drawn.note, note);
-    drawn.note.hidden = note === "";
+    if (note !== "") drawn.note.hidden = false; // and from then on it has its line: what is below does not move
     drawn.head.draw([row.title, row.unit, row.rightUnit, row.lines.map(({ name, colour }) => [name, colour])], () => {
       drawn.values = row.lines.map(() => h("b"));
       const names = row.lines.map((line, index) => h("li", {}, swatchOf(line), line.name, drawn.values[index]));

@@ -70,7 +70,7 @@ export class RunTimeline {
   #unchanged(points, alerts) {
     const { store } = this.app;
     const { data, other } = this;
-    const of = (/** @type {RunData | null} */ one) => [one?.steps().length, one?.peaks?.step.at(-1), one?.older.length, one?.containersAt, one?.containers.size];
+    const of = (/** @type {RunData | null} */ one) => [one?.steps().length, one?.peaks === null, one?.peaks?.step.at(-1), one?.older.length, one?.containersAt, one?.containers.size];
     const told = alerts.map(({ id, state, severity, stale, facts }) => [id, state, severity, stale, facts.eta_steps]);
     const state = JSON.stringify([points.length, points.at(-1)?.at, of(data), of(other), told, data.alerts.length, store.rules.length, [...data.problems]]);
     if (state === this.drawn) return true;
@@ -97,12 +97,14 @@ export class RunTimeline {
     return [...new Set(sizes)];
   }
 
-  /** From when on the peaks are known. @param {number} first step that is shown */
+  /** From when on the peaks are known. Until it is, that keeps the row's place. @param {number} first step that is shown */
   #notePeaks(first) {
     const { words } = this.app;
-    const problem = this.data.problems.get("peaks") ?? "";
+    const { peaks, problems } = this.data;
+    const problem = problems.get("peaks") ?? "";
     if (problem !== "") return words.t("run.peaks_failed", { reason: problem });
-    const from = this.data.peaks?.known_from_step ?? null;
+    if (peaks === null) return words.t("run.peaks_asking");
+    const from = peaks.known_from_step;
     return from === null || from <= first ? "" : words.t("run.peaks_from", { step: from });
   }
 
