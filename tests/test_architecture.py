@@ -4,11 +4,10 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
-
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOTS = [ROOT / "backend", ROOT / "agent", ROOT / "frontend"]
@@ -155,19 +154,27 @@ BY_IDENTITY = {"oomwatch.ruleedit.marks", "oomwatch.ruleedit.unmask"}
 
 class Module(NamedTuple):
     name: str
-    path: Path
+    tree: ast.Module
     imports: tuple[str, ...]  # full names of the modules, as far as the source alone can tell
     says_pure: bool  # its first paragraph does
 
 
-def _modules() -> Iterator[Module]:
+@cache
+def _modules() -> tuple[Module, ...]:
+    """All of ours."""
+    found = tuple(_read())
+    assert len(found) > 5, "the source was not found, so that nothing would be tested"
+    return found
+
+
+def _read() -> Iterator[Module]:
     for root in ROOTS:
         for path in sorted(root.rglob("*.py")):
             parts = path.relative_to(root).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             tree = ast.parse(path.read_text(encoding="utf-8"))
             first = (ast.get_docstring(tree) or "").split("\n\n", maxsplit=1)[0]
-            yield Module(name, path, tuple(_imports(tree)), re.search(r"\bPURE\b", first) is not None)
+            yield Module(name, tree, tuple(_imports(tree)), re.search(r"\bPURE\b", first) is not None)
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:
@@ -197,95 +204,97 @@ def _is_ours(module: str) -> bool:
     return module.split(".", maxsplit=1)[0] in OURS
 
 
-MODULES = list(_modules())
-assert len(MODULES) > 5, "the source was not found, so that nothing would be tested"
+def _pure() -> list[Module]:
+    return [module for module in _modules() if module.says_pure or _room(module.name) in PURE_ROOMS]
 
 
-def _each(modules: list[Module]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("module", modules, ids=[module.name for module in modules])
+def _others(module: Module) -> set[str]:
+    """What it imports that is not ours, by the names of packages."""
+    return {name.split(".")[0] for name in module.imports if not _is_ours(name)}
+
+
+def _found(wrong: Iterable[tuple[Module, Collection[object]]]) -> dict[str, list[str]]:
+    """What was found of each module, of those of which anything was: each is told by its name."""
+    return {module.name: sorted(map(str, what)) for module, what in wrong if what}
 
 
 ON_A_NODE = SHARED | {"oomwatch_agent", "oomwatch_agent.logs"}
-EACH = _each(MODULES)
-EACH_PURE = _each([module for module in MODULES if module.says_pure or _room(module.name) in PURE_ROOMS])
-EACH_ON_A_NODE = _each([module for module in MODULES if _room(module.name) in ON_A_NODE])
-
-EACH_IN_THE_TRAINER = _each([module for module in MODULES if _room(module.name) == "oomwatch_probe"])
 
 
-@EACH
-def test_every_module_has_a_room_in_the_architecture(module: Module) -> None:
-    assert _room(module.name) is not None, f"say in architecture.md and here where {module.name} belongs"
+def test_every_module_has_a_room_in_the_architecture() -> None:
+    homeless = [module.name for module in _modules() if _room(module.name) is None]
+    assert not homeless, "say in architecture.md and here where they belong"
 
 
-@EACH
-def test_the_arrows_between_our_packages_never_turn_back(module: Module) -> None:
-    home = _room(module.name)
-    assert home is not None
-    allowed = {home} | MAY_IMPORT[home]
-    turned_back = sorted(name for name in module.imports if _is_ours(name) and _room(name) not in allowed)
-    assert not turned_back, f"{module.name} must not import {turned_back}"
+def test_the_arrows_between_our_packages_never_turn_back() -> None:
+    def turned_back(module: Module) -> list[str]:
+        home = _room(module.name)
+        allowed = set() if home is None else {home} | MAY_IMPORT[home]
+        return [name for name in module.imports if _is_ours(name) and _room(name) not in allowed]
+
+    assert _found((module, turned_back(module)) for module in _modules()) == {}, "these must not be imported there"
 
 
-@EACH_ON_A_NODE
-def test_the_agent_needs_only_what_a_trainers_image_is_given(module: Module) -> None:
+def test_the_agent_needs_only_what_a_trainers_image_is_given() -> None:
     """The agent and what it shares with the server import the standard library and [project] dependencies only.
 
     tensorboard is an extra, and event_files.py says so to whoever lacks it.
     """
-    promised = {"msgspec", "psutil", "pynvml", "websockets", "yaml"}
-    if module.name == "oomwatch_agent.event_files":
-        promised = promised | {"tensorboard"}
-    others = {name.split(".")[0] for name in module.imports if not _is_ours(name)}
-    assert others - set(sys.stdlib_module_names) <= promised
+    promised = {"msgspec", "psutil", "pynvml", "websockets", "yaml"} | set(sys.stdlib_module_names)
+    extra = {"oomwatch_agent.event_files": {"tensorboard"}}
+    on_a_node = [module for module in _modules() if _room(module.name) in ON_A_NODE]
+    assert _found((one, _others(one) - promised - extra.get(one.name, set())) for one in on_a_node) == {}
+    assert len(on_a_node) > 50
 
 
-@EACH_IN_THE_TRAINER
-def test_the_probe_needs_the_standard_library_alone(module: Module) -> None:
-    others = {name.split(".")[0] for name in module.imports if not _is_ours(name)}
-    assert others - set(sys.stdlib_module_names) - {"__future__"} == set()
+def test_the_probe_needs_the_standard_library_alone() -> None:
+    probe = [module for module in _modules() if _room(module.name) == "oomwatch_probe"]
+    assert _found((module, _others(module) - set(sys.stdlib_module_names) - {"__future__"}) for module in probe) == {}
+    assert probe
 
 
-@EACH
-def test_only_nvml_calls_py_imports_the_driver_binding(module: Module) -> None:
-    imports_it = any(name.split(".")[0] == "pynvml" for name in module.imports)
-    assert not imports_it or module.name == "oomwatch_agent.cards.nvml_calls"
+def test_only_nvml_calls_py_imports_the_driver_binding() -> None:
+    assert [module.name for module in _modules() if "pynvml" in _others(module)] == ["oomwatch_agent.cards.nvml_calls"]
 
 
-@EACH
-def test_native_code_is_called_in_few_places(module: Module) -> None:
-    calls_it = any(name.split(".")[0] in ("ctypes", "_ctypes") for name in module.imports)
-    assert not calls_it or module.name in CALLERS_OF_NATIVE_CODE
+def test_native_code_is_called_in_few_places() -> None:
+    callers = {module.name for module in _modules() if _others(module) & {"ctypes", "_ctypes"}}
+    assert callers == CALLERS_OF_NATIVE_CODE
 
 
-@EACH_PURE
-def test_what_is_pure_imports_only_messages_and_pure_modules(module: Module) -> None:
-    others = {name.split(".")[0] for name in module.imports if not _is_ours(name)}
-    assert others - PURE - PURE_PACKAGES - PURE_IN.get(module.name, set()) == set()
+def test_what_is_pure_imports_only_messages_and_pure_modules() -> None:
+    impure = ((one, _others(one) - PURE - PURE_PACKAGES - PURE_IN.get(one.name, set())) for one in _pure())
+    assert _found(impure) == {}
+    assert len(_pure()) > 50
 
 
-@EACH_PURE
-def test_what_is_pure_asks_no_clock(module: Module) -> None:
-    tree = ast.parse(module.path.read_text(encoding="utf-8"))
-    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    assert not attributes & {"today", "utcnow", "now"} or "datetime" not in PURE_IN.get(module.name, ())
+def test_what_is_pure_asks_no_clock() -> None:
+    def asked(module: Module) -> set[str]:
+        attributes = {node.attr for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
+        return attributes & {"today", "utcnow", "now"} if "datetime" in PURE_IN.get(module.name, ()) else set()
+
+    assert _found((module, asked(module)) for module in _pure()) == {}
 
 
-@EACH_PURE
-def test_what_is_pure_touches_no_file_and_no_terminal(module: Module) -> None:
-    tree = ast.parse(module.path.read_text(encoding="utf-8"))
-    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    by_process = {"hash"} if module.name in BY_IDENTITY else {"id", "hash"}
-    assert not called & ({"open", "print", "input", "eval", "exec", "__import__"} | by_process)
+def test_what_is_pure_touches_no_file_and_no_terminal() -> None:
+    def called(module: Module) -> set[str]:
+        calls = (node.func for node in ast.walk(module.tree) if isinstance(node, ast.Call))
+        by_process = {"hash"} if module.name in BY_IDENTITY else {"id", "hash"}
+        forbidden = {"open", "print", "input", "eval", "exec", "__import__"} | by_process
+        return {one.id for one in calls if isinstance(one, ast.Name)} & forbidden
+
+    assert _found((module, called(module)) for module in _pure()) == {}
 
 
-@EACH
-def test_only_the_judge_has_what_it_works_out_kept(module: Module) -> None:
+def test_only_the_judge_has_what_it_works_out_kept() -> None:
     """What conditions find is kept for the next judgement, which must not depend on who else asked (core/memo.py)."""
-    tree = ast.parse(module.path.read_text(encoding="utf-8"))
-    entered = [item.context_expr for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items]
-    keeps = any(isinstance(one, ast.Attribute) and one.attr == "keeping" for one in entered)
-    assert keeps is (module.name == "oomwatch.core.judge")
+
+    def keeps(module: Module) -> bool:
+        withs = (node for node in ast.walk(module.tree) if isinstance(node, ast.With))
+        entered = [item.context_expr for one in withs for item in one.items]
+        return any(isinstance(one, ast.Attribute) and one.attr == "keeping" for one in entered)
+
+    assert [module.name for module in _modules() if keeps(module)] == ["oomwatch.core.judge"]
 
 
 def test_a_server_alone_loads_nothing_of_several(tmp_path: Path) -> None:
