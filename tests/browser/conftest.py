@@ -97,6 +97,14 @@ class Reader:
             context.close()
 
 
+def fits(page: Page, *widths: int) -> None:
+    """Nothing of the page is cut off in a window of any of these widths, the widest first: all has to give way."""
+    for width in sorted(widths, reverse=True):
+        page.set_viewport_size({"width": width, "height": 900})
+        fitted = "width => innerWidth === width && document.documentElement.scrollWidth <= width"
+        page.wait_for_function(fitted, arg=width)
+
+
 @pytest.fixture
 def reader(chromium: Browser) -> Iterator[Reader]:
     """Fails the test in the end if the page made an error, broke its security policy or asked for what is not there."""

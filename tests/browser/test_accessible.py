@@ -1,4 +1,8 @@
-"""axe-core looks at every view, in both themes and languages, on a phone and on a desk: nothing may be found."""
+"""axe-core looks at every view, in both themes and languages, on a phone and on a desk: nothing may be found.
+
+Of theme, language and width any two meet in every way: colours are of a theme and a width, names of a language, places
+of a language and a width.
+"""
 
 import re
 import time
@@ -19,6 +23,13 @@ pytestmark = pytest.mark.browser
 AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 PATIENCE_MS = 30_000  # to read plotly takes seconds on a machine under load
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+def in_any_two_ways(narrow: int, wide: int) -> pytest.MarkDecorator:
+    """Theme, language and width, each pair of their values once."""
+    ways = [(False, "en", narrow), (True, "en", wide), (False, "zh-CN", wide), (True, "zh-CN", narrow)]
+    names = [f"{'dark' if dark else 'light'}-{language}-{width}" for dark, language, width in ways]
+    return pytest.mark.parametrize(("dark", "language", "width"), ways, ids=names)
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +71,7 @@ def _settled(page: Page, view: str) -> None:
         expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=PATIENCE_MS)
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-@pytest.mark.parametrize("language", ["en", "zh-CN"])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@in_any_two_ways(390, 1440)
 def test_axe_finds_nothing_in_any_view(
     stage: Stage, reader: Reader, axe: str, dark: bool, language: str, width: int
 ) -> None:

@@ -37,16 +37,15 @@ def told(staged: Callable[[wire.Snapshot], Stage]) -> Stage:
 # ---------------------------------------------------------------- ten seconds, thirty, a minute
 
 
-@pytest.mark.parametrize("address", ["#/fleet", "#/runs", "#/run/qwen7b_grpo", "#/node/gpu-01", "#/rules"])
-def test_run_at_risk_cause_and_remedy_stand_below_the_sentence_of_every_view(
-    address: str, told: Stage, reader: Reader
-) -> None:
-    page = reader.open(told, address)
-    expect(page.locator("#headline")).to_contain_text("qwen7b_grpo is at risk: GPU 3 of gpu-01: 97 %")
-    why = page.locator("#why")
-    expect(why.get_by_role("link", name="qwen7b_grpo")).to_be_visible()
-    expect(why).to_contain_text("Parameters and optimizer states offloaded to the host")
-    expect(why).to_contain_text("actor_rollout_ref.actor.fsdp_config.optimizer_offload=False")
+def test_run_at_risk_cause_and_remedy_stand_below_the_sentence_of_every_view(told: Stage, reader: Reader) -> None:
+    page = reader.open(told)
+    for address in ("#/fleet", "#/runs", "#/run/qwen7b_grpo", "#/node/gpu-01", "#/rules"):
+        page.goto(told.url + address)
+        expect(page.locator("#headline")).to_contain_text("qwen7b_grpo is at risk: GPU 3 of gpu-01: 97 %")
+        why = page.locator("#why")
+        expect(why.get_by_role("link", name="qwen7b_grpo")).to_be_visible()
+        expect(why).to_contain_text("Parameters and optimizer states offloaded to the host")
+        expect(why).to_contain_text("actor_rollout_ref.actor.fsdp_config.optimizer_offload=False")
 
 
 def test_each_leads_on_and_the_remedy_can_be_pasted(told: Stage, reader: Reader) -> None:
@@ -85,24 +84,23 @@ def test_the_list_of_what_runs_out_begins_with_what_has_an_alert(troubled: Stage
 # ---------------------------------------------------------------- where there is nothing
 
 
-@pytest.mark.parametrize(
-    ("address", "said", "way", "leads"),
-    [
-        ("#/node/gpu-99", "No node gpu-99 is known.", "Fleet", "#/fleet"),
-        ("#/gpu/gpu-01/9", "No GPU 9 is known on node gpu-01.", "gpu-01", "#/node/gpu-01"),
-        ("#/gpu/gpu-99/0", "No GPU 0 is known on node gpu-99.", "Fleet", "#/fleet"),
-        ("#/run/nobody", "No run nobody is known.", "Runs", "#/runs"),
-    ],
-)
-def test_what_nobody_knows_says_so_alone_and_where_to_go_on(
-    address: str, said: str, way: str, leads: str, healthy: Stage, reader: Reader
-) -> None:
-    page = reader.open(healthy, address)
-    absent = page.locator(".absent")
-    expect(absent).to_contain_text(said)
-    expect(page.locator(".columns")).to_be_hidden()
-    absent.get_by_role("link", name=way).click()
-    expect(page).to_have_url(re.compile(leads + "$"))
+ABSENT = [
+    ("#/node/gpu-99", "No node gpu-99 is known.", "Fleet", "#/fleet"),
+    ("#/gpu/gpu-01/9", "No GPU 9 is known on node gpu-01.", "gpu-01", "#/node/gpu-01"),
+    ("#/gpu/gpu-99/0", "No GPU 0 is known on node gpu-99.", "Fleet", "#/fleet"),
+    ("#/run/nobody", "No run nobody is known.", "Runs", "#/runs"),
+]
+
+
+def test_what_nobody_knows_says_so_alone_and_where_to_go_on(healthy: Stage, reader: Reader) -> None:
+    page = reader.open(healthy)
+    for address, said, way, leads in ABSENT:
+        page.goto(healthy.url + address)
+        absent = page.locator(".absent")
+        expect(absent).to_contain_text(said)
+        expect(page.locator(".columns")).to_be_hidden()
+        absent.get_by_role("link", name=way).click()
+        expect(page).to_have_url(re.compile(leads + "$"))
     reader.forgive(re.compile("404"))
 
 
@@ -233,33 +231,50 @@ def test_with_reduced_motion_nothing_moves_by_itself(healthy: Stage, reader: Rea
     assert page.evaluate("document.getAnimations().length") == 0
 
 
-@pytest.mark.parametrize("address", ["#/alerts?id=a1", "#/run/qwen7b_grpo", "#/fleet"])
-def test_on_paper_there_is_nothing_to_press_and_nothing_dark(address: str, troubled: Stage, reader: Reader) -> None:
-    page = reader.open(troubled, address, dark=True)
-    expect(page.locator("#view h1").first).to_be_attached()
-    page.emulate_media(media="print")
-    assert page.locator("button:visible").count() == 0
-    assert page.locator("#nav").is_hidden()
-    white = "getComputedStyle(document.documentElement).backgroundColor"
-    assert page.evaluate(white) == "rgb(255, 255, 255)"
+def test_on_paper_there_is_nothing_to_press_and_nothing_dark(troubled: Stage, reader: Reader) -> None:
+    page = reader.open(troubled, dark=True)
+    for address, shown in (
+        ("#/alerts?id=a1", "#alert-a1"),
+        ("#/run/qwen7b_grpo", ".run-page"),
+        ("#/fleet", ".fleet-map"),
+    ):
+        page.emulate_media(media="screen")
+        page.goto(troubled.url + address)
+        expect(page.locator(shown)).to_be_visible()
+        assert page.locator("button:visible").count() > 0
+        page.emulate_media(media="print")
+        assert page.locator("button:visible").count() == 0, address
+        assert page.locator("#nav").is_hidden()
+        white = "getComputedStyle(document.documentElement).backgroundColor"
+        assert page.evaluate(white) == "rgb(255, 255, 255)"
 
 
 # ---------------------------------------------------------------- every width
 
 
-@pytest.mark.parametrize("address", ["#/fleet", "#/run/qwen7b_grpo", "#/node/gpu-02", "#/gpu/gpu-02/3", "#/alerts"])
-def test_a_wide_screen_is_used_from_edge_to_edge(address: str, troubled: Stage, reader: Reader) -> None:
-    page = reader.open(troubled, address, width=2560)
-    expect(page.locator("#view :is(section, aside, .alert)").locator("visible=true").first).to_be_visible()
-    left, right = page.evaluate(
-        """() => {
-            const shown = [...document.querySelectorAll("#view section, #view aside, #view .alert")]
-                .map((one) => one.getBoundingClientRect()).filter((box) => box.width > 0);
-            return [Math.min(...shown.map((box) => box.left)), Math.max(...shown.map((box) => box.right))];
-        }"""
-    )
-    assert left <= 24
-    assert right >= 2560 - 60
+WIDE = {
+    "#/fleet": ".fleet-map",
+    "#/run/qwen7b_grpo": ".run-page section",
+    "#/node/gpu-02": ".sources",
+    "#/gpu/gpu-02/3": ".plot",
+    "#/alerts": ".alert",
+}
+
+
+def test_a_wide_screen_is_used_from_edge_to_edge(troubled: Stage, reader: Reader) -> None:
+    page = reader.open(troubled, width=2560)
+    for address, shown in WIDE.items():
+        page.goto(troubled.url + address)
+        expect(page.locator(f"#view {shown}").locator("visible=true").first).to_be_visible()
+        left, right = page.evaluate(
+            """() => {
+                const shown = [...document.querySelectorAll("#view section, #view aside, #view .alert")]
+                    .map((one) => one.getBoundingClientRect()).filter((box) => box.width > 0);
+                return [Math.min(...shown.map((box) => box.left)), Math.max(...shown.map((box) => box.right))];
+            }"""
+        )
+        assert left <= 24, address
+        assert right >= 2560 - 60, address
 
 
 def test_the_cells_of_the_map_are_as_wide_as_a_phone_lets_them_be(troubled: Stage, reader: Reader) -> None:

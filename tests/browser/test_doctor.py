@@ -14,7 +14,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from tests.browser import scenes
 from tests.browser.conftest import Reader
 from tests.browser.stage import Stage
-from tests.browser.test_accessible import AXE, found
+from tests.browser.test_accessible import AXE, found, in_any_two_ways
 from tests.server.house import hello
 from tests.server.running_server import AgentClient, RunningServer, settings_in, until
 
@@ -319,9 +319,7 @@ def test_every_cell_of_a_report_stands_below_the_head_of_its_column(stage: Stage
     assert page.evaluate(ASTRAY) == []
 
 
-@pytest.mark.parametrize("width", [390, 2560])
-@pytest.mark.parametrize("language", ["en", "zh-CN"])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@in_any_two_ways(390, 2560)
 def test_axe_finds_nothing_in_a_report_and_nothing_is_too_wide(
     stage: Stage, reader: Reader, dark: bool, language: str, width: int
 ) -> None:
