@@ -26,10 +26,11 @@ help: ## list the targets
 run: $(VENV)/run.stamp ## start server, dashboard and an agent on this machine (ARGS="..." for oomwatch up)
 	$(BIN)/oomwatch up $(ARGS)
 
-test: check js-test system-packages verl-releases helm-sdk ## every check, then every test (ARGS="-k word" for pytest, WORKERS=0 for one by one)
-	@echo "first what needs nobody else, $(WORKERS) at a time; then real programs, which must be alone"
-	$(BIN)/python -m pytest -m "not acceptance" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || test $$? -eq 5
-	$(BIN)/python -m pytest -m acceptance $(ARGS) || test $$? -eq 5
+test: system-packages verl-releases helm-sdk ## every check, then every test (ARGS="-k word" for pytest, WORKERS=0 for one by one)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check js-test
+	@echo "$(WORKERS) at a time; then Ray, alone: any agent finds the sessions of its machine"
+	$(BIN)/python -m pytest -m "not alone" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || test $$? -eq 5
+	$(BIN)/python -m pytest -m alone tests/acceptance $(ARGS) || test $$? -eq 5
 
 check: lint types js-types ## format, lint and types of Python and JavaScript, without the tests
 

@@ -1,5 +1,6 @@
 """What every test may use."""
 
+import itertools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +10,32 @@ import pytest
 from tests.missing import do_without
 from tests.postgres.fixtures import database_url, empty_postgres_url, own_server, postgres_server, postgres_url
 
+ACCEPTANCE = Path(__file__).parent / "acceptance"
 __all__ = ["database_url", "empty_postgres_url", "need", "need_file", "own_server", "postgres_server", "postgres_url"]
 
 # The same examples at every run: a test that fails tells of the change, never of the dice. No deadline: a slow machine
 # is no defect. No database: a run leaves nothing behind that the next would start from.
 hypothesis.settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("deterministic")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, so that all workers end together: those of real programs, which wait more than they
+    work, and those of browsers, which work, by turns, so that one worker works while another waits."""
+    astray = [item.nodeid for item in items if _has([item], "alone") and ACCEPTANCE not in item.path.parents]
+    if astray:
+        raise pytest.UsageError(f"make test looks for what must be alone in {ACCEPTANCE}, and not for {astray}")
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    programs = [path for path, those in files.items() if _has(those, "acceptance")]
+    browsers = [path for path, those in files.items() if _has(those, "browser") and path not in programs]
+    turns = [path for both in itertools.zip_longest(programs, browsers) for path in both if path is not None]
+    items[:] = [item for path in dict.fromkeys([*turns, *files]) for item in files[path]]
+
+
+def _has(items: list[pytest.Item], mark: str) -> bool:
+    return any(item.get_closest_marker(mark) for item in items)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,8 @@
-"""Every view of a real server that real agents report to, and every way through them, in both languages and themes."""
+"""Every view of a real server that real agents report to, and every way through them, in both languages and themes.
 
-import itertools
+Each language in one theme: what is of both at once, axe looks at (tests/browser/test_accessible.py).
+"""
+
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +20,7 @@ from oomwatch import wire
 from oomwatch.catalogue import say
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.browser]
-LANGUAGES: tuple[wire.Language, ...] = ("en", "zh")
+LOOKS: tuple[tuple[wire.Language, bool], ...] = (("en", False), ("zh", True))
 NODE, OTHER, OTHER_RUN = "gpu-07", "sim-01", "demo-healthy"
 
 
@@ -73,7 +75,7 @@ def test_every_view_and_every_way_through_them_in_both_languages_and_themes(
         (report,) = until("the report", lambda: server.get("/api/v1/incidents"))
         addresses = {view: f"{server.url}/{one}" for view, one in views(NODE, "2", RUN, alert["id"]).items()}
         assert addresses.keys() == SIGHTS.keys()
-        for language, dark in itertools.product(LANGUAGES, (False, True)):
+        for language, dark in LOOKS:
             page = reader.visit(server.url, language=language, dark=dark)
             _is_in(page, language, dark=dark)
             _tour(page, addresses)

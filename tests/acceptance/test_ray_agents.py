@@ -18,7 +18,7 @@ from tests.acceptance.programs import Program, Server, ending, until
 from tests.missing import do_without
 from tests.server.running_server import ENVIRON
 
-pytestmark = pytest.mark.acceptance
+pytestmark = [pytest.mark.acceptance, pytest.mark.alone]
 CLUSTER = Path(__file__).with_name("ray_cluster.py")
 NOT_STARTED = 3  # exit status of ray_cluster.py
 PATIENCE_SECONDS = 300.0  # Ray starts a dozen processes a node

@@ -17,7 +17,7 @@ import pytest
 from tests.acceptance.programs import ROOT, Program, Server, agent, ending, until
 from tests.nvml.standin import GIB, ScriptedGpus
 
-pytestmark = pytest.mark.acceptance
+pytestmark = [pytest.mark.acceptance, pytest.mark.alone]
 RUN, NODE, STEPS = "trial/qwen7b_grpo", "gpu-07", 4
 TRAINING = Path(__file__).with_name("ray_training.py")
 
