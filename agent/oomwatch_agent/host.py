@@ -23,6 +23,7 @@ from oomwatch_agent.who.processes import Processes
 
 _TOP_PROCESSES = 10
 _CONTAINER_SECONDS = 600.0  # the last lines of what was killed come minutes late
+_MEMORY = ("MemTotal", "MemAvailable", "SwapTotal", "SwapFree")  # what matters of /proc/meminfo
 _PRESSURE = re.compile(rb"^(some|full) avg10=([0-9.]+)", re.MULTILINE)
 _WHOLE_LOOK_EVERY = 6  # slow reads: once a minute. Names and addresses seldom change
 
@@ -43,9 +44,9 @@ class HostSource:
     ) -> None:
         self._root = root
         proc = root / "proc"
-        # As texts: to join paths at every read costs as much as to read some of these files.
-        self._meminfo, self._vmstat, self._pressure_file = (
-            str(proc / name) for name in ("meminfo", "vmstat", "pressure/memory")
+        self._meminfo = str(proc / "meminfo")  # as text: to join paths costs as much as to read some of these files
+        self._kept_meminfo, self._vmstat, self._pressure_file = (
+            kernel_files.KeptFile(proc / name) for name in ("meminfo", "vmstat", "pressure/memory")
         )
         self._shm_folder = str(root / "dev/shm")
         self._spill_disk = spill_disk or SpillDisk()
@@ -95,10 +96,12 @@ class HostSource:
         return of_host(self._sizes(), facts)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Let go of the files that are kept open."""
+        for file in (self._kept_meminfo, self._vmstat, self._pressure_file):
+            file.close()
 
     def _sizes(self) -> wire.HostSample:
-        memory = self._memory()
+        memory = _in_bytes(kernel_files.read_fields(self._meminfo, *_MEMORY))  # beside a reading: not the kept one
         return wire.HostSample(
             memory_used_bytes=_difference(memory, "MemTotal", "MemAvailable"),
             cgroup_used_bytes=self._group.used_bytes() if self._group else None,
@@ -133,9 +136,7 @@ class HostSource:
         )
 
     def _memory(self) -> dict[str, int]:
-        """What matters of /proc/meminfo, in bytes; the kernel writes kB and means 1024."""
-        kib = kernel_files.read_fields(self._meminfo, "MemTotal", "MemAvailable", "SwapTotal", "SwapFree")
-        return {name: number * 1024 for name, number in kib.items()}
+        return _in_bytes(self._kept_meminfo.read_fields(*_MEMORY))
 
     def _shm(self) -> os.statvfs_result | None:
         try:
@@ -152,11 +153,11 @@ class HostSource:
 
         None of a kernel without it, or one that has it switched off.
         """
-        found = _PRESSURE.findall(kernel_files.read_bytes(self._pressure_file))
+        found = _PRESSURE.findall(self._pressure_file.read_short())
         return {line: float(percent) / 100 for line, percent in found}
 
     def _kills_of_the_kernel(self) -> int | None:
-        return kernel_files.read_fields(self._vmstat, "oom_kill").get("oom_kill")
+        return self._vmstat.read_fields("oom_kill").get("oom_kill")
 
     def _top_processes(self, memory: Mapping[str, int]) -> tuple[wire.HostProcess, ...]:
         top = self._residents.largest(_TOP_PROCESSES, memory.get("MemAvailable", 0))
@@ -209,6 +210,11 @@ def _killed(reporter: str, kills: int, sample: wire.HostSample, group: cgroup.Me
         limit_bytes=group.limit_bytes if of_group and group else None,
     )
     return Found(body=body, origin=wire.Origin(source=HostSource.name))
+
+
+def _in_bytes(kib: Mapping[str, int]) -> dict[str, int]:
+    """The kernel writes kB and means 1024."""
+    return {name: number * 1024 for name, number in kib.items()}
 
 
 def _difference(table: dict[str, int], whole: str, free: str) -> int | None:

@@ -1,7 +1,7 @@
 """Files of the kernel, in /proc and /sys: read at next to no cost, many times a second, and none is surely there."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 _BUFFER_BYTES = 16384  # such files have some KiB
@@ -22,7 +22,10 @@ def read_table(path: Path) -> dict[str, int]:
 
 def read_fields(path: Path | str, *names: str) -> dict[str, int]:
     """The same of these names alone ("MemTotal" for a line "MemTotal: 5 kB"): cheap enough for every read."""
-    text = b"\n" + read_bytes(str(path))
+    return _fields_of(b"\n" + read_bytes(str(path)), names)
+
+
+def _fields_of(text: bytes, names: Sequence[str]) -> dict[str, int]:
     found = ((name, _number_of(text, name.encode())) for name in names)
     return {name: number for name, number in found if number is not None}
 
@@ -69,6 +72,54 @@ def _whole(file: int) -> bytes:
 
 def _first(file: int) -> bytes:
     return os.read(file, _LINE_BYTES)
+
+
+class KeptFile:
+    """A file of the kernel that is read at every reading, and kept open: to open it costs as much as to read it.
+
+    Used by one thread at a time.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = str(path)
+        self._file: int | None = None
+
+    def read_fields(self, *names: str) -> dict[str, int]:
+        """As the function of that name; no further than the last of these names."""
+        text, found = b"\n", dict[str, int]()
+        for part in self._parts():
+            text += part
+            found = _fields_of(text[: text.rfind(b"\n") + 1], names)
+            if len(found) == len(names):
+                break
+        return found
+
+    def read_short(self) -> bytes:
+        """A file of some lines, in one read; empty where it cannot be read."""
+        return self._part(0)
+
+    def close(self) -> None:
+        """It is opened again by the next reading."""
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
+
+    def _parts(self) -> Iterator[bytes]:
+        """The kernel gives a long table in several parts; an empty one ends it."""
+        at = 0
+        while part := self._part(at):
+            yield part
+            at += len(part)
+
+    def _part(self, at: int) -> bytes:
+        was_open = self._file is not None
+        try:
+            if self._file is None:
+                self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            return os.pread(self._file, _BUFFER_BYTES, at)
+        except OSError:
+            self.close()
+            return self._part(at) if was_open else b""  # what was open may be gone, and another be in its place
 
 
 def names_in(folder: str) -> list[str]:
