@@ -7,7 +7,7 @@ thread is left behind and another takes over, which passes over what the next re
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from oomwatch_agent.nearing import NEVER, Nearing, Peak, bounded
 from oomwatch_agent.source import Looking, Sight, Source
@@ -41,8 +41,30 @@ class _Eye:
     def __init__(self, source: Looking, now: float) -> None:
         self.source = source
         self.looked_at = now
+        self.sights: Sequence[Sight] | None = None  # of the last look; None: what is known of them has changed since
         self.memories: Sequence[Nearing] = ()
         self.due_at = now  # of the next look; NEVER: not before the next sample
+        self._still_at: float | None = None  # of the last look in which nothing had changed
+
+    def take(self, sights: Sequence[Sight], memory_of: Callable[[str], Nearing], now: float) -> bool:
+        """What a look saw; whether any of it is news. Of most looks the source gives the same object as before."""
+        if sights is self.sights:
+            self._still_at = now
+            return False
+        self.forget(self.memories)
+        self.sights, self.memories = sights, [memory_of(one.memory) for one in sights]
+        seen = zip(self.memories, sights, strict=True)
+        news = [memory.look(one.used_bytes, one.usable_bytes, now) for memory, one in seen]
+        return any(news)
+
+    def forget(self, changed: Iterable[Nearing]) -> None:
+        """Of some of these memories more or less is in use than at the last look."""
+        changed = [memory for memory in changed if memory in self.memories]
+        if changed:
+            self.sights = None
+        if self._still_at is not None:
+            for memory in changed:
+                memory.stood_still(self._still_at)
 
     def plan(self, paces: Paces, told_at: float, now: float) -> None:
         """After a look, or a sample: when to look again. `told_at` is the time of the last sample."""
@@ -84,11 +106,16 @@ class Looker:
         """A sample tells these; gives the peaks that only looks saw. Starts the thread, and replaces a stuck one."""
         self._told_at = now = self._clock()
         with self._lock:
-            peaks = {one.memory: self._memory(one.memory).tell(one.used_bytes, one.usable_bytes, now) for one in sights}
+            memories = [self._memory(one.memory) for one in sights]
+            seen = list(zip(memories, sights, strict=True))
+            changed = {memory for memory, one in seen if memory.used_bytes != one.used_bytes}
+            for eye in self._eyes:
+                eye.forget(changed)
+            peaks = [memory.tell(one.used_bytes, one.usable_bytes, now) for memory, one in seen]
         for eye in self._eyes:
             eye.plan(self._paces, now, now)
         self._see_to_the_thread(now)
-        return {memory: peak for memory, peak in peaks.items() if peak is not None}
+        return {one.memory: peak for one, peak in zip(sights, peaks, strict=True) if peak is not None}
 
     def close(self) -> None:
         """End the thread, once its look is over."""
@@ -109,6 +136,9 @@ class Looker:
             return
         if stuck:
             self._patience_seconds *= 2
+        self._start()
+
+    def _start(self) -> None:
         self._began_at = None
         self._thread = threading.Thread(target=self._work, name="oomwatch looks", daemon=True)
         self._thread.start()
@@ -130,11 +160,9 @@ class Looker:
             return
         self._began_at, now = None, self._clock()
         with self._lock:
-            eye.memories = [self._memory(one.memory) for one in sights]
-            seen = zip(eye.memories, sights, strict=True)
-            news = [memory.look(one.used_bytes, one.usable_bytes, now) for memory, one in seen]
+            is_news = eye.take(sights, self._memory, now)
         eye.plan(self._paces, self._told_at, now)
-        if any(news):
+        if is_news:
             self._hurry()
 
     def _seconds_to_next(self) -> float:

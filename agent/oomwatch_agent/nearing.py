@@ -39,13 +39,13 @@ class Nearing:
         "_room_bytes",
         "_seen_at",
         "_told_bytes",
-        "_used_bytes",
         "_worst_at",
+        "used_bytes",
         "worst",
     )
 
     def __init__(self) -> None:
-        self._used_bytes = 0
+        self.used_bytes = 0  # as it was seen last
         self._room_bytes = 0
         self.worst = 0.0  # the worst rate at which it filled, as it was then, in bytes a second
         self._worst_at = 0.0
@@ -57,7 +57,7 @@ class Nearing:
 
     def look(self, used_bytes: int, usable_bytes: int, at: float) -> bool:
         """A look saw this much in use. True: the next sample should not wait for its time."""
-        if used_bytes == self._used_bytes and self._seen_at is not None:  # of most looks
+        if used_bytes == self.used_bytes and self._seen_at is not None:  # of most looks
             self._seen_at = at
             return False
         self._see(used_bytes, usable_bytes, at)
@@ -67,6 +67,11 @@ class Nearing:
             return False
         self._hurried_bytes = used_bytes
         return True
+
+    def stood_still(self, at: float) -> None:
+        """Looks saw no change until then."""
+        if self._seen_at is not None and self._seen_at < at:
+            self._seen_at = at
 
     def tell(self, used_bytes: int, usable_bytes: int, at: float) -> Peak | None:
         """A sample tells this much; gives what was seen since the last one that is more than both tell."""
@@ -85,11 +90,11 @@ class Nearing:
         return max(0, self._room_bytes) / rate / LOOKS_BEFORE_FULL
 
     def _see(self, used_bytes: int, usable_bytes: int, at: float) -> None:
-        if self._seen_at is not None and used_bytes > self._used_bytes:
-            rate = (used_bytes - self._used_bytes) / max(at - self._seen_at, SHORTEST_SECONDS)
+        if self._seen_at is not None and used_bytes > self.used_bytes:
+            rate = (used_bytes - self.used_bytes) / max(at - self._seen_at, SHORTEST_SECONDS)
             if rate > self._faded(at):
                 self.worst, self._worst_at = rate, at
-        self._used_bytes, self._room_bytes, self._seen_at = used_bytes, usable_bytes - used_bytes, at
+        self.used_bytes, self._room_bytes, self._seen_at = used_bytes, usable_bytes - used_bytes, at
 
     def _faded(self, at: float) -> float:
         """The worst rate, as far as it still counts."""

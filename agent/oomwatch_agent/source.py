@@ -111,6 +111,7 @@ class Looking(Protocol):
     def look(self) -> Sequence[Sight]:
         """What can be seen now; unlike all else in a thread of its own, and while a read may be going on.
 
-        May raise, and may hang: the next read tells of it.
+        May raise, and may hang: the next read tells of it. Who gives the same object as before says that nothing has
+        changed, which costs least.
         """
         ...

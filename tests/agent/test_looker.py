@@ -42,6 +42,18 @@ class Card:
         return [Sight("0", used_bytes, 80 * GIB)]
 
 
+class Still(Card):
+    """Gives one and the same object while nothing changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sights = [Sight("0", 60 * GIB, 80 * GIB)]
+
+    def look(self) -> list[Sight]:
+        self.looks += 1
+        return self._sights
+
+
 class Clock:
     """The real one, set forward by a test."""
 
@@ -143,3 +155,15 @@ def test_what_a_late_look_saw_is_thrown_away(make: Make) -> None:
     looks = card.looks
     _until(lambda: card.looks > looks + 2)
     assert looker.told([Sight("0", GIB, 80 * GIB)]) == {}
+
+
+def test_a_peak_that_looks_see_again_after_a_lower_sample_is_told(make: Make) -> None:
+    """The card stands as it stood, and gives the same object; the sample fell into a trough."""
+    card = Still()
+    looker = make(card)
+    _told(looker, 60)
+    _until(lambda: card.looks > 2)
+    assert looker.told([Sight("0", GIB, 80 * GIB)]) == {}, "no more than the sample before"
+    looks = card.looks
+    _until(lambda: card.looks > looks + 1)
+    assert looker.told([Sight("0", GIB, 80 * GIB)])["0"].used_bytes == 60 * GIB

@@ -125,3 +125,17 @@ def test_a_rise_that_was_hurried_is_not_hurried_again_until_it_is_told_or_rises_
     assert memory.look(40 * GIB, 80 * GIB, 0.4)
     memory.tell(10 * GIB, 80 * GIB, 1.0)
     assert memory.look(30 * GIB, 80 * GIB, 1.1)
+
+
+def test_a_rate_counts_from_the_last_look_however_long_a_card_stood_still() -> None:
+    memory = _seen((0, 50))
+    memory.stood_still(0.9)
+    memory.tell(60 * GIB, CARD, 1.0)
+    assert memory.seconds_between_looks(1.0) == pytest.approx(20 / 100 / LOOKS_BEFORE_FULL)
+
+
+def test_a_look_that_saw_no_change_is_no_older_than_what_was_told_since() -> None:
+    memory = _seen((0, 50), (1, 50))
+    memory.stood_still(0.5)
+    memory.tell(60 * GIB, CARD, 2.0)
+    assert memory.seconds_between_looks(2.0) == pytest.approx(20 / 10 / LOOKS_BEFORE_FULL)

@@ -9,13 +9,13 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from oomwatch import wire
 from oomwatch_agent.cards.losses import Losses
-from oomwatch_agent.cards.nvml_calls import call, gauge, initialise, unload
-from oomwatch_agent.cards.nvml_gpu import Gpu, LostError, NoAnswerError, Untyped, Xids
+from oomwatch_agent.cards.nvml_calls import call, event_gauge, gauge, initialise, unload
+from oomwatch_agent.cards.nvml_gpu import Gaze, Gpu, LostError, NoAnswerError, Untyped, Xids
 from oomwatch_agent.hang_guard import HangGuard
 from oomwatch_agent.source import Reading, Sight, SourceMissingError
 from oomwatch_agent.who.processes import Processes
@@ -44,7 +44,7 @@ class NvmlSource:
         self._processes = Processes(root)
         self._losses = Losses(self.name)
         self._gpus: list[Gpu] = []
-        self._xids = Xids(call)
+        self._xids = Xids(call, event_gauge)
         self._driver_version: str | None = None
         self._starts = 0  # of the library that are to be undone: more than one where one hung and was answered later
         self._facts: wire.NodeFacts | None = None
@@ -52,6 +52,7 @@ class NvmlSource:
         self._gate = threading.Lock()  # of the next one, and of closing beside a look
         self._looks = 0  # that go on
         self._silent: frozenset[int] = frozenset()  # cards that did not answer the last read
+        self._gaze = Gaze()  # at all the others
 
     def open(self) -> wire.NodeFacts:
         """Raises SourceMissingError with the remedy where there is no usable driver."""
@@ -71,6 +72,8 @@ class NvmlSource:
         self._recount()
         self._guard.ask([gpu.index for gpu in self._gpus], lambda index: self._gpus[index].look())
         self._guard.ask([_EVENTS], lambda _: self._xids.open(self._gpus))
+        self._silent = frozenset()
+        self._gaze = Gaze(self._gpus)
         self._losses.know(unit.label for gpu in self._gpus for unit in gpu.units)
         self._facts = self._current_facts()
         return self._facts
@@ -79,8 +82,12 @@ class NvmlSource:
         """Raises SourceMissingError where the driver as a whole went away: it must then be opened again."""
         if slow:
             self._recount()
-        answers = self._guard.ask([*range(len(self._gpus)), _EVENTS], functools.partial(self._ask, slow=slow))
-        self._silent = frozenset(gpu.index for gpu in self._gpus if gpu.index not in answers)
+        return self._reading(self._guard.ask(self._keys(), functools.partial(self._ask, slow=slow)), slow=slow)
+
+    def _reading(self, answers: dict[int, Untyped], *, slow: bool) -> Reading:
+        silent = frozenset(gpu.index for gpu in self._gpus if gpu.index not in answers)
+        if slow or silent != self._silent:
+            self._silent, self._gaze = silent, Gaze(gpu for gpu in self._gpus if gpu.index not in silent)
         samples = tuple(sample for gpu in self._gpus for sample in answers.get(gpu.index, _unanswered(gpu)))
         facts = self._current_facts()
         changed, self._facts = facts != self._facts, facts
@@ -93,14 +100,14 @@ class NvmlSource:
             facts=facts if changed else None,
         )
 
-    def look(self) -> list[Sight]:
+    def look(self) -> Sequence[Sight]:
         """Device memory alone, unguarded: this thread may hang. Cards that did not answer the last read are left."""
         with self._gate:
             if not self._opened:
                 return []
             self._looks += 1
         try:
-            return [sight for gpu in self._gpus if gpu.index not in self._silent for sight in gpu.sights()]
+            return self._gaze.look()
         finally:
             with self._gate:
                 self._looks -= 1
@@ -110,7 +117,7 @@ class NvmlSource:
         with self._gate:
             if not self._opened or self._is_in_use():
                 return
-            self._opened, self._gpus = False, []  # whose handles are the library's
+            self._opened, self._gpus, self._gaze = False, [], Gaze()  # handles are the library's
         try:
             self._guard.ask([_EVENTS], lambda _: self._shut_down())
         except (NoAnswerError, LostError) as error:
@@ -138,8 +145,12 @@ class NvmlSource:
     def _let_go(self) -> None:
         with self._gate:
             if not self._is_in_use():
-                self._opened, self._gpus = False, []  # closing left them while a look went on: the next would crash
+                # Closing left them while a look went on: the next would crash.
+                self._opened, self._gpus, self._gaze = False, [], Gaze()
                 unload()
+
+    def _keys(self) -> list[int]:
+        return [*range(len(self._gpus)), _EVENTS]
 
     def _ask(self, key: int, *, slow: bool) -> Untyped:
         return self._xids.read() if key == _EVENTS else self._gpus[key].read(slow=slow)
@@ -162,7 +173,9 @@ class NvmlSource:
             sources=(wire.SourceFacts(name=self.name, state="ok", detail=detail),),
         )
 
-    def _labelled(self, xids: Iterable[tuple[int | None, int]]) -> list[tuple[str, int]]:
+    def _labelled(self, xids: Sequence[tuple[int | None, int]]) -> list[tuple[str, int]]:
+        if not xids:  # of most readings
+            return []
         labels = {gpu.address: [unit.label for unit in gpu.units] for gpu in self._gpus}
         return [(label, xid) for address, xid in xids for label in labels.get(address, ())]
 

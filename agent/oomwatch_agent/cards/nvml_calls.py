@@ -3,13 +3,15 @@
 import _ctypes
 import ctypes
 from collections.abc import Callable
+from typing import TypeAlias
 
 import pynvml
 
-from oomwatch_agent.cards.nvml_gpu import MEMORY_V2, LostError, NoAnswerError, Untyped
+from oomwatch_agent.cards.nvml_gpu import LostError, NoAnswerError, Untyped
 from oomwatch_agent.source import SourceMissingError
 
 # Codes of nvml.h, by number: older bindings lack some of the names.
+_TIMEOUT = 10  # of a wait for events: there is none
 _DEVICE_IS_LOST = frozenset({15, 16, 28})  # GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND
 # UNINITIALIZED, DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, LIB_RM_VERSION_MISMATCH
 _LIBRARY_IS_DEAD = frozenset({1, 9, 12, 18})
@@ -45,11 +47,15 @@ def call(function: str, *arguments: object) -> Untyped:
     try:
         return bound(*arguments)
     except pynvml.NVMLError as error:
-        if error.value in _DEVICE_IS_LOST:
-            raise LostError(str(error)) from error
-        if error.value in _LIBRARY_IS_DEAD:
-            raise SourceMissingError(_remedy(error)) from error
-        raise NoAnswerError(str(error), for_ever=error.value in _WILL_NOT_CHANGE) from error
+        raise _trouble(error) from error
+
+
+def _trouble(error: Untyped) -> Exception:
+    if error.value in _DEVICE_IS_LOST:
+        return LostError(str(error))
+    if error.value in _LIBRARY_IS_DEAD:
+        return SourceMissingError(_remedy(error))
+    return NoAnswerError(str(error), for_ever=error.value in _WILL_NOT_CHANGE)
 
 
 def unload() -> None:
@@ -65,26 +71,81 @@ def unload() -> None:
         _ctypes.dlclose(library._handle)  # noqa: SLF001 - nor has ctypes
 
 
-def gauge(handle: Untyped) -> Callable[[], int | None] | None:
-    """What asks a device again and again how many bytes are in use; None where the binding or the driver is too old.
+def gauge(handle: Untyped, function: str, *arguments: int) -> Callable[[], int] | None:
+    """What asks a device one question again and again, and raises as `call` does; None where it has to be a call.
 
-    It does once what nvidia-ml-py does at every call: to find the function, to make the struct. That costs more than
-    the driver's answer in a program that wakes up four times a second and finds nothing of its own in the processor's
-    caches. Used by one thread at a time; it gives None where the driver has no answer.
+    It does once what nvidia-ml-py does at every call: to find the function, to make what the answer is written to. That
+    costs more than the driver's answer in a program that wakes up some times a second and finds nothing of its own in
+    the processor's caches. Used by one thread at a time.
     """
     try:
-        ask = pynvml._nvmlGetFunctionPointer("nvmlDeviceGetMemoryInfo_v2")  # noqa: SLF001 - no other way
-        memory = pynvml.c_nvmlMemory_v2_t()
-        read = pynvml.c_nvmlMemory_v2_t.used.__get__
-    except (AttributeError, pynvml.NVMLError):
+        name, fixed, answer, field = _GAUGES[function](*arguments)
+        ask = pynvml._nvmlGetFunctionPointer(name)  # noqa: SLF001 - no other way
+    except (AttributeError, pynvml.NVMLError):  # of the binding, or of the driver
         return None
-    memory.version = MEMORY_V2
-    place = ctypes.byref(memory)
+    read, place = getattr(type(answer), field).__get__, ctypes.byref(answer)
 
-    def used_bytes() -> int | None:
-        return read(memory) if ask(handle, place) == 0 else None
+    def number() -> int:
+        code = ask(handle, *fixed, place)
+        if code:
+            raise _trouble(pynvml.NVMLError(code))
+        found: int = read(answer)
+        return found
 
-    return used_bytes
+    return number
+
+
+def event_gauge(events: Untyped) -> Callable[[], Untyped]:
+    """What asks for the next event that has come: gives it, or None where there is none. Raises as `call` does."""
+    try:
+        ask = pynvml._nvmlGetFunctionPointer("nvmlEventSetWait_v2")  # noqa: SLF001 - no other way
+    except pynvml.NVMLError as error:
+        raise _trouble(error) from error
+    event, at_once = pynvml.c_nvmlEventData_t(), ctypes.c_uint(0)
+    place = ctypes.byref(event)
+
+    def next_event() -> Untyped:
+        code = ask(events, place, at_once)
+        if code == 0:
+            return event
+        return None if code == _TIMEOUT else call("nvmlEventSetWait_v2", events, 0)
+
+    return next_event
+
+
+# Of a question: the function of the driver's library, what stands before the place of the answer, that place, and which
+# field of it is wanted.
+_Gauge: TypeAlias = tuple[str, tuple[Untyped, ...], Untyped, str]
+
+
+def _memory(version: int | None = None) -> _Gauge:
+    if version is None:
+        return "nvmlDeviceGetMemoryInfo", (), pynvml.c_nvmlMemory_t(), "used"
+    return "nvmlDeviceGetMemoryInfo_v2", (), pynvml.c_nvmlMemory_v2_t(version=version), "used"
+
+
+def _temperature(sensor: int) -> _Gauge:
+    answer = pynvml.c_nvmlTemperature_v1_t(version=pynvml.nvmlTemperature_v1, sensorType=sensor)
+    return "nvmlDeviceGetTemperatureV", (), answer, "temperature"
+
+
+def _ecc_errors(kind: int, counter: int) -> _Gauge:
+    return "nvmlDeviceGetTotalEccErrors", (ctypes.c_uint(kind), ctypes.c_uint(counter)), ctypes.c_ulonglong(), "value"
+
+
+_GAUGES: dict[str, Callable[..., _Gauge]] = {
+    "nvmlDeviceGetMemoryInfo": _memory,
+    "nvmlDeviceGetUtilizationRates": lambda: ("nvmlDeviceGetUtilizationRates", (), pynvml.c_nvmlUtilization_t(), "gpu"),
+    "nvmlDeviceGetTemperatureV": _temperature,
+    "nvmlDeviceGetTemperature": lambda sensor: (
+        "nvmlDeviceGetTemperature",
+        (ctypes.c_uint(sensor),),
+        ctypes.c_uint(),
+        "value",
+    ),
+    "nvmlDeviceGetPowerUsage": lambda: ("nvmlDeviceGetPowerUsage", (), ctypes.c_uint(), "value"),
+    "nvmlDeviceGetTotalEccErrors": _ecc_errors,
+}
 
 
 def _remedy(error: Untyped) -> str:

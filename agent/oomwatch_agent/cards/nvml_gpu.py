@@ -5,9 +5,10 @@ Any function may answer "not supported" or "no permission" for any device: that 
 
 import contextlib
 import ctypes
+import functools
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from oomwatch import wire
 from oomwatch_agent.source import Sight, SourceMissingError
@@ -20,19 +21,37 @@ Untyped: TypeAlias = Any
 # Calls a function of the binding by name. Raises NoAnswerError, LostError, or what ends the source.
 Call: TypeAlias = Callable[..., Untyped]
 
-# Of a handle, what asks how many bytes are in use, and is cheaper than a call; None: there is nothing cheaper.
-Gauge: TypeAlias = Callable[[Untyped], Callable[[], int | None] | None]
+# Of a handle and a question, what asks for that number again and again, is cheaper than a call and raises as one does;
+# None: there is nothing cheaper.
+Gauge: TypeAlias = Callable[..., Callable[[], int] | None]
 
 # Values of nvml.h.
 MEMORY_V2 = 0x02000028
-_MEMORY_QUESTIONS = (("nvmlDeviceGetMemoryInfo", MEMORY_V2), ("nvmlDeviceGetMemoryInfo",))
 _GPU_SENSOR = 0
 _UNCORRECTED, _SINCE_MANUFACTURE = 1, 1
+_MEMORY_QUESTIONS = (("nvmlDeviceGetMemoryInfo", MEMORY_V2), ("nvmlDeviceGetMemoryInfo",))
 _MIG_ENABLED = 1
 _XID_EVENT = 8
 
 _MAX_MIG_INSTANCES = 7  # what today's cards can be cut into; used where the driver may not tell
 _MAX_EVENTS_A_READ = 100
+
+
+class _Question(NamedTuple):
+    """One whose answer is a number: the function and its arguments behind the handle; `field` where it is a struct."""
+
+    words: tuple[Any, ...]
+    field: str | None = None
+
+
+_USED = tuple(_Question(words, "used") for words in _MEMORY_QUESTIONS)
+_UTILIZATION = _Question(("nvmlDeviceGetUtilizationRates",), "gpu")
+_CELSIUS = (
+    _Question(("nvmlDeviceGetTemperatureV", _GPU_SENSOR)),
+    _Question(("nvmlDeviceGetTemperature", _GPU_SENSOR)),
+)
+_MILLIWATTS = _Question(("nvmlDeviceGetPowerUsage",))
+_ECC = _Question(("nvmlDeviceGetTotalEccErrors", _UNCORRECTED, _SINCE_MANUFACTURE))
 
 
 class NoAnswerError(Exception):
@@ -76,6 +95,53 @@ class _Device:
         return None
 
 
+class _Figure:
+    """A number of a device that is asked for again and again. Used by one thread at a time."""
+
+    __slots__ = ("_ways",)
+
+    def __init__(self, call: Call, gauge: Gauge, handle: Untyped, *questions: _Question) -> None:
+        self._ways = [
+            gauge(handle, *question.words) or functools.partial(_number_by_call, call, handle, question)
+            for question in questions
+        ]
+
+    @property
+    def ask(self) -> Callable[[], int] | None:
+        """What asks by the first question, and raises where there is no answer."""
+        return self._ways[0] if self._ways else None
+
+    def read(self) -> int | None:
+        """By the first question that this driver knows: newer functions first. None: no answer. Raises LostError."""
+        if not self._ways:
+            return None
+        try:
+            return self._ways[0]()
+        except NoAnswerError as reason:
+            if not reason.for_ever:
+                return None
+        del self._ways[0]
+        return self.read()
+
+
+def _number_by_call(call: Call, handle: Untyped, question: _Question) -> int:
+    function, *arguments = question.words
+    answer = call(function, handle, *arguments)
+    return int(getattr(answer, question.field) if question.field else answer)
+
+
+class _Figures:
+    """What is read of a device each time; its memory twice, since a look may go on beside a reading."""
+
+    def __init__(self, call: Call, gauge: Gauge, handle: Untyped) -> None:
+        figure = functools.partial(_Figure, call, gauge, handle)
+        self.used_bytes, self.seen_bytes = figure(*_USED), figure(*_USED)
+        self.utilization_percent = figure(_UTILIZATION)
+        self.celsius = figure(*_CELSIUS)
+        self.milliwatts = figure(_MILLIWATTS)
+        self.ecc = figure(_ECC)
+
+
 class _Unit(_Device):
     """What is listed: a whole GPU, or an instance of a GPU cut up by MIG."""
 
@@ -86,17 +152,18 @@ class _Unit(_Device):
         self.facts: wire.GpuFacts | None = None
         self._usable_bytes = 0
         self._gauge = gauge
-        self._used_bytes = self._used_by_call
+        self._figures: _Figures  # made by `look`
 
     def look(self, handle: Untyped, driver_version: str | None, pci_bus_id: str | None) -> None:
         """Read the facts (again). They stay as they were while the driver does not tell them."""
-        if _address(handle) != _address(self.handle):
-            self._used_bytes = self._gauge(handle) or self._used_by_call
+        is_new = _address(handle) != _address(self.handle)
         self.handle = handle
         uuid = self.ask("nvmlDeviceGetUUID")
         if uuid and self.facts is not None and self.facts.uuid != uuid:  # another device under the same label
-            self.facts = None
+            is_new, self.facts = True, None
             self.silent_on.clear()
+        if is_new:
+            self._figures = _Figures(self._call, self._gauge, handle)
         memory = self._memory()
         if not uuid or memory is None:
             return
@@ -113,8 +180,6 @@ class _Unit(_Device):
             driver_version=driver_version,
         )
         self._usable_bytes = self.facts.total_bytes - self.facts.reserved_bytes
-        if _MEMORY_QUESTIONS[0] in self.silent_on:
-            self._used_bytes = self._used_by_call
 
     def sample(self, *, slow: bool) -> wire.GpuSample:
         try:
@@ -123,34 +188,28 @@ class _Unit(_Device):
             return wire.GpuSample(gpu=self.label, status="lost")
 
     def _sample(self, *, slow: bool) -> wire.GpuSample:
-        memory = self._memory()
-        if memory is None:
+        figures = self._figures
+        used_bytes = figures.used_bytes.read()
+        if used_bytes is None:
             return wire.GpuSample(gpu=self.label, status="no_data")
-        rates = self.ask("nvmlDeviceGetUtilizationRates")
-        celsius = self.ask_first_of(
-            ("nvmlDeviceGetTemperatureV", _GPU_SENSOR), ("nvmlDeviceGetTemperature", _GPU_SENSOR)
-        )
-        ecc = self.ask("nvmlDeviceGetTotalEccErrors", _UNCORRECTED, _SINCE_MANUFACTURE)
+        percent = figures.utilization_percent.read()
         return wire.GpuSample(
             gpu=self.label,
-            used_bytes=_plausible(memory.used, wire.COUNT_MAX),
-            utilization_ratio=None if rates is None else rates.gpu / 100,
-            power_watts=_watts(self.ask("nvmlDeviceGetPowerUsage")),
-            temperature_celsius=_plausible(celsius, wire.CELSIUS_MAX),
-            ecc_uncorrected_total=_plausible(ecc, wire.COUNT_MAX),
+            used_bytes=_plausible(used_bytes, wire.COUNT_MAX),
+            utilization_ratio=None if percent is None else percent / 100,
+            power_watts=_watts(figures.milliwatts.read()),
+            temperature_celsius=_plausible(figures.celsius.read(), wire.CELSIUS_MAX),
+            ecc_uncorrected_total=_plausible(figures.ecc.read(), wire.COUNT_MAX),
             processes=self._processes() if slow else None,
         )
 
-    def sight(self) -> Sight | None:
-        """Its memory alone. Raises LostError."""
-        used_bytes = self._used_bytes()
-        if used_bytes is None or used_bytes > wire.COUNT_MAX:
-            return None
-        return Sight(self.label, used_bytes, self._usable_bytes)
+    @property
+    def seen_bytes(self) -> _Figure:
+        """How many bytes are in use, for looks."""
+        return self._figures.seen_bytes
 
-    def _used_by_call(self) -> int | None:
-        memory = self._memory()
-        return None if memory is None else int(memory.used)
+    def sight(self, used_bytes: int) -> Sight:
+        return Sight(self.label, used_bytes, self._usable_bytes)
 
     def _memory(self) -> Untyped:
         return self.ask_first_of(*_MEMORY_QUESTIONS)
@@ -194,13 +253,6 @@ class Gpu:
             self.look()
         return [unit.sample(slow=slow) for unit in self.units]
 
-    def sights(self) -> list[Sight]:
-        """How full it is, or each of its instances. Of a lost GPU the next read tells."""
-        try:
-            return [sight for unit in self.units if (sight := unit.sight()) is not None]
-        except LostError:
-            return []
-
     def look(self) -> None:
         try:
             self._whole.handle = self._call("nvmlDeviceGetHandleByIndex", self.index)
@@ -239,16 +291,58 @@ class Gpu:
                 yield number, handle
 
 
-class Xids:
-    """The driver's notices of critical errors. A driver that has none gives none."""
+class Gaze:
+    """What is looked at between two readings: the memory of some units, as they are now."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, gpus: Iterable[Gpu] = ()) -> None:
+        self._units = [unit for gpu in gpus for unit in gpu.units]
+        self._figures = [unit.seen_bytes for unit in self._units]
+        self._asks = [figure.ask for figure in self._figures if figure.ask is not None]
+        self._last: tuple[Sequence[int | None], Sequence[Sight]] = ((), ())
+
+    def look(self) -> Sequence[Sight]:
+        """How full each is; the same object as before where nothing has changed, as at most looks.
+
+        Of a lost GPU the next reading tells.
+        """
+        try:
+            used: Sequence[int | None] = [ask() for ask in self._asks]
+        except (NoAnswerError, LostError):
+            used = ()
+        if len(used) != len(self._units):
+            used = [_seen(figure) for figure in self._figures]
+        before, sights = self._last
+        if used != before:
+            found = zip(self._units, used, strict=True)
+            sights = [unit.sight(now) for unit, now in found if now is not None and now <= wire.COUNT_MAX]
+            self._last = used, sights
+        return sights
+
+
+def _seen(figure: _Figure) -> int | None:
+    try:
+        return figure.read()
+    except LostError:
+        return None
+
+
+class Xids:
+    """The driver's notices of critical errors. A driver that has none gives none.
+
+    `gauge`: of a set of events, what gives the next one or None, and raises as a call does.
+    """
+
+    def __init__(self, call: Call, gauge: Callable[[Untyped], Callable[[], Untyped]]) -> None:
         self._call = call
+        self._gauge = gauge
         self._set: Untyped = None
+        self._next_event: Callable[[], Untyped] = _no_event
 
     def open(self, gpus: Iterable[Gpu]) -> None:
+        self._set, self._next_event = None, _no_event  # those of a library that is gone
         try:
             self._set = self._call("nvmlEventSetCreate")
+            self._next_event = self._gauge(self._set)
         except (NoAnswerError, LostError) as reason:
             logger.info("no Xid events from NVML: %s", reason)
             return
@@ -265,10 +359,12 @@ class Xids:
     def read(self) -> list[tuple[int | None, int]]:
         """Address of the device and Xid, of every event since the last read. Does not wait."""
         found: list[tuple[int | None, int]] = []
-        while self._set is not None and len(found) < _MAX_EVENTS_A_READ:
+        while len(found) < _MAX_EVENTS_A_READ:
             try:
-                event = self._call("nvmlEventSetWait_v2", self._set, 0)
-            except (NoAnswerError, LostError):  # a timeout: there are no more; a lost GPU tells of itself
+                event = self._next_event()
+            except (NoAnswerError, LostError):  # a lost GPU tells of itself
+                break
+            if event is None:
                 break
             if event.eventType == _XID_EVENT:
                 found.append((_address(event.device), event.eventData))
@@ -276,10 +372,14 @@ class Xids:
 
     def close(self) -> None:
         """A driver that is gone has let go of them itself."""
-        freed, self._set = self._set, None
+        freed, self._set, self._next_event = self._set, None, _no_event
         if freed is not None:
             with contextlib.suppress(NoAnswerError, LostError, SourceMissingError):
                 self._call("nvmlEventSetFree", freed)
+
+
+def _no_event() -> None:
+    """Of a driver without events."""
 
 
 def _address(handle: Untyped) -> int | None:
