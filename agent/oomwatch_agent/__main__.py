@@ -1,7 +1,6 @@
 """The agent as a program: read, send, sleep."""
 
 import asyncio
-import contextlib
 import functools
 import logging
 import os
@@ -26,6 +25,7 @@ from oomwatch_agent.outbox import Outbox
 from oomwatch_agent.pace import Pace
 from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.purse import Purse
+from oomwatch_agent.rounds import Rounds
 from oomwatch_agent.sampler import Collected, Sampler
 from oomwatch_agent.settings import AgentSettings, Invocation, credentials, load, permit
 from oomwatch_agent.sparing import Sparing, budget_ratio
@@ -38,8 +38,6 @@ FIRST_ANSWERS_SECONDS = 2.0
 GOODBYE_SECONDS = 3.0
 ANSWER_WITHIN_RATIO = 0.4  # of the interval: what a source may take before a sample goes without it
 ANSWER_WITHIN_LONGEST_SECONDS = 1.0
-
-CLOCK_SECONDS = 0.001  # what the loop may wake early by
 
 logger = logging.getLogger("oomwatch_agent")
 
@@ -75,11 +73,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class Agent:
-    """Sources, outbox and uplink of one node, and the loop that moves readings from the first to the last."""
+    """Sources, outbox and uplink of one node, and what moves readings from the first to the last."""
 
     def __init__(self, settings: AgentSettings) -> None:
         self.settings = settings = decided(settings)
-        answer_within = min(ANSWER_WITHIN_LONGEST_SECONDS, ANSWER_WITHIN_RATIO * settings.interval)
+        self._answer_within_seconds = min(ANSWER_WITHIN_LONGEST_SECONDS, ANSWER_WITHIN_RATIO * settings.interval)
         self._asking = Asking(interval_seconds=settings.interval)
         # A simulation costs what it costs.
         percent = settings.cpu_budget if settings.simulate == "off" else 0.0
@@ -87,11 +85,12 @@ class Agent:
         purse = Purse(ratio, cpu=time.process_time, clock=time.monotonic)
         watched = sources(settings, self._asking, purse)
         paces = Paces(settings.interval, settings.fastest)
+        self._looker = Looker(watched, paces, self._hurry)
         self.sampler = Sampler(
             watched,
             run=settings.run,
-            answer_within_seconds=answer_within,
-            looker=Looker(watched, paces, self._hurry),
+            answer_within_seconds=self._answer_within_seconds,
+            looker=self._looker,
         )
         self._sparing = Sparing(Budget(ratio), paces, self.sampler, purse)
         self._session = secrets.token_hex(8)
@@ -99,21 +98,12 @@ class Agent:
         self._watched = Watched()
         self._acted: queue.SimpleQueue[wire.Event] = queue.SimpleQueue()
         self._desk: Desk | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._woken = asyncio.Event()  # something cannot wait for the next point of the grid
-        self._answers = asyncio.Event()  # of the sources
-        self._stopping = False
+        self._rounds: Rounds | None = None  # while it runs
 
     async def run(self) -> None:
-        """Until SIGTERM or SIGINT: read, send, sleep to the next point of the grid, or until something cannot wait."""
-        self._loop = asyncio.get_running_loop()
-        self._loop.set_default_executor(parked.Executor())
-        self._stop_on_signals(self._loop)
-        self.sampler.when_answered(functools.partial(self._tell_loop, self._answers))
-        pace = Pace(self.settings.node, self.settings.interval)
-        # At once, and with time for the sources to open, so that the first hello has the facts.
-        await self._read(slow=pace.take(time.time()), within_seconds=FIRST_ANSWERS_SECONDS)
-        give_back()
+        """Until SIGTERM or SIGINT: read and send."""
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(parked.Executor())
         uplink = Uplink(
             self.settings.server,
             self._outbox,
@@ -121,14 +111,20 @@ class Agent:
             credentials=credentials(self.settings),
             on_act=self._take_act,
         )
+        self._rounds = rounds = Rounds(
+            self.sampler,
+            self._looker,
+            Pace(self.settings.node, self.settings.interval),
+            answer_within_seconds=self._answer_within_seconds,
+            may_be_slow=self._sparing.may_be_slow,
+            take_in=functools.partial(self._take_in, uplink),
+        )
+        _stop_on_signals(loop, rounds)
+        await rounds.begin(FIRST_ANSWERS_SECONDS)  # so that the first hello has the facts
+        give_back()
         talking = asyncio.create_task(uplink.run())
         try:
-            while not self._stopping:
-                if await self._slept(pace.seconds_to_next(time.time())):
-                    await self._read(slow=pace.take(time.time()))
-                elif not self._stopping:
-                    await self._read(slow=False)
-                uplink.wake()
+            await rounds.run()
             await self._end_acts()
             await self._say_goodbye(uplink)
         finally:
@@ -149,17 +145,7 @@ class Agent:
             simulated=self.settings.simulate != "off",
         )
 
-    async def _read(self, *, slow: bool, within_seconds: float | None = None) -> None:
-        steps = self.sampler.collecting(
-            time.time(), slow=slow and self._sparing.may_be_slow(), within_seconds=within_seconds
-        )
-        try:
-            while True:
-                await self._answered(next(steps))
-        except StopIteration as last:
-            self._take_in(last.value)
-
-    def _take_in(self, collected: Collected) -> None:
+    def _take_in(self, uplink: Uplink, collected: Collected) -> None:
         now = time.monotonic()
         self._watched.see(collected.sample)
         self._add_acted(now)
@@ -167,6 +153,7 @@ class Agent:
             self._outbox.add(event, now)
         self._outbox.add(collected.sample, now)
         self._sparing.sampled(now)
+        uplink.wake()
 
     def _take_act(self, request: wire.ActRequest) -> None:
         if self._desk is None:
@@ -186,34 +173,9 @@ class Agent:
             await asyncio.get_running_loop().run_in_executor(None, self._desk.close)
         self._add_acted(time.monotonic())
 
-    async def _answered(self, seconds: float) -> None:
-        """Until the sources have answered, at most so long."""
-        over = asyncio.get_running_loop().call_later(seconds, self._answers.set)
-        await self._answers.wait()
-        self._answers.clear()
-        over.cancel()
-
-    async def _slept(self, seconds: float) -> bool:
-        """Whether the time is over; False where something came first. (`wait_for` would make a task each time.)"""
-        self._woken.clear()  # what came during the last read was read
-        loop = asyncio.get_running_loop()
-        over = loop.call_later(seconds, self._woken.set)
-        await self._woken.wait()
-        over.cancel()
-        return loop.time() >= over.when() - CLOCK_SECONDS
-
     def _hurry(self) -> None:
-        self._tell_loop(self._woken)
-
-    def _tell_loop(self, event: asyncio.Event) -> None:
-        """Called by the threads of sources."""
-        if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-                self._loop.call_soon_threadsafe(event.set)
-
-    def _stop(self) -> None:
-        self._stopping = True
-        self._woken.set()
+        if self._rounds is not None:
+            self._rounds.hurry()
 
     async def _say_goodbye(self, uplink: Uplink) -> None:
         seq = self._outbox.add(wire.Bye(seq=0, at=time.time()), time.monotonic())
@@ -222,9 +184,10 @@ class Agent:
         else:
             logger.warning("stopped; the server had not stored the last %d messages", len(self._outbox))
 
-    def _stop_on_signals(self, loop: asyncio.AbstractEventLoop) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop)
+
+def _stop_on_signals(loop: asyncio.AbstractEventLoop, rounds: Rounds) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, rounds.stop)
 
 
 def _set_up_log(level: str) -> None:

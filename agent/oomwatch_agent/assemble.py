@@ -14,7 +14,7 @@ from oomwatch_agent.own_patterns import OwnPatterns
 from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.purse import Purse
 from oomwatch_agent.settings import AgentSettings
-from oomwatch_agent.source import Looking, Reading, Sight, Source, SourceMissingError
+from oomwatch_agent.source import Begun, InSteps, Looking, Reading, Sight, Source, SourceMissingError
 
 logger = logging.getLogger(__name__)
 
@@ -150,13 +150,14 @@ class FirstThatWorks:
         self._chosen = ways[0]()
         self._missing: tuple[wire.SourceFacts, ...] = ()
         self._eye: Looking | None = None  # the chosen one, where it can look
+        self._in_steps: InSteps | None = None  # and where it can be read so
 
     @property
     def name(self) -> str:
         return self._chosen.name
 
     def open(self) -> wire.NodeFacts:
-        self._missing, self._eye = (), None
+        self._missing, self._eye, self._in_steps = (), None, None
         for way in self._ways:
             self._chosen = way()
             try:
@@ -169,13 +170,23 @@ class FirstThatWorks:
                 continue
             # Once, and not at each look: to ask a protocol costs as much as a look.
             self._eye = self._chosen if isinstance(self._chosen, Looking) else None
+            self._in_steps = self._chosen if isinstance(self._chosen, InSteps) else None
             return facts
         self._chosen = self._ways[0]()
         reasons = "; ".join(f"{source.name}: {source.detail}" for source in self._missing)
         raise SourceMissingError(f"no {self._what} is watched on this node, only the rest ({reasons})")
 
     def read(self, *, slow: bool) -> Reading:
-        reading = self._chosen.read(slow=slow)
+        return self._told(self._chosen.read(slow=slow))
+
+    def begin(self) -> Begun | None:
+        return self._in_steps.begin() if self._in_steps is not None else None
+
+    def end(self, begun: Begun) -> Reading:
+        assert self._in_steps is not None  # noqa: S101 - it has begun
+        return self._told(self._in_steps.end(begun))
+
+    def _told(self, reading: Reading) -> Reading:
         if reading.facts is None:
             return reading
         return msgspec.structs.replace(reading, facts=self._with_missing(reading.facts))

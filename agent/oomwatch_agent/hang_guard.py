@@ -28,7 +28,7 @@ class HangGuard(Generic[K, V]):
 
     def __init__(self, limit_seconds: float) -> None:
         self._limit_seconds = limit_seconds
-        self._out: dict[K, _Round[K, V]] = {}
+        self._out: dict[K, Round[K, V]] = {}
 
     def hung(self) -> frozenset[K]:
         """What was asked and has not come back until now."""
@@ -41,33 +41,53 @@ class HangGuard(Generic[K, V]):
         Keys that are still out are left alone. The answer of one that comes back later is thrown away: it is old. What
         a job raises is raised here.
         """
-        hung = self.hung()
-        asked = _Round([key for key in dict.fromkeys(keys) if key not in hung], job)
-        started_at = time.monotonic()
+        asked = self.begin(keys, job)
         if asked.keys:
             asked.start_thread()
-        if not asked.is_finished_within(self._limit_seconds * _PATIENCE_RATIO):
-            asked.spread()
-            asked.is_finished_within(max(0.0, started_at + self._limit_seconds - time.monotonic()))
+        return self.end(asked)
+
+    def begin(self, keys: Iterable[K], job: Callable[[K], V]) -> "Round[K, V]":
+        """The same in two steps, for who has a thread that may hang: it does `Round.work`, whereupon `end` does not
+        wait; where it hangs, another one calls `end`."""
+        hung = self.hung()
+        return Round([key for key in dict.fromkeys(keys) if key not in hung], job, self._limit_seconds)
+
+    def end(self, asked: "Round[K, V]") -> dict[K, V]:
+        """The answers, once all are here or the limit is over."""
+        asked.wait()
         self._out.update({key: asked for key in asked.keys if not asked.has(key)})
         return asked.results()
 
 
-class _Round(Generic[K, V]):
-    """One call of `ask`: a queue of keys that one thread, or in trouble several, work through."""
+class Round(Generic[K, V]):
+    """A queue of keys that one thread, or in trouble several, work through."""
 
-    def __init__(self, keys: list[K], job: Callable[[K], V]) -> None:
+    def __init__(self, keys: list[K], job: Callable[[K], V], limit_seconds: float) -> None:
         self.keys = keys
+        self._limit_seconds = limit_seconds
+        self._began_at = time.monotonic()
         self._finished = threading.Lock()  # held until all have answered; an Event would cost three times as much
+        self._claimed = threading.Lock()
         self._job = job
         self._waiting = deque(keys)
         self._answers: dict[K, V | BaseException] = {}
         if keys:
             self._finished.acquire()
 
-    def is_finished_within(self, seconds: float) -> bool:
-        """Wait, at most so long. Asked once more after a no."""
-        return self._finished.acquire(timeout=seconds)
+    def claim(self) -> bool:
+        """Of those who try, the first gets yes: it is the one that calls `end`."""
+        return self._claimed.acquire(blocking=False)
+
+    def wait(self) -> None:
+        """Until all have answered, or the limit is over; what waits for long gets threads of its own."""
+        if not self._is_finished_within(self._limit_seconds * _PATIENCE_RATIO):
+            for _ in range(len(self._waiting)):
+                self.start_thread()
+            self._is_finished_within(self._limit_seconds)
+
+    def _is_finished_within(self, seconds: float) -> bool:
+        """Since it began. Asked once more after a no."""
+        return self._finished.acquire(timeout=max(0.0, self._began_at + seconds - time.monotonic()))
 
     def has(self, key: K) -> bool:
         return key in self._answers
@@ -81,14 +101,11 @@ class _Round(Generic[K, V]):
             results[key] = answer
         return results
 
-    def spread(self) -> None:
-        for _ in range(len(self._waiting)):
-            self.start_thread()
-
     def start_thread(self) -> None:
-        parked.start(self._work, THREAD_NAME)
+        parked.start(self.work, THREAD_NAME)
 
-    def _work(self) -> None:
+    def work(self) -> None:
+        """Ask what nobody has asked yet, in this thread, which may hang in it."""
         while True:
             try:
                 key = self._waiting.popleft()

@@ -13,6 +13,7 @@ from oomwatch_agent.nearing import NEVER, Nearing, Peak, bounded
 from oomwatch_agent.source import Looking, Sight, Source
 
 EARLY_SECONDS = 0.02  # what a look may come early by: a sample is seldom taken to the millisecond
+CLOCK_SECONDS = 0.001  # what a wait may end early by
 STUCK_SECONDS = 2.0  # a look takes a millisecond; each successor is given twice as long as the one before
 
 
@@ -101,6 +102,26 @@ class Looker:
         self._end = threading.Lock()  # held until the end
         self._end.acquire()
         self._thread: threading.Thread | None = None
+        self._errand: Callable[[], None] | None = None  # what else this thread does
+        self._errand_at = NEVER
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether there is a thread that looks."""
+        return self._thread is not None
+
+    def expect(self, due_at: float | None, errand: Callable[[], None] | None = None) -> None:
+        """Have this done then, by the thread that looks; after an interval again, unless it is told better by then.
+
+        It must not raise. It may hang: then call `relieve`.
+        """
+        self._errand, self._errand_at = errand, NEVER if due_at is None else due_at
+
+    def relieve(self) -> None:
+        """The thread is stuck in an errand: another one looks from now on."""
+        self.expect(None)
+        if self._thread is not None:
+            self._start()
 
     def told(self, sights: Sequence[Sight]) -> Mapping[str, Peak]:
         """A sample tells these; gives the peaks that only looks saw. Starts the thread, and replaces a stuck one."""
@@ -146,10 +167,17 @@ class Looker:
     def _work(self) -> None:
         me = threading.current_thread()
         while self._thread is me and not self._end.acquire(timeout=self._seconds_to_next()):
+            self._run_errand()
             now = self._clock() + EARLY_SECONDS
             for eye in self._eyes:
                 if self._thread is me and eye.due_at <= now:
                     self._look(eye, me)
+
+    def _run_errand(self) -> None:
+        errand, due_at = self._errand, self._errand_at
+        if errand is not None and due_at <= self._clock() + CLOCK_SECONDS:
+            self._errand_at = due_at + self._paces.interval_seconds
+            errand()
 
     def _look(self, eye: _Eye, me: threading.Thread) -> None:
         eye.looked_at = self._began_at = self._clock()
@@ -168,4 +196,4 @@ class Looker:
     def _seconds_to_next(self) -> float:
         """Until a look is due; where none is before the next sample, so long that the sample has come by then."""
         due_at = min([eye.due_at for eye in self._eyes], default=NEVER)
-        return min(self._paces.interval_seconds, max(0.0, due_at - self._clock()))
+        return min(self._paces.interval_seconds, max(0.0, min(due_at, self._errand_at) - self._clock()))

@@ -38,10 +38,20 @@ class Pace:
             upcoming += 1
         return max(0.001, upcoming * self._interval + self._offset - now)
 
+    def next_is_slow(self, now: float) -> bool:
+        """Whether the read at the end of this sleep will be a slow one."""
+        return self._is_slow(self._last, self._nearest(now + self.seconds_to_next(now)))
+
     def take(self, now: float) -> bool:
         """Take the grid point nearest to `now`. True when this read is a slow one: the first in each slow period."""
-        before, self._last = self._last, round((now - self._offset) / self._interval)
-        return before is None or before // self._slow_every != self._last // self._slow_every
+        before, self._last = self._last, self._nearest(now)
+        return self._is_slow(before, self._last)
+
+    def _nearest(self, now: float) -> int:
+        return round((now - self._offset) / self._interval)
+
+    def _is_slow(self, before: int | None, number: int) -> bool:
+        return before is None or before // self._slow_every != number // self._slow_every
 
 
 class Backoff:

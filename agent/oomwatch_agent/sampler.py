@@ -8,6 +8,7 @@ later and later. None of that touches the other sources.
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
@@ -28,7 +29,7 @@ MISSING_RETRY_SECONDS = 30.0
 FAILED_RETRY_FIRST_SECONDS = 1.0
 FAILED_RETRY_LONGEST_SECONDS = 60.0
 HUNG_AFTER_SECONDS = 5.0  # NVML answers within milliseconds; nvidia-smi on a busy node may take two or three seconds
-_PATIENCE_RATIO = 0.25  # of the wait: one that takes longer does not hold up the others
+PATIENCE_RATIO = 0.25  # of the wait: one that takes longer does not hold up the others
 OPEN_HUNG_AFTER_SECONDS = 30.0  # without persistence mode the driver takes seconds a card to start
 
 BUDGET = "cpu budget"  # what the agent says of itself among its sources, while it spares
@@ -106,6 +107,8 @@ class Sampler:
         self._slots = [_Slot(source) for source in sources]
         self._crew = Crew(sources)
         self._looker = looker
+        self._lock = threading.Lock()  # of all that is known here, for who asks or puts a sample together
+        self._turn: object | None = None  # of the sample that is being collected
         self._others_every, self._round = 1, 0
         self._limits = Limits()
         self._sparing: str | None = None  # why something is read more seldom than was asked
@@ -135,10 +138,45 @@ class Sampler:
 
         Yields where there is nothing to do: the seconds after which to go on, or sooner, once there are answers.
         """
-        now = self._clock()
-        self._ask(now, slow=slow)
-        # In the order of the sources and not of their answers: of two that tell the same, the first is kept.
+        with self._lock:
+            now, turn = self._clock(), object()
+            self._turn = turn
+            self._crew.ask(self._asks(now, slow=slow))
         answered = yield from self._gathering(within_seconds)
+        with self._lock:
+            self._end_turn(turn)
+            return self._collected(answered, at, now)
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether every source that was asked has answered."""
+        return all(slot.asked_at is None for slot in self._slots)
+
+    def collect_here(self, at: float) -> Collected | None:
+        """By a thread that may hang: it reads the sources itself, at less cost than to have them read.
+
+        None: another thread is collecting, or has begun to, since this one was stuck.
+        """
+        with self._lock:
+            if self._turn is not None:
+                return None
+            now, turn = self._clock(), object()
+            self._turn = turn
+            asks = self._asks(now, slow=False)
+        self._crew.read_here(asks)
+        with self._lock:
+            if not self._end_turn(turn):
+                return None
+            return self._collected(list(self._taken()), at, now)
+
+    def _end_turn(self, turn: object) -> bool:
+        was_mine = self._turn is turn
+        if was_mine:
+            self._turn = None
+        return was_mine
+
+    def _collected(self, answered: Iterable[tuple[int, Reading]], at: float, now: float) -> Collected:
+        # In the order of the sources and not of their answers: of two that tell the same, the first is kept.
         readings = [reading for _, reading in sorted(answered, key=lambda answer: answer[0])]
         self._notice_the_hung(now)
         self._refresh_facts()
@@ -179,7 +217,7 @@ class Sampler:
 
     # ------------------------------------------------------------ asking
 
-    def _ask(self, now: float, *, slow: bool) -> None:
+    def _asks(self, now: float, *, slow: bool) -> list[Ask]:
         asks = []
         self._round += 1
         for index, slot in enumerate(self._slots):
@@ -187,13 +225,13 @@ class Sampler:
             if slot.asked_at is None and now >= slot.retry_at and not spared:
                 slot.asked_at = now
                 asks.append(Ask(index=index, slow=slow, reopen=slot.reopen))
-        self._crew.ask(asks)
+        return asks
 
     def _gathering(self, within_seconds: float | None) -> Generator[float, None, list[tuple[int, Reading]]]:
         """The readings that arrive in time: those asked for now, and late ones of earlier rounds."""
         within = self._answer_within_seconds if within_seconds is None else within_seconds
         started_at, found = time.monotonic(), list(self._taken())
-        for patience in (_PATIENCE_RATIO * within, within):
+        for patience in (PATIENCE_RATIO * within, within):
             while self._is_waited_for() and (left := started_at + patience - time.monotonic()) > 0:
                 yield left
                 found.extend(self._taken())

@@ -115,3 +115,31 @@ class Looking(Protocol):
         changed, which costs least.
         """
         ...
+
+
+class Begun(Protocol):
+    """A reading in which each of several things may hang. `hang_guard.Round` is one."""
+
+    def work(self) -> None:
+        """Ask them, in this thread, which may hang in it."""
+        ...
+
+    def claim(self) -> bool:
+        """Of the threads that could end the reading, the first gets yes."""
+        ...
+
+
+@runtime_checkable
+class InSteps(Protocol):
+    """A source that can be read, unless slowly, without a thread more: who reads it may hang, and another ends it then.
+
+    begin, Begun.work, end; each reading is ended once, in the thread that worked or, where that is stuck, in another.
+    """
+
+    def begin(self) -> Begun | None:
+        """Must not raise, nor wait. None: this time it has to be read at once."""
+        ...
+
+    def end(self, begun: Begun) -> Reading:
+        """What came of what `begin` gave; waits for a moment where something hangs."""
+        ...

@@ -167,3 +167,30 @@ def test_a_peak_that_looks_see_again_after_a_lower_sample_is_told(make: Make) ->
     looks = card.looks
     _until(lambda: card.looks > looks + 1)
     assert looker.told([Sight("0", GIB, 80 * GIB)])["0"].used_bytes == 60 * GIB
+
+
+def test_an_errand_is_done_at_its_time_and_after_an_interval_again(make: Make) -> None:
+    looker = make(Card())
+    _told(looker)
+    done: list[str] = []
+    looker.expect(time.monotonic(), lambda: done.append(threading.current_thread().name))
+    _until(lambda: len(done) >= 2)
+    assert set(done) == {"oomwatch looks"}
+    looker.expect(None)
+
+
+def test_while_an_errand_hangs_another_thread_looks(make: Make) -> None:
+    card, entered, leave = Card(), threading.Event(), threading.Event()
+    looker = make(card)
+    _told(looker)
+
+    def hang() -> None:
+        entered.set()
+        assert leave.wait(DEADLINE_SECONDS)
+
+    looker.expect(time.monotonic(), hang)
+    assert entered.wait(DEADLINE_SECONDS)
+    looker.relieve()
+    looks = card.looks
+    _until(lambda: card.looks > looks + 1)
+    leave.set()

@@ -129,3 +129,15 @@ def test_after_success_pauses_are_short_again() -> None:
         backoff.next_seconds()
     backoff.reset()
     assert backoff.next_seconds() <= 1.0
+
+
+def test_it_is_known_beforehand_whether_the_next_read_is_a_slow_one() -> None:
+    pace, now = Pace("gpu-017", 1.0), NOW
+    foretold: list[bool] = []
+    taken: list[bool] = []
+    for _ in range(25):
+        foretold.append(pace.next_is_slow(now))
+        now += pace.seconds_to_next(now)
+        taken.append(pace.take(now))
+    assert foretold == taken
+    assert taken.count(True) == 3

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from oomwatch import wire
+from oomwatch_agent.hang_guard import HangGuard, Round
 from oomwatch_agent.looker import Looker, Paces
 from oomwatch_agent.sampler import LIMITS, Collected, Sampler
 from oomwatch_agent.source import Found, Identity, KnownBy, Reading, Sight, SourceMissingError
@@ -94,6 +95,29 @@ class LookingSource(FakeSource):
         if self.look_error is not None:
             raise self.look_error
         return [Sight("0", self.used_bytes, 80 * GIB)]
+
+
+class SteppingSource(FakeSource):
+    """Is read in steps; its first card hangs while it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._guard: HangGuard[str, wire.GpuSample] = HangGuard(INTERVAL_SECONDS)
+        self.names: list[str] = []  # of the threads that asked the second card
+
+    def begin(self) -> Round[str, wire.GpuSample]:
+        return self._guard.begin(["0", "1"], self._ask)
+
+    def end(self, begun: Round[str, wire.GpuSample]) -> Reading:
+        answers = self._guard.end(begun)
+        return Reading(gpus=tuple(answers.get(gpu) or wire.GpuSample(gpu=gpu, status="no_data") for gpu in ("0", "1")))
+
+    def _ask(self, gpu: str) -> wire.GpuSample:
+        if gpu == "0":
+            assert self.may_answer.wait(DEADLINE_SECONDS)
+        else:
+            self.names.append(threading.current_thread().name)
+        return wire.GpuSample(gpu=gpu, used_bytes=GIB)
 
 
 Make = Callable[..., Sampler]
@@ -324,6 +348,53 @@ def test_what_waits_behind_a_source_that_does_not_answer_is_read_by_another_thre
     collected = _collect(make(stuck, host, within=2.0))
     assert collected.sample.host is not None
     assert not stuck.threads & host.threads
+
+
+def test_a_source_that_is_read_in_steps_takes_no_thread_more_while_all_is_well(make: Make) -> None:
+    source, host = SteppingSource(), FakeHost()
+    sampler = make(source, host)
+    assert all(_statuses(_collect(sampler)) == {"0": "ok", "1": "ok"} for _ in range(3))
+    assert set(source.names) == {"oomwatch sources"}
+    assert source.reads == 0
+
+
+def test_where_a_part_of_it_hangs_another_thread_ends_what_was_begun(make: Make) -> None:
+    source, host = SteppingSource(), FakeHost()
+    sampler = make(source, host, within=INTERVAL_SECONDS)
+    _collect_until(sampler, lambda collected: _statuses(collected) == {"0": "ok", "1": "ok"})
+    source.may_answer.clear()
+    _collect_until(sampler, lambda collected: _statuses(collected) == {"0": "no_data", "1": "ok"})
+    assert _collect(sampler).sample.host is not None
+    source.may_answer.set()
+    _collect_until(sampler, lambda collected: _statuses(collected) == {"0": "ok", "1": "ok"})
+
+
+def test_a_thread_that_may_hang_reads_the_sources_itself(make: Make) -> None:
+    source, host = FakeSource(), FakeHost()
+    sampler = make(source, host)
+    collected = sampler.collect_here(AT)
+    assert collected is not None
+    assert _statuses(collected) == {"0": "ok", "1": "ok"}
+    assert collected.sample.host is not None
+    assert source.threads == host.threads == {threading.get_ident()}
+
+
+def test_while_it_hangs_another_one_collects_and_what_it_read_comes_later(make: Make) -> None:
+    source, host = FakeSource(), FakeHost()
+    sampler = make(source, host, within=0.05)
+    _collect(sampler)
+    source.may_answer.clear()
+    reads, late = source.reads, list[Collected | None]()
+    thread = threading.Thread(target=lambda: late.append(sampler.collect_here(AT)))
+    thread.start()
+    _until(lambda: source.reads > reads)
+    assert sampler.collect_here(AT) is None, "one is at it"
+    collected = _collect(sampler)
+    assert (collected.sample.gpus, collected.sample.host is not None) == ((), True)
+    source.may_answer.set()
+    thread.join(DEADLINE_SECONDS)
+    assert late == [None]
+    _collect_until(sampler, lambda collected: _statuses(collected) == {"0": "ok", "1": "ok"})
 
 
 def test_closing_closes_every_source(make: Make) -> None:

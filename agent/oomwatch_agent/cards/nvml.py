@@ -16,7 +16,7 @@ from oomwatch import wire
 from oomwatch_agent.cards.losses import Losses
 from oomwatch_agent.cards.nvml_calls import call, event_gauge, gauge, initialise, unload
 from oomwatch_agent.cards.nvml_gpu import Gaze, Gpu, LostError, NoAnswerError, Untyped, Xids
-from oomwatch_agent.hang_guard import HangGuard
+from oomwatch_agent.hang_guard import HangGuard, Round
 from oomwatch_agent.source import Reading, Sight, SourceMissingError
 from oomwatch_agent.who.processes import Processes
 
@@ -83,6 +83,14 @@ class NvmlSource:
         if slow:
             self._recount()
         return self._reading(self._guard.ask(self._keys(), functools.partial(self._ask, slow=slow)), slow=slow)
+
+    def begin(self) -> Round[int, Untyped]:
+        """The same, unless slowly, in two steps."""
+        return self._guard.begin(self._keys(), functools.partial(self._ask, slow=False))
+
+    def end(self, begun: Round[int, Untyped]) -> Reading:
+        """What came. Raises SourceMissingError."""
+        return self._reading(self._guard.end(begun), slow=False)
 
     def _reading(self, answers: dict[int, Untyped], *, slow: bool) -> Reading:
         silent = frozenset(gpu.index for gpu in self._gpus if gpu.index not in answers)
