@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import websockets
 from tests.acceptance.programs import Program
-from tests.acceptance.several import ServerProgram
+from tests.acceptance.several import Replica
 from tests.server.house import hello, sample
 from tests.server.receiver import Receiver
 from websockets.asyncio.client import connect
@@ -142,7 +142,7 @@ W = TypeVar("W", bound=Watcher)
 class Browser(Watcher):
     """Watches one replica."""
 
-    def __init__(self, replica: ServerProgram) -> None:
+    def __init__(self, replica: Replica) -> None:
         super().__init__(replica.url)
         self.replica = replica
 

@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,13 +36,21 @@ def until(what: str, look: Callable[[], T | None], *, seconds: float = DEADLINE_
 class Program:
     """One process, its output kept in a file."""
 
-    def __init__(self, name: str, arguments: list[str], folder: Path, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        arguments: list[str],
+        folder: Path,
+        environ: Mapping[str, str] | None = None,
+        *,
+        before: Sequence[str] = (),
+    ) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
         quiet = {name: value for name, value in ENVIRON.items() if not name.startswith("OOMWATCH_")}
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, *arguments],
+                [*before, sys.executable, *arguments],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -76,36 +86,69 @@ class Program:
             raise AssertionError(f"{self.name} did not end within {seconds:g} s:\n{self.output}") from None
 
 
-class Server:
-    """`oomwatch serve` with a database, a rule file and a port of its own; may be killed and started again."""
+class ServerProgram:
+    """`oomwatch serve` on a port of its own; its database lies in its folder unless `--db` names another.
 
-    def __init__(self, folder: Path, rules: Path, *more: str) -> None:
+    Not started yet; may be killed and started again. `before` are words that its command line begins with.
+    """
+
+    def __init__(self, folder: Path, rules: Path, *more: str, name: str = "server", before: Sequence[str] = ()) -> None:
+        self.name = name
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._folder = folder
-        self._arguments = [
-            *("-m", "oomwatch", "serve", "--listen", f"127.0.0.1:{self.port}"),
-            *("--db", f"sqlite:///{folder / 'oomwatch.db'}", "--rules", str(rules)),
-            *more,
-        ]
-        self.program = self.start()
+        self._before = before
+        db = () if "--db" in more else ("--db", str(folder / "oomwatch.db"))
+        listen = ("--listen", f"127.0.0.1:{self.port}")
+        self._arguments = ["-m", "oomwatch", "serve", *listen, *db, "--rules", str(rules), *more]
+        self.program: Program
 
     def start(self) -> Program:
-        self.program = Program("server", self._arguments, self._folder)
-        until("the server to be ready", self._is_ready)
+        self.program = Program(self.name, self._arguments, self._folder, before=self._before)
         return self.program
 
-    def _is_ready(self) -> bool:
-        assert self.program.running, self.program.output
-        with contextlib.suppress(OSError):
-            return bool(self.get("/readyz", raw=True))
-        return False
+    def end(self) -> None:
+        if self.program.running:
+            self.program.kill()
+
+    def wait_until_ready(self) -> None:
+        until("the server to be ready", lambda: self.ready()[0] == HTTPStatus.OK)
+
+    def ready(self) -> tuple[int, list[str]]:
+        """The status of /readyz (0: nobody answers), and what it says is amiss."""
+        status, body = self.ask("/readyz")
+        return status, msgspec.json.decode(body)["problems"] if status else ["nobody answers"]
+
+    def ask(self, path: str) -> tuple[int, bytes]:
+        """The status of a GET (0: nobody answers), and what is said."""
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=10) as answer:  # noqa: S310 - loopback
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as refusal:
+            with refusal:
+                return refusal.code, refusal.read()
+        except OSError:
+            assert self.program.running, self.program.output
+            return 0, b""
 
     def get(self, path: str, *, raw: bool = False) -> Any:
         """The answer to a GET: JSON, or bytes where `raw`."""
         with urllib.request.urlopen(self.url + path, timeout=10) as answer:  # noqa: S310 - loopback
             body = answer.read()
         return body if raw else msgspec.json.decode(body)
+
+
+class Server(ServerProgram):
+    """One that is ready from the beginning, and whenever it was started again."""
+
+    def __init__(self, folder: Path, rules: Path, *more: str) -> None:
+        super().__init__(folder, rules, *more)
+        self.start()
+
+    def start(self) -> Program:
+        program = super().start()
+        self.wait_until_ready()
+        return program
 
     def alerts(self, **filters: str) -> list[dict[str, Any]]:
         query = "&".join(f"{name}={value}" for name, value in filters.items())
@@ -119,12 +162,12 @@ def agent(folder: Path, server: Server, *arguments: str, node: str = "gpu-07", *
 
 
 @contextlib.contextmanager
-def ending(*those: Program | Server) -> Iterator[None]:
+def ending(*those: Program | ServerProgram) -> Iterator[None]:
     """Whatever happens, no process outlives its test."""
     try:
         yield
     finally:
         for one in those:
-            program = one.program if isinstance(one, Server) else one
+            program = one.program if isinstance(one, ServerProgram) else one
             if program.running:
                 program.kill()

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-from tests.acceptance.programs import Program
+from tests.acceptance.programs import ServerProgram
 from tests.haproxy import haproxy_running
 from tests.nats.server import NatsServer, nats_running
 from tests.ports import free_port
@@ -51,48 +50,8 @@ SERVERS
 """
 
 
-class ServerProgram:
-    """`oomwatch serve`, alone or as one of several; may be killed and started again."""
-
-    def __init__(self, name: str, folder: Path, rules: Path, *more: str) -> None:
-        self.name = name
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._folder = folder
-        self._arguments = [
-            "-m",
-            "oomwatch",
-            "serve",
-            "--listen",
-            f"127.0.0.1:{self.port}",
-            "--rules",
-            str(rules),
-            *more,
-        ]
-        self.program: Program
-
-    def start(self) -> None:
-        self.program = Program(f"server-{self.name}", self._arguments, self._folder)
-
-    def end(self) -> None:
-        if self.program.running:
-            self.program.kill()
-
-    def ready(self) -> tuple[int, list[str]]:
-        """The status of /readyz (0: nobody answers), and what it says is amiss."""
-        try:
-            with urllib.request.urlopen(self.url + "/readyz", timeout=10) as answer:  # noqa: S310 - loopback
-                return answer.status, msgspec.json.decode(answer.read())["problems"]
-        except urllib.error.HTTPError as refusal:
-            with refusal:
-                return refusal.code, msgspec.json.decode(refusal.read())["problems"]
-        except OSError:
-            assert self.program.running, self.program.output
-            return 0, ["nobody answers"]
-
-    def get(self, path: str) -> Any:
-        with urllib.request.urlopen(self.url + path, timeout=10) as answer:  # noqa: S310 - loopback
-            return msgspec.json.decode(answer.read())
+class Replica(ServerProgram):
+    """One of several servers, or what stands in for all of them."""
 
     def knows(self, nodes: Iterable[str]) -> bool:
         """Whether it has fresh readings of these nodes, whoever's agents they are."""
@@ -109,7 +68,7 @@ class ServerProgram:
 class Several(NamedTuple):
     """Servers that are ready, and what they share."""
 
-    replicas: Sequence[ServerProgram]
+    replicas: Sequence[Replica]
     postgres: PostgresServer
     nats: NatsServer
     db: str
@@ -129,7 +88,7 @@ def three_servers(folder: Path, receiver_url: str) -> Iterator[Several]:
         nats = stack.enter_context(nats_running(folder))
         db, rules = postgres.create("site"), rules_told_to(receiver_url, folder)
         shared = ("--db", db, "--cluster-nats", nats.url, "--flush-interval", "1s")
-        replicas = [ServerProgram(name, folder, rules, *shared, "--cluster-replica", name) for name in "abc"]
+        replicas = [Replica(folder, rules, *shared, "--cluster-replica", name, name=f"server-{name}") for name in "abc"]
         for replica in replicas:
             replica.start()
             stack.callback(replica.end)
@@ -138,7 +97,7 @@ def three_servers(folder: Path, receiver_url: str) -> Iterator[Several]:
 
 
 @contextlib.contextmanager
-def balancing(folder: Path, replicas: Sequence[ServerProgram]) -> Iterator[int]:
+def balancing(folder: Path, replicas: Sequence[Replica]) -> Iterator[int]:
     """A haproxy before them, as a site would set it up; gives its port."""
     port = free_port()
     servers = "\n".join(f"  server {one.name} 127.0.0.1:{one.port} check" for one in replicas)

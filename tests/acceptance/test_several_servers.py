@@ -20,7 +20,7 @@ from tests.acceptance.crowd import (
     drop_cut_connections,
     real_agent,
 )
-from tests.acceptance.several import START_SECONDS, ServerProgram, Several, balancing, three_servers, within
+from tests.acceptance.several import START_SECONDS, Replica, Several, balancing, three_servers, within
 from tests.server.receiver import Receiver
 
 NODES = tuple(f"{STAND_IN}{number:02}" for number in range(12))
@@ -70,8 +70,8 @@ class Site:
         look = lambda: all(delivered(self.receiver)[node, status] for node in nodes)  # noqa: E731
         within(START_SECONDS, f"{nodes} are told {status}", look, self.explain)
 
-    def leader(self) -> ServerProgram:
-        leaders: list[ServerProgram] = []
+    def leader(self) -> Replica:
+        leaders: list[Replica] = []
 
         def look() -> bool:
             leaders[:] = [

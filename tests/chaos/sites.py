@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import psycopg
 from tests.acceptance.programs import until
-from tests.acceptance.several import ServerProgram, rules_told_to, three_servers, within
+from tests.acceptance.several import Replica, rules_told_to, three_servers, within
 from tests.chaos.proxy import Way, way_to
 from tests.nats.server import NatsServer
 from tests.postgres.server import PostgresServer
@@ -36,13 +36,13 @@ class Blow(NamedTuple):
 class Site(NamedTuple):
     """`way` is how everybody comes to the servers; `rows` reads what is stored."""
 
-    servers: Sequence[ServerProgram]
+    servers: Sequence[Replica]
     way: Way
     blows: Sequence[Blow]
     rows: Callable[[], list[Row]]
 
 
-def _server_blows(server: ServerProgram) -> Iterator[Blow]:
+def _server_blows(server: Replica) -> Iterator[Blow]:
     def started() -> None:
         if not server.program.running:
             server.start()
@@ -71,17 +71,14 @@ def _way_blows(way: Way) -> Iterator[Blow]:
 
 @contextlib.contextmanager
 def alone(folder: Path, receiver_url: str) -> Iterator[Site]:
-    url = f"sqlite:///{folder / 'oomwatch.db'}"
-    server = ServerProgram(
-        "alone", folder, rules_told_to(receiver_url, folder), "--db", url, "--flush-interval", "500ms"
-    )
+    server = Replica(folder, rules_told_to(receiver_url, folder), "--flush-interval", "500ms")
     server.start()
     try:
         within(START_SECONDS, "the server is ready", lambda: server.ready()[0] == 200)
         with way_to([server.port]) as way:
             yield Site([server], way, [*_server_blows(server), *_way_blows(way)], lambda: _sqlite_rows(folder))
     finally:
-        server.program.kill()
+        server.end()
 
 
 def _sqlite_rows(folder: Path) -> list[Row]:

@@ -1,16 +1,12 @@
 """`oomwatch serve` as a process on a free port of loopback, with a folder for all that it keeps."""
 
-import contextlib
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TypeVar
 
 import httpx
-from tests.ports import free_port
-from tests.server.running_server import DEADLINE_SECONDS, ENVIRON, RULES, until
+from tests.acceptance.programs import ServerProgram
+from tests.server.running_server import DEADLINE_SECONDS, RULES
 
 Self = TypeVar("Self", bound="Program")
 
@@ -35,12 +31,13 @@ class Program:
     def __init__(self, folder: Path, *arguments: str, files: int | None = None) -> None:
         """`files`: how many it may have open."""
         self.folder = folder
-        self.port = free_port()
-        self._arguments = arguments
-        self._files = files
-        self._process: subprocess.Popen[bytes] | None = None
-        if not (folder / "alerts.yaml").exists():
-            (folder / "alerts.yaml").write_text(RULES, encoding="utf-8")
+        rules = folder / "alerts.yaml"
+        if not rules.exists():
+            rules.write_text(RULES, encoding="utf-8")
+        limit = ("sh", "-c", f'ulimit -n {files}; exec "$@"', "sh") if files is not None else ()
+        self._server = ServerProgram(folder, rules, "--flush-interval", "0.2", *arguments, before=limit)
+        self.port, self.url = self._server.port, self._server.url
+        self.agents = f"ws://127.0.0.1:{self._server.port}/ws/agent"
 
     def __enter__(self: Self) -> Self:  # noqa: PYI019 - typing.Self is younger than Python 3.10
         self.start()
@@ -51,56 +48,29 @@ class Program:
         self.kill()
 
     def start(self) -> None:
-        options = ["--listen", f"127.0.0.1:{self.port}", "--db", str(self.folder / "oomwatch.db")]
-        options += ["--rules", str(self.folder / "alerts.yaml"), "--flush-interval", "0.2", *self._arguments]
-        limit = ["sh", "-c", f'ulimit -n {self._files}; exec "$@"', "sh"] if self._files is not None else []
-        with (self.folder / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [*limit, sys.executable, "-m", "oomwatch", "serve", *options], stdout=log, stderr=log, env=ENVIRON
-            )
+        self._server.start()
 
     def wait_until_ready(self) -> None:
-        until("the server to be ready", self._is_ready)
+        self._server.wait_until_ready()
 
-    def _is_ready(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, self.log()
-        with contextlib.suppress(httpx.HTTPError):
-            return self.get("/readyz").status_code == 200
-        return False
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def agents(self) -> str:
-        return f"ws://127.0.0.1:{self.port}/ws/agent"
+    def kill(self) -> None:
+        self._server.end()
 
     @property
     def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
+        return self._server.program.pid
 
     def get(self, path: str) -> httpx.Response:
         return httpx.get(self.url + path, timeout=DEADLINE_SECONDS, trust_env=False)
 
     def log(self) -> str:
-        return (self.folder / "server.log").read_text(encoding="utf-8", errors="replace")
+        return self._server.program.output
 
     def has_ended(self) -> bool:
-        assert self._process is not None
-        return self._process.poll() is not None
+        return not self._server.program.running
 
     def stop(self) -> tuple[int, float]:
         """SIGTERM; gives the exit status, and after how many seconds it came."""
-        assert self._process is not None
         began = time.monotonic()
-        self._process.send_signal(signal.SIGTERM)
-        status = self._process.wait(DEADLINE_SECONDS)
+        status = self._server.program.stop(seconds=DEADLINE_SECONDS)
         return status, time.monotonic() - began
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()

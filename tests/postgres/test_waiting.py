@@ -1,15 +1,13 @@
 """One of several servers that is started while PostgreSQL is down waits for it, and says so."""
 
 import contextlib
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import psycopg
 import pytest
-from tests.acceptance.programs import Program, until
+from tests.acceptance.programs import ServerProgram, ending, until
 from tests.ports import free_port
 from tests.postgres.server import PostgresServer
 from websockets.exceptions import InvalidStatus
@@ -21,42 +19,15 @@ rules:
 """
 
 
-class Replica:
-    """Nobody listens where its NATS should be, and it need not."""
-
-    def __init__(self, folder: Path, db: str) -> None:
-        self.port = free_port()
-        (folder / "alerts.yaml").write_text(RULES, encoding="utf-8")
-        self.program = Program(
-            "server",
-            [
-                *("-m", "oomwatch", "serve", "--listen", f"127.0.0.1:{self.port}", "--db", db),
-                *("--rules", "alerts.yaml", "--cluster-nats", f"nats://127.0.0.1:{free_port()}"),
-            ],
-            folder,
-        )
-
-    def ask(self, path: str) -> tuple[int, str]:
-        """Status and answer; 0 where nobody answers."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as refusal:
-            with refusal:
-                return refusal.code, refusal.read().decode()
-        except OSError:
-            assert self.program.running, self.program.output
-            return 0, ""
-
-
 @contextlib.contextmanager
-def started(folder: Path, db: str) -> Iterator[Replica]:
-    replica = Replica(folder, db)
-    try:
+def started(folder: Path, db: str) -> Iterator[ServerProgram]:
+    """Nobody listens where its NATS should be, and it need not."""
+    rules = folder / "alerts.yaml"
+    rules.write_text(RULES, encoding="utf-8")
+    replica = ServerProgram(folder, rules, "--db", db, "--cluster-nats", f"nats://127.0.0.1:{free_port()}")
+    replica.start()
+    with ending(replica):
         yield replica
-    finally:
-        if replica.program.running:
-            replica.program.kill()
 
 
 def test_a_server_that_is_started_without_postgresql_is_alive_and_says_why_it_is_not_ready(
@@ -67,7 +38,7 @@ def test_a_server_that_is_started_without_postgresql_is_alive_and_says_why_it_is
         until("the server to be alive", lambda: replica.ask("/healthz")[0] == 200)
         status, said = replica.ask("/readyz")
         assert (status, msgspec.json.decode(said)["ready"]) == (503, False)
-        assert "PostgreSQL does not listen there" in said
+        assert b"PostgreSQL does not listen there" in said
         assert replica.ask("/api/v1/alerts")[0] == 503
         with pytest.raises(InvalidStatus) as refused, connect(f"ws://127.0.0.1:{replica.port}/ws/agent", proxy=None):
             pass
@@ -75,7 +46,7 @@ def test_a_server_that_is_started_without_postgresql_is_alive_and_says_why_it_is
         assert "this server waits for it" in replica.program.output
         own_server.start()
         until("the server to be ready", lambda: replica.ask("/readyz")[0] == 200)
-        assert replica.ask("/api/v1/alerts") == (200, "[]")
+        assert replica.ask("/api/v1/alerts") == (200, b"[]")
         assert replica.program.stop(seconds=60) == 0
 
 

@@ -1,9 +1,5 @@
 """A server that is killed, and an agent that sends again what was not acknowledged: nothing lost, nothing doubled."""
 
-import contextlib
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,42 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 import websockets.sync.client
+from tests.acceptance.programs import Server, ending
 from tests.server.house import hello, sample
-from tests.server.running_server import DEADLINE_SECONDS, ENVIRON, RULES, until
+from tests.server.running_server import DEADLINE_SECONDS, RULES
 
 from oomwatch import wire
 from oomwatch.store.store import Store
 
 MESSAGES = 300
 KILL_AT = (60, 140, 220)  # before these messages the server is killed
-
-
-class Program:
-    """`oomwatch serve` as a process, on one port and one database for all its lives."""
-
-    def __init__(self, folder: Path, port: int) -> None:
-        self.port = port
-        self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        arguments = ["--listen", f"127.0.0.1:{self.port}", "--db", str(self._folder / "oomwatch.db")]
-        arguments += ["--rules", str(self._folder / "alerts.yaml"), "--flush-interval", "0.2"]
-        with (self._folder / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "oomwatch", "serve", *arguments], stdout=log, stderr=log, env=ENVIRON
-            )
-
-    def listens(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
-            return True
-        return False
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
 
 
 class ResendingAgent:
@@ -75,35 +44,25 @@ class ResendingAgent:
 
 
 @pytest.fixture
-def program(tmp_path: Path, unused_port: int) -> Iterator[Program]:
-    (tmp_path / "alerts.yaml").write_text(RULES.replace("1s", "1h"), encoding="utf-8")
-    program = Program(tmp_path, unused_port)
-    try:
-        yield program
-    finally:
-        program.kill()
-
-
-@pytest.fixture
-def unused_port() -> int:
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        return int(taken.getsockname()[1])
+def server(tmp_path: Path) -> Iterator[Server]:
+    rules = tmp_path / "alerts.yaml"
+    rules.write_text(RULES.replace("1s", "1h"), encoding="utf-8")
+    server = Server(tmp_path, rules, "--flush-interval", "0.2")
+    with ending(server):
+        yield server
 
 
 @pytest.mark.acceptance
-def test_kill_minus_nine_loses_nothing_and_doubles_nothing(program: Program, tmp_path: Path) -> None:
-    program.start()
-    until("the server to listen", program.listens)
+def test_kill_minus_nine_loses_nothing_and_doubles_nothing(server: Server, tmp_path: Path) -> None:
     start = time.time() - MESSAGES / 100 - 1  # a message from the future would count as of its arrival
     messages = [sample(seq, 79, start + seq / 100) for seq in range(1, MESSAGES + 1)]
-    agent = ResendingAgent(program.port, messages)
+    agent = ResendingAgent(server.port, messages)
     for up_to in KILL_AT:
         agent.converse(up_to)
-        program.kill()
-        program.start()
-        until("the server to listen", program.listens)
+        server.program.kill()
+        server.start()
     agent.converse(MESSAGES)
-    program.kill()
+    server.program.kill()
     assert agent.acknowledged == MESSAGES
 
     store = Store.open(f"sqlite:///{tmp_path / 'oomwatch.db'}")
