@@ -143,7 +143,7 @@ PURE_IN = {
     "oomwatch.tryout.table": {"datetime"},
     "oomwatch.oidc.discovery": {"urllib"},  # addresses taken apart
     "oomwatch.plan.verlkeys": {"importlib"},  # its own file, which belongs to the code
-    "oomwatch.doctor.templates.template": {"importlib", "yaml"},
+    "oomwatch.doctor.templates.template": {"importlib"},  # the same
     "oomwatch.doctor.read.yamlfile": _YAML_TEXT,
     "oomwatch.store.columns": {"sys"},  # the order of bytes
     **dict.fromkeys((f"oomwatch.ruleedit.{name}" for name in ("marks", "mask", "switch", "unmask")), _YAML_TEXT),

@@ -164,7 +164,11 @@ class Invocation(NamedTuple):
 
 def load(argv: Sequence[str] | None, environ: Mapping[str, str]) -> Invocation:
     """The settings in force, completed and checked. Raises SettingError; ends the program for --help and --version."""
-    namespace = command_line().parse_args(argv)
+    return settled(command_line().parse_args(argv), environ)
+
+
+def settled(namespace: argparse.Namespace, environ: Mapping[str, str]) -> Invocation:
+    """The same, of a command line that was taken apart already."""
     resolved = resolve(AgentSettings, namespace, environ)
     settings = _completed(resolved)
     _check(settings, resolved.origins)

@@ -9,6 +9,7 @@ A field `listen` is the flag `--listen`, the variable `OOMWATCH_LISTEN` and the 
 """
 
 import argparse
+import functools
 import types
 import typing
 from collections.abc import Mapping
@@ -136,6 +137,7 @@ def _places(
         yield f"file {config}", read_secret(str(in_file[name + "_file"]), f"{config}: {name}_file")
 
 
+@functools.cache
 def _fields(kind: type[msgspec.Struct]) -> dict[str, tuple[Any, Option]]:
     found: dict[str, tuple[Any, Option]] = {}
     for name, annotation in typing.get_type_hints(kind, include_extras=True).items():

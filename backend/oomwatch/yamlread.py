@@ -14,6 +14,8 @@ import yaml
 from msgspec import Struct
 from yaml import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.composer import ComposerError
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
 
 NESTING_MAX = 30  # deeper than any rule; each level costs some frames of Python's stack
 NODES_MAX = 100_000  # with every alias written out
@@ -189,13 +191,22 @@ class Reader:
         return MistakeFoundError()
 
 
+class Constructor(SafeConstructor, Resolver):
+    """From nodes to data as yaml.SafeLoader does it, which would also set about reading a text for each of them."""
+
+    def __init__(self) -> None:
+        SafeConstructor.__init__(self)
+        Resolver.__init__(self)
+
+
 def plain(node: Node) -> Any:
     """The Python data of a node, as yaml.safe_load would give it."""
-    loader = yaml.SafeLoader("")
-    try:
-        return loader.construct_document(node)
-    finally:
-        loader.dispose()
+    return Constructor().construct_document(node)
+
+
+def shipped(text: str) -> object:
+    """The data of a YAML file of ours. libyaml reads it in an eighth of the time, where PyYAML was built with it."""
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe both
 
 
 def merged(base: Node, change: Node) -> Node:

@@ -35,6 +35,19 @@ def test_what_nobody_sets_is_verls_default() -> None:
     assert (found.value, found.origin, found.shadows) == (1, Origin(kind="default", name="verl 0.9.1"), ())
 
 
+def test_what_one_configuration_puts_over_the_defaults_is_not_in_the_next() -> None:
+    changes = [
+        "data.train_batch_size=7",
+        "+data.new=1",
+        "~critic.optim",
+        "trainer.logger.0=wandb",
+        "actor_rollout_ref=1",
+    ]
+    before = read([], ["data.seed=1"], "0.9.1")
+    assert read([], changes, "0.9.1") != before
+    assert read([], ["data.seed=1"], "0.9.1") == before
+
+
 def test_a_file_goes_over_the_default_and_says_on_which_line() -> None:
     found = setting(read_yaml(YAML), "data.train_batch_size")
     assert found.value == 60

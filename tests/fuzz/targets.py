@@ -7,6 +7,7 @@ bytes by coverage, `test_corpus.py` tries those that once showed something new, 
 import contextlib
 import os
 import tempfile
+from argparse import Namespace
 from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
@@ -43,7 +44,7 @@ from oomwatch_agent.logs.reader import LineReader, Recognised
 from oomwatch_agent.logs.splitter import LineSplitter
 from oomwatch_agent.own_patterns import mistake_in
 from oomwatch_agent.probe import report
-from oomwatch_agent.settings import AgentSettings, load
+from oomwatch_agent.settings import AgentSettings, command_line, settled
 
 NOW = 1_700_000_000.0
 ROWS_SHOWN = 10_000  # of a chunk of history that is read and written again
@@ -174,7 +175,7 @@ def assert_told(sources: list[Source], overrides: list[str]) -> None:
 def agent_settings(content: bytes) -> None:
     """A settings file of the agent."""
     try:
-        settings = load(["--config", str(_written(content, "agent.yaml"))], {}).settings
+        settings = settled(_command_line(_written(content, "agent.yaml")), {}).settings
     except SettingError as error:
         _is_a_sentence(error)
         return
@@ -230,6 +231,12 @@ def _folder() -> "tempfile.TemporaryDirectory[str]":
     return tempfile.TemporaryDirectory(prefix="oomwatch-fuzz-", dir=shared if os.access(shared, os.W_OK) else None)
 
 
+@cache
+def _command_line(config: Path) -> Namespace:
+    """Taken apart once: it is always the same."""
+    return command_line().parse_args(["--config", str(config)])
+
+
 def _written(content: bytes, name: str) -> Path:
     path = Path(_folder().name) / name
     path.write_bytes(content)
@@ -258,11 +265,13 @@ TARGETS = {
         log,
         lines_of_logs,
         ("step:", " - ", "timing_s/gen:", "(a pid=1) ", "\x1b[36m", "{'actor_rollout_ref': {", "\r"),
+        longest_bytes=1024,
     ),
     "engine_log": Target(
         log,
         lines_of_engines,
         ("GiB", "GB", "MiB", "%", "token usage: ", "avail mem=", "1e999", "nan"),
+        longest_bytes=1024,
     ),
     "rule_file": Target(
         rule_file,

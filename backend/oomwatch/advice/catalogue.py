@@ -5,10 +5,10 @@ import importlib.resources
 from typing import Literal
 
 import msgspec
-import yaml
 from msgspec import Struct
 
 from oomwatch import wire
+from oomwatch.yamlread import shipped
 
 Argument = bool | int | float | str
 
@@ -56,4 +56,4 @@ def entries() -> tuple[Entry, ...]:
 
 
 def _load(name: str) -> object:
-    return yaml.safe_load(importlib.resources.files("oomwatch.advice").joinpath(name).read_text(encoding="utf-8"))
+    return shipped(importlib.resources.files("oomwatch.advice").joinpath(name).read_text(encoding="utf-8"))

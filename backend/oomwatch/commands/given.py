@@ -7,12 +7,11 @@ from pathlib import Path
 
 from oomwatch.backtest.recording import INTERVAL_SECONDS_MAX
 from oomwatch.backtest.source import Known
+from oomwatch.commands.size import size_of
 from oomwatch.options import SettingError
 from oomwatch.settings import Settings, rules_path
-from oomwatch.units import parse_duration, parse_quantity
-from oomwatch.wire import COUNT_MAX
+from oomwatch.units import parse_duration
 
-_SMALLEST_SIZE_BYTES = 2**20  # of a card or a host: less is a size whose unit was forgotten
 _PROGRESS_SECONDS = 0.5
 
 
@@ -25,21 +24,6 @@ def known_of(options: argparse.Namespace) -> Known:
         columns=tuple(name.strip() for name in options.columns.split(",")) if options.columns else (),
         kind=options.kind,
     )
-
-
-def size_of(text: str | None, flag: str) -> int | None:
-    """Bytes of a flag such as 80GiB. Raises SettingError."""
-    if text is None:
-        return None
-    try:
-        size = int(parse_quantity(text))
-    except ValueError as error:
-        raise SettingError(f"flag {flag}: {error}") from error
-    if size < _SMALLEST_SIZE_BYTES:
-        raise SettingError(f'flag {flag}: "{text}" is too small; write the unit, for example 80GiB')
-    if size > COUNT_MAX:
-        raise SettingError(f'flag {flag}: "{text}" is more than any machine has')
-    return size
 
 
 def _time(text: str | None, flag: str) -> float | None:

@@ -5,6 +5,7 @@ verl writes that one setting follows another as an interpolation: "${oc.select:a
 """
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -29,23 +30,23 @@ class Told(NamedTuple):
 
 def told(config: Config, key: str, release: str, strategy: Strategy) -> Told:
     """What is told counts, else what a chain of followed settings comes to, else verl's default."""
-    defaults = verlkeys.keys_of(release, strategy)
+    return _of(key, config, verlkeys.keys_of(release, strategy))
 
-    def of(key: str) -> Told:
-        if key in config:
-            return Told(config[key], key, is_assumed=False)
-        return assumed(key, defaults.get(key, _OF_CLASSES.get(key)))
 
-    def assumed(key: str, default: verlkeys.Default) -> Told:
-        followed = _FOLLOWS.fullmatch(default) if isinstance(default, str) else None
-        if followed is None:
-            return Told(_plain(default), key, is_assumed=True)
-        other = _beside(key, followed["key"])
-        if other in config or other in defaults:
-            return of(other)
-        return assumed(key, _written(followed["otherwise"]))  # it follows what this strategy does not have
+def _of(key: str, config: Config, defaults: Mapping[str, verlkeys.Default]) -> Told:
+    if key in config:
+        return Told(config[key], key, is_assumed=False)
+    return _assumed(key, defaults.get(key, _OF_CLASSES.get(key)), config, defaults)
 
-    return of(key)
+
+def _assumed(key: str, default: verlkeys.Default, config: Config, defaults: Mapping[str, verlkeys.Default]) -> Told:
+    followed = _FOLLOWS.fullmatch(default) if isinstance(default, str) else None
+    if followed is None:
+        return Told(_plain(default), key, is_assumed=True)
+    other = _beside(key, followed["key"])
+    if other in config or other in defaults:
+        return _of(other, config, defaults)
+    return _assumed(key, _written(followed["otherwise"]), config, defaults)  # it follows what this strategy has not
 
 
 def _beside(key: str, followed: str) -> str:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from oomwatch import wire
 from oomwatch.plan import verlkeys
-from oomwatch.plan.defaults import told
+from oomwatch.plan.defaults import Told, told
 from oomwatch.plan.figure import Figure
 from oomwatch.plan.settings import ACTOR, Config
 from oomwatch.plan.verlkeys import Strategy
@@ -32,7 +32,12 @@ class Reader(NamedTuple):
         return verlkeys.has_engines(self.release)
 
     def value(self, key: str) -> wire.ConfigValue | None:
-        return told(self.config, key, self.release, self.strategy).value
+        return self._told(key).value
+
+    def _told(self, key: str) -> Told:
+        if key in self.config:  # as nearly all are of which the doctor asks: no default has to be looked for
+            return Told(self.config[key], key, is_assumed=False)
+        return told(self.config, key, self.release, self.strategy)
 
     def is_on(self, key: str) -> bool:
         return self.value(key) is True
@@ -63,7 +68,7 @@ class Reader(NamedTuple):
 
     def figure(self, key: str) -> Figure:
         """A setting as a number; what is no whole number is missing."""
-        value, teller, is_assumed = told(self.config, key, self.release, self.strategy)
+        value, teller, is_assumed = self._told(key)
         if not isinstance(value, int) or isinstance(value, bool):
             return Figure(None, missing=(key,))
         return Figure(value, str(value), assumed=(teller,) if is_assumed else ())

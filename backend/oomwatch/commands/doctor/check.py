@@ -11,7 +11,7 @@ from oomwatch.commands.doctor.here import Here, cards_here
 from oomwatch.commands.doctor.inputs import card_of, divided, model_beside, model_of, sources_of
 from oomwatch.commands.doctor.live import configuration_of
 from oomwatch.commands.doctor_flags import FOR_ITSELF, given_of
-from oomwatch.commands.given import size_of
+from oomwatch.commands.size import size_of
 from oomwatch.doctor.read import Reading, ReadingError, Source, read
 from oomwatch.doctor.read.words import words_of
 from oomwatch.doctor.report import Given, Report, make_report

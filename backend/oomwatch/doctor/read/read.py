@@ -1,7 +1,9 @@
 """Sources and overrides to a Reading: verl's defaults, files over them, overrides over those, references followed."""
 
+import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from oomwatch.doctor.read.apply import Overriding, parsed
 from oomwatch.doctor.read.layers import Layer, Placing
@@ -17,6 +19,7 @@ from oomwatch.doctor.read.reading import (
     Severity,
     Source,
     Unknown,
+    Value,
 )
 from oomwatch.doctor.read.references import References, UnresolvedError
 from oomwatch.doctor.read.release import Release, Said, release_of
@@ -41,9 +44,9 @@ def read(sources: Sequence[Source], overrides: Sequence[str] = (), version: str 
     layers = _layers(sources, overrides)
     said = [one for layer in layers for one in _said(layer)]
     release = release_of(layers, said, version)
-    tree, missing = Tree(), tuple(_missing_files(layers, release))
-    overriding = _laid_into(tree, layers, release, knows_all=not missing)
-    settings, references = _settings(tree)
+    tree, missing = _begun(layers, release), tuple(_missing_files(layers, release))
+    overriding = _laid_over(tree, layers, release, knows_all=not missing)
+    settings, references = _settings(tree, _defaults(release.version, release.strategy).alone)
     untold = _untold(settings, release, sure=not missing and _starts_verl(layers))
     complaints = (
         *release.complaints,
@@ -68,10 +71,15 @@ def read(sources: Sequence[Source], overrides: Sequence[str] = (), version: str 
     )
 
 
-def _laid_into(tree: Tree, layers: Sequence[Layer], release: Release, *, knows_all: bool) -> Overriding:
-    """Defaults first, files over them, and what was written behind a command over both."""
-    if not any(layer.whole for layer in layers):
-        _put_defaults(tree, release)
+def _begun(layers: Sequence[Layer], release: Release) -> Tree:
+    """What is put over others: verl's defaults, unless they are in a file already."""
+    if any(layer.whole for layer in layers):
+        return Tree()
+    return _defaults(release.version, release.strategy).tree.copy()
+
+
+def _laid_over(tree: Tree, layers: Sequence[Layer], release: Release, *, knows_all: bool) -> Overriding:
+    """Files over the defaults, and what was written behind a command over both."""
     _put_files(tree, layers, release)
     overriding = Overriding(tree, _certainty(layers, release, knows_all=knows_all), _meant(release))
     for layer in layers:
@@ -107,14 +115,28 @@ def _said(layer: Layer) -> Iterator[Said]:
             yield Said(override.key, str(override.value), layer.name, given.origin.line, adds=adds)
 
 
-def _default_origin(release: Release) -> Origin:
-    return Origin(kind="default", name=f"verl {release.version}")
+class _Defaults(NamedTuple):
+    """A release's own settings. They are never changed: what is put over others is put over a copy."""
+
+    tree: Tree
+    alone: Mapping[str, Setting]  # those that refer to no other, whatever is put over the rest
 
 
-def _put_defaults(tree: Tree, release: Release) -> None:
-    origin = _default_origin(release)
-    for key, value in verlkeys.keys_of(release.version, release.strategy).items():
+@functools.lru_cache(maxsize=4)  # people ask again and again of the release that they have
+def _defaults(version: str, strategy: Strategy) -> _Defaults:
+    tree, origin = Tree(), _default_origin(version)
+    for key, value in verlkeys.keys_of(version, strategy).items():
         tree.put(key, value, origin)
+    every = (Setting(key=key, value=tree[key].value, origin=origin) for key in tree.leaves())
+    return _Defaults(tree, {one.key: one for one in every if _is_alone(one.value)})
+
+
+def _is_alone(value: Value) -> bool:
+    return "${" not in value if isinstance(value, str) else not isinstance(value, list | dict)
+
+
+def _default_origin(version: str) -> Origin:
+    return Origin(kind="default", name=f"verl {version}")
 
 
 def _put_files(tree: Tree, layers: Sequence[Layer], release: Release) -> None:
@@ -131,7 +153,7 @@ def _put_default_of(tree: Tree, placing: Placing, release: Release) -> None:
     """What an override took the place of, in a configuration that holds the outcome alone."""
     defaults = verlkeys.keys_of(release.version, release.strategy)
     if placing.key in defaults:
-        tree.put(placing.key, defaults[placing.key], _default_origin(release))
+        tree.put(placing.key, defaults[placing.key], _default_origin(release.version))
 
 
 def _overridden(layer: Layer, layers: Sequence[Layer]) -> dict[str, Origin]:
@@ -157,11 +179,14 @@ def _with_sections(key: str) -> Iterator[str]:
     return (".".join(parts[:end]) for end in range(len(parts), 0, -1))
 
 
-def _settings(tree: Tree) -> tuple[tuple[Setting, ...], list[Complaint]]:
+def _settings(tree: Tree, alone: Mapping[str, Setting]) -> tuple[tuple[Setting, ...], list[Complaint]]:
     references, complaints = References(tree), list[Complaint]()
     settings = []
     for key in tree.leaves():
         placed = tree[key]
+        if key in alone and alone[key].origin is placed.origin:  # nothing was put over it
+            settings.append(alone[key])
+            continue
         try:
             value = references.value(key)
         except UnresolvedError as error:

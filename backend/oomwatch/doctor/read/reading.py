@@ -4,7 +4,7 @@ Nothing here is a sentence. `words.py` says it to people.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -149,7 +149,7 @@ class ReadingError(Exception):
 
 def _told(pairs: Iterator[tuple[str, Value]]) -> Iterator[tuple[str, wire.ConfigValue]]:
     for key, value in pairs:
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             yield from _told((f"{key}.{name}", below) for name, below in value.items())
         elif (plain := _plain(value)) is not None:
             yield key, plain
@@ -169,8 +169,6 @@ def _plain(value: Value) -> wire.ConfigValue | None:
     if isinstance(value, list):
         words = [one for one in value if isinstance(one, str | int | float)]
         value = ",".join(map(str, words)) or None
-    if _is_endless(value):
-        return None
     if isinstance(value, str):
         return value if len(value) <= _LONGEST_TEXT and value != UNTOLD else None
-    return value if isinstance(value, bool | int | float) else None
+    return value if isinstance(value, int | float) and not _is_endless(value) else None

@@ -4,6 +4,7 @@ Of OmegaConf's own resolvers the pure ones are known; `oc.env` gives its default
 training will have is not this one. verl registers none of its own.
 """
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ from oomwatch.doctor.read.tree import Tree
 _DEEPEST = 40
 _MOST_STEPS = 100_000  # settings looked at for one configuration
 _LONGEST = 10_000  # characters of a value
+_HOLDS = frozenset("\"'{[()]}")  # in and behind which a comma may be no end
+_ALONE = re.compile(r"\$\{[^{}\"']*\}")  # as nearly all are: nothing within it has ends of its own
 
 
 class UnresolvedError(Exception):
@@ -221,6 +224,8 @@ def _pieces(raw: str) -> list[_Piece]:
 
 
 def _closing(raw: str, start: int) -> int:
+    if (alone := _ALONE.match(raw, start)) is not None:
+        return alone.end() - 1
     depth, quote = 0, ""
     for at in range(start, len(raw)):
         letter = raw[at]
@@ -237,6 +242,8 @@ def _closing(raw: str, start: int) -> int:
 
 def _arguments(text: str) -> list[str]:
     """Cut at the commas that stand in no bracket and in no quotes."""
+    if _HOLDS.isdisjoint(text):
+        return [part.strip() for part in text.split(",")]
     found, depth, quote, start = [], 0, "", 0
     for at, letter in enumerate(text):
         if quote:

@@ -8,7 +8,7 @@ import yaml
 from yaml import MappingNode, Node, ScalarNode, SequenceNode
 
 from oomwatch.doctor.read.reading import Complaint, ReadingError, Value
-from oomwatch.yamlread import Reader
+from oomwatch.yamlread import Constructor, Reader
 
 MOST_CHARS = 150_000  # read in about a second at the worst; verl's largest file has 38 thousand
 
@@ -101,7 +101,7 @@ def _value(node: Node) -> Value:
     return _scalar(node)
 
 
-class _Scalars(yaml.SafeLoader):
+class _Scalars(Constructor):
     """PyYAML's, with OmegaConf's idea of a float ("1e-6" is one) and without times."""
 
 
@@ -115,13 +115,12 @@ _Scalars.add_implicit_resolver(
 
 
 def _scalar(node: Node) -> Value:
-    plain = isinstance(node, ScalarNode) and node.style is None
-    loader = _Scalars("")
+    if not isinstance(node, ScalarNode) or node.style is not None:  # in quotes, or a block
+        return str(node.value)
+    loader = _Scalars()
     try:
-        tag = loader.resolve(ScalarNode, node.value, (plain, not plain))  # type: ignore[no-untyped-call]
+        tag = loader.resolve(ScalarNode, node.value, (True, False))  # type: ignore[no-untyped-call]
         value = loader.construct_object(ScalarNode(tag, node.value))
     except (yaml.YAMLError, ValueError, OverflowError):
         return str(node.value)
-    finally:
-        loader.dispose()
     return value if value is None or isinstance(value, bool | int | float) else str(value)

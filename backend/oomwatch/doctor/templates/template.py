@@ -5,7 +5,6 @@ import importlib.resources
 from typing import Literal
 
 import msgspec
-import yaml
 from msgspec import Struct
 
 from oomwatch import wire
@@ -13,6 +12,7 @@ from oomwatch.doctor.read import Reading, read
 from oomwatch.doctor.report import Given, Report, make_report
 from oomwatch.plan import verlkeys
 from oomwatch.plan.cards import card_named
+from oomwatch.yamlread import shipped
 
 OLDEST = "0.4"  # verl before it is not read
 Plain = bool | int | float | str
@@ -86,7 +86,7 @@ def plain(value: Plain) -> str:
 def templates() -> tuple[Template, ...]:
     """All of them, in the order of the file."""
     text = importlib.resources.files("oomwatch.doctor.templates").joinpath("templates.yaml").read_text(encoding="utf-8")
-    return msgspec.convert(yaml.safe_load(text), tuple[Template, ...])
+    return msgspec.convert(shipped(text), tuple[Template, ...])
 
 
 def template_named(name: str) -> Template | None:

@@ -99,10 +99,11 @@ def unsettles(problem: Problem) -> bool:
 
 def kinds_are_right(here: Reader) -> Iterator[Problem]:
     """Texts that name a variable are left alone: nobody knows what the shell makes of them."""
+    strategy = here.strategy
     for key, value in here.config.items():
         if isinstance(value, str) and "$" in value:
             continue
-        kind = _kind_of(key, here.release, here.strategy)
+        kind = _kind_of(key, here.release, strategy)
         if kind is not None and not _is_of(kind, value) and _is_used(here, key) and not _follows(here, key):
             yield from _problem(here, key, value, kind)
 

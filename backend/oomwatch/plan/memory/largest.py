@@ -1,5 +1,6 @@
 """The largest settings that still fit: micro batches, token limits, length, and the engine's share."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -95,6 +96,7 @@ def _longest(told: Reader, batches: Batches) -> int:
 
 
 def _answer(config: Config, told: Reader, question: _Question, estimate: Callable[[Config], Estimate]) -> Largest:
+    @functools.cache  # both bounds are sought among the same choices
     def tried(value: float) -> Estimate:
         return estimate({**config, question.key: value})
 
