@@ -5,7 +5,7 @@ from tests.core.story import GIB, Story, rules_of
 
 from oomwatch import wire
 from oomwatch.core.evidence import gather
-from oomwatch.core.likemoments import READINGS_MAX, held_in, thinned
+from oomwatch.core.likemoments import READINGS_MAX, Tables, held_in
 from oomwatch.core.parts import Part, Parts, named
 from oomwatch.core.phases import Span
 from oomwatch.core.subject import Subject
@@ -54,12 +54,23 @@ def test_without_phases_and_without_a_rollout_the_whole_step_is_one_moment() -> 
 
 
 def test_of_an_endless_step_fewer_tables_are_kept_that_cover_all_of_it() -> None:
-    kept: list[tuple[float, dict[str, float]]] = []
+    tables = Tables()
     for second in range(0, 100_000, 10):
-        kept = thinned([*kept, (float(second), table(1, 1))])  # type: ignore[assignment]
-        assert len(kept) <= READINGS_MAX
-    assert kept[0][0] == 0
+        tables.add(float(second), table(1, 1))
+        assert len(tables) <= READINGS_MAX
+    kept = tables.within(0, 100_000)
+    assert len(kept) == len(tables)
+    assert kept[0] == (0.0, table(1, 1))
     assert kept[-1][0] > 90_000
+
+
+def test_a_kind_that_is_in_no_table_of_the_next_step_is_none_of_its_kinds() -> None:
+    tables = Tables()
+    tables.add(10.0, table(56, 5, ("stranger", 9.0)))
+    tables.add(20.0, table(56, 5))
+    tables.add(30.0, {"trainer": 6.0})
+    assert tables.within(15.0, 25.0) == [(20.0, table(56, 5))]
+    assert tables.after(20.0).within(0.0, 100.0) == [(30.0, {"trainer": 6.0})]
 
 
 def short_steps(story: Story, count: int, *, leak_gib: float = 0.0) -> Story:

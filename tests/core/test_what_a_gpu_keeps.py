@@ -2,6 +2,8 @@
 
 import tracemalloc
 
+import pytest
+
 from oomwatch import wire
 from oomwatch.core.allocator import Allocator
 from oomwatch.core.gpurecord import GpuRecord
@@ -16,15 +18,15 @@ READ_SECONDS, STEP_SECONDS, WATCHED_SECONDS = 10, 60, 7 * 3600
 PHASES = ("rollout", "reward", "old_log_prob", "ref", "values", "adv", "update_critic", "update_actor")
 
 
-def watched(until: int) -> GpuRecord:
-    """A GPU that was read every ten seconds, by a probe too, and finished a step of eight phases each minute."""
+def watched(until: int, *, tells_steps: bool) -> GpuRecord:
+    """A GPU that was read every ten seconds, by a probe too; its run finishes a step of eight phases each minute."""
     gpu = GpuRecord("n", wire.GpuFacts(gpu="0", uuid="u", name="H100", total_bytes=80 * GIB), Keeping())
     for at in range(READ_SECONDS, until, READ_SECONDS):
         used = 40 * GIB + at
         processes = (wire.GpuProcess(pid=1, used_bytes=used, name="ray::WorkerDict", run="r"),)
         gpu.observe(wire.GpuSample(gpu="0", used_bytes=used, processes=processes), float(at))
         gpu.observe_probe(Allocator(used - GIB, used - 2 * GIB, at), float(at))
-        if at % STEP_SECONDS == 0:
+        if tells_steps and at % STEP_SECONDS == 0:
             gpu.finish_step("r", step_of(at), spans_of(at), None)
     return gpu
 
@@ -42,14 +44,15 @@ def spans_of(at: int) -> list[Span]:
     ]
 
 
-def test_a_gpu_that_was_watched_for_hours_takes_little() -> None:
-    watched(3 * STEP_SECONDS)  # what is made once for all
+@pytest.mark.parametrize("tells_steps", [True, False])
+def test_a_gpu_that_was_watched_for_hours_takes_little(tells_steps: bool) -> None:
+    watched(3 * STEP_SECONDS, tells_steps=tells_steps)  # what is made once for all
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        gpu = watched(WATCHED_SECONDS)
+        gpu = watched(WATCHED_SECONDS, tells_steps=tells_steps)
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(gpu.steps) > 1
+    assert bool(gpu.steps) is tells_steps
     assert KIB_FEWEST < (after - before) / 1024 < KIB_MOST

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from oomwatch.core.allocator import Allocator
 from oomwatch.core.envelope import Envelope, Extremes
-from oomwatch.core.likemoments import Reading, held_in, thinned
+from oomwatch.core.likemoments import Tables, held_in
 from oomwatch.core.peaks import GpuStep, Held, PhaseMemory
 from oomwatch.core.phases import UNCERTAIN_SECONDS, Span
 from oomwatch.core.steps import StepRecord
@@ -18,14 +18,14 @@ KEEP_SECONDS = 5.0  # readings from before a cut's end that may belong to the ne
 class _Gathered:
     """torch's figures, the engine's residue and the processes' sizes since the last cut."""
 
-    def __init__(self, retries_before: int | None = None, tables: Sequence[Reading] = ()) -> None:
+    def __init__(self, retries_before: int | None = None, tables: Tables | None = None) -> None:
         self.reserved_peak_bytes: float | None = None
         self.allocated_peak_bytes: float | None = None
         self.allocated_floor_bytes: float | None = None
         self.slack_bytes: float | None = None
         self.residue_bytes: float | None = None
         self.asleep_bytes: float | None = None
-        self.tables = list(tables)  # of processes, as they were read
+        self.tables = tables or Tables()
         self.sleeper: int | None = None  # the process that told of the residue
         self.retries_before = retries_before
         self.retries_now = retries_before
@@ -90,7 +90,7 @@ class GpuSteps:
 
     def read_parts(self, at: float, held_bytes: Mapping[str, float]) -> None:
         """What each kind of process holds."""
-        self._gathered.tables = thinned([*self._gathered.tables, (at, held_bytes)])
+        self._gathered.tables.add(at, held_bytes)
 
     def cut(self, record: StepRecord, spans: Sequence[Span], lifetime_peak_bytes: float | None) -> GpuStep:
         """The step is over: `spans` are its phases, oldest first."""
@@ -98,7 +98,7 @@ class GpuSteps:
         start = spans[0].start if spans else record.at - (step.step_seconds or 0.0)
         end = spans[-1].end if spans else record.at
         whole = self._envelope.between(start, end)
-        held = held_in([one for one in gathered.tables if start <= one[0] <= end], spans)
+        held = held_in(gathered.tables.within(start, end), spans)
         finished = GpuStep(
             at=record.at,
             step=step.step,
@@ -127,7 +127,7 @@ class GpuSteps:
         self._envelope.drop_before(end - KEEP_SECONDS)
         if gathered.residue_bytes is not None:
             self._sleeper = gathered.sleeper
-        self._gathered = _Gathered(gathered.retries_now, [one for one in gathered.tables if one[0] > end])
+        self._gathered = _Gathered(gathered.retries_now, gathered.tables.after(end))
         return finished
 
     def _phases(self, spans: Sequence[Span]) -> PhaseMemory:
@@ -146,7 +146,7 @@ class GpuSteps:
         """The clock that the times are told by was set by so much."""
         self.kept = [replace(one, at=one.at + seconds) for one in self.kept]
         self._envelope.shift(seconds)
-        self._gathered.tables = [(at + seconds, held) for at, held in self._gathered.tables]
+        self._gathered.tables.shift(seconds)
 
 
 def _lower(known: float | None, told: float | None) -> float | None:

@@ -6,6 +6,7 @@ So an engine is compared while it sleeps and a trainer while the rollout runs; a
 phases.
 """
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -17,6 +18,52 @@ _Sizes: TypeAlias = Mapping[str, float]  # bytes by kind
 Reading: TypeAlias = tuple[float, _Sizes]  # Unix seconds
 
 
+class Tables:
+    """What each kind held whenever a table of processes was read. In columns: a reading takes some 24 bytes.
+
+    Once there are too many, every other one is forgotten: what is left still covers the whole step.
+    """
+
+    __slots__ = ("_at", "_held")
+
+    def __init__(self) -> None:
+        self._at = array("d")
+        self._held: dict[str, array[float]] = {}  # by kind; nothing where it was in no table
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    def add(self, at: float, sizes: _Sizes) -> None:
+        for kind in sizes:
+            if kind not in self._held:
+                self._held[kind] = array("d", [0.0]) * len(self._at)
+        self._at.append(at)
+        for kind, column in self._held.items():
+            column.append(sizes.get(kind, 0.0))
+        if len(self._at) > READINGS_MAX:
+            self._at = self._at[::2]
+            self._held = {kind: column[::2] for kind, column in self._held.items()}
+
+    def within(self, start: float, end: float) -> list[Reading]:
+        """Those of [start, end]."""
+        return [self._reading(place) for place, at in enumerate(self._at) if start <= at <= end]
+
+    def after(self, end: float) -> "Tables":
+        """Those that are later."""
+        later = Tables()
+        for place, at in enumerate(self._at):
+            if at > end:
+                later.add(*self._reading(place))
+        return later
+
+    def shift(self, seconds: float) -> None:
+        """The clock that the times are told by was set by so much."""
+        self._at = array("d", [at + seconds for at in self._at])
+
+    def _reading(self, place: int) -> Reading:
+        return self._at[place], {kind: column[place] for kind, column in self._held.items() if column[place]}
+
+
 def held_in(readings: Sequence[Reading], spans: Sequence[Span]) -> Mapping[str, float | None] | None:
     """The least that each kind held at its moments of the step that had these phases. None: no table was read in it.
 
@@ -26,11 +73,6 @@ def held_in(readings: Sequence[Reading], spans: Sequence[Span]) -> Mapping[str, 
         return None
     kinds = dict.fromkeys(kind for _, sizes in readings for kind in sizes)
     return {kind: _least(kind, readings, _moments(kind, spans)) for kind in kinds}
-
-
-def thinned(readings: Sequence[Reading]) -> list[Reading]:
-    """Every other reading, once there are too many: what is left still covers the whole step."""
-    return list(readings[::2] if len(readings) > READINGS_MAX else readings)
 
 
 def _moments(kind: str, spans: Sequence[Span]) -> list[tuple[float, float]] | None:
