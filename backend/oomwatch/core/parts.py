@@ -7,6 +7,7 @@ minute, the first third of a time against the last. Where steps are known, core/
 import re
 from array import array
 from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import lru_cache
 from math import floor
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ LOADING_BLOCKS = 5  # programs load, and optimizers make their states
 RECENT_BLOCKS = 4  # what grows fast is seen in the last ones alone
 BLOCKS_MIN = 4  # before that, nothing is called growth
 UNDER_WAY = 0.1  # of a rise: so much of it comes before, and so much after the middle third
+NAMES_KNOWN = 512  # each name comes again every ten seconds
 OURS = ("engine", "trainer")  # on a GPU: they load when the run starts, which is no growth
 COMERS = ("stranger",)  # whatever they bring is new
 
@@ -31,6 +33,7 @@ NAMES = (("driver", _DRIVER), ("engine", _ENGINE), ("worker", _WORKER), ("object
 KINDS_ON_HOST = (*(kind for kind, _ in NAMES), "other")
 
 
+@lru_cache(NAMES_KNOWN)
 def kind_of_name(name: str) -> str:
     """ "driver", "engine", "worker", "object_store" or "other", by what a process of the host calls itself."""
     return next((kind for kind, pattern in NAMES if pattern.search(name)), "other")
@@ -41,11 +44,17 @@ def kind_on_gpu(process: wire.GpuProcess, run: str | None) -> str:
     name = process.name or ""
     if process.run is not None and run is not None and process.run != run:
         return "stranger"
-    if process.role == "rollout" or _ENGINE.search(name):
+    by_name = _kind_on_gpu_by_name(name)
+    if process.role == "rollout" or by_name == "engine":
         return "engine"
-    if process.run is not None or process.role is not None or _WORKER.search(name) or _DRIVER.search(name):
-        return "trainer"
-    return "unknown"
+    return by_name if process.run is None and process.role is None else "trainer"
+
+
+@lru_cache(NAMES_KNOWN)
+def _kind_on_gpu_by_name(name: str) -> str:
+    if _ENGINE.search(name):
+        return "engine"
+    return "trainer" if _WORKER.search(name) or _DRIVER.search(name) else "unknown"
 
 
 class Part(NamedTuple):
