@@ -1,15 +1,16 @@
 """Asking a condition: what looks at one start of a run knows nothing until the next one has finished a step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
 from oomwatch.core.conditions import Condition
+from oomwatch.core.conditions.threshold import Threshold
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import UNKNOWN, Verdict
 
-Question: TypeAlias = Callable[[Fleet, Subject, float], Verdict]
+Question: TypeAlias = Callable[[Fleet, Subject, float], bool]
 
 
 def ask(condition: Condition, fleet: Fleet, subject: Subject, now: float) -> Verdict:
@@ -20,8 +21,18 @@ def ask(condition: Condition, fleet: Fleet, subject: Subject, now: float) -> Ver
 
 
 def asking(condition: Condition) -> Question:
-    """`ask` of a condition, as it is called most of all: those that look at no start are asked themselves."""
-    return partial(ask, condition) if condition.over_when_run == "starts" else condition.judge
+    """Whether it is so, which is asked most of all. Those that look at no start are asked in the fewest words."""
+    return condition.is_so if isinstance(condition, Threshold) else partial(_is_so, condition)
+
+
+def any_of(questions: Sequence[Question]) -> Question:
+    if len(questions) == 1:
+        return questions[0]
+    return lambda fleet, subject, now: any(is_so(fleet, subject, now) for is_so in questions)
+
+
+def _is_so(condition: Condition, fleet: Fleet, subject: Subject, now: float) -> bool:
+    return ask(condition, fleet, subject, now).state == "active"
 
 
 def stands(condition: Condition, fleet: Fleet, subject: Subject, now: float) -> bool:

@@ -25,9 +25,15 @@ class BlockWindow:
 
     def add(self, at: float, value: float) -> bool:
         """Take a reading in. True: it is the first of another minute; it may have closed a block."""
-        before, self._minute = self._minute, max(self._minute, at // MINUTE_SECONDS)
-        self._take(at, value)
-        return self._minute > before > 0
+        running, before, minute = self.open, self._minute, at // MINUTE_SECONDS
+        if running is None or not (
+            running.at <= at < running.at + FIVE_SECONDS and running.floor_bytes <= value <= running.peak_bytes
+        ):  # else it is as nearly every reading
+            self._take(at, value)
+        if minute <= before:
+            return False
+        self._minute = minute
+        return before > 0
 
     def _take(self, at: float, value: float) -> None:
         start = floor(at / FIVE_SECONDS) * FIVE_SECONDS
@@ -37,8 +43,6 @@ class BlockWindow:
             if running is not None:
                 self._close(running)
             return
-        if start == running.at and running.floor_bytes <= value <= running.peak_bytes:
-            return  # as nearly every reading
         if start == running.at:
             self.open = Block(start, max(running.peak_bytes, value), min(running.floor_bytes, value))
         elif self._at and start == self._at[-1]:  # a late reading of the block before

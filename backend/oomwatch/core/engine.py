@@ -69,8 +69,7 @@ class Engine:
             transitions += self._became(self._outcomes.observe, message, subjects, now)
         if isinstance(message, wire.Event) and isinstance(message.body, wire.Config | wire.Step):
             transitions += self._end_overtaken(now)  # first: what comes now is of another start, and another alert
-        for subject in subjects:
-            transitions += self._judge.judge(subject, news, now)
+        transitions += self._judge.judge(subjects, news, now)
         return self._noted(transitions)
 
     def _noted(self, transitions: list[wire.Transition]) -> list[wire.Transition]:
@@ -118,8 +117,7 @@ class Engine:
             if self._is_idle():
                 self._grid.pass_until(now)
                 break
-            for subject in self._subjects_on_grid():
-                transitions += self._noted(self._judge.judge(subject, TIME, at))
+            transitions += self._noted(self._judge.judge(self._subjects_on_grid(), TIME, at))
             transitions += self._noted(self._end_overtaken(at) + self._end_unseen(at))
             transitions += self._became(self._outcomes.advance, at)
         return transitions

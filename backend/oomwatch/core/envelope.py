@@ -37,9 +37,18 @@ class Envelope:
 
     def add(self, at: float, value: float) -> None:
         """Take a reading in, wherever in time it belongs."""
-        place = len(self._at)
-        if place and at < self._at[-1]:  # a late one
-            place = bisect_right(self._at, at)
+        times = self._at
+        if not times or at - times[-1] >= self._slice_seconds:  # nearly always
+            times.append(at)
+            self._low.append(value)
+            self._high.append(value)
+        else:
+            self._add_within(at, value)
+        if len(times) > SLICES_MAX:
+            self._make_room()
+
+    def _add_within(self, at: float, value: float) -> None:
+        place = bisect_right(self._at, at)
         if place and at - self._at[place - 1] < self._slice_seconds:
             self._low[place - 1] = min(self._low[place - 1], value)
             self._high[place - 1] = max(self._high[place - 1], value)
@@ -47,8 +56,6 @@ class Envelope:
         self._at.insert(place, at)
         self._low.insert(place, value)
         self._high.insert(place, value)
-        if len(self._at) > SLICES_MAX:
-            self._make_room()
 
     def between(self, start: float, end: float) -> Extremes | None:
         """Over the slices whose time is within [start, end]; None where there is none."""

@@ -36,6 +36,9 @@ class GpuRecord:
         self.describe(facts)
         self.sample: wire.GpuSample | None = None
         self.at = 0.0
+        # The highest that was in use since the sample before the last one: what limits are held against. What is
+        # compared with another figure of the same moment (torch's, a floor) is compared with `used_bytes`.
+        self.highest_bytes: int | None = None
         self.status: wire.GpuStatus = "ok"
         self.processes: tuple[wire.GpuProcess, ...] | None = None  # None: never read
         self.parts = Parts()
@@ -59,14 +62,6 @@ class GpuRecord:
     def used_bytes(self) -> int | None:
         """Device memory in use, as last read."""
         return self.sample.used_bytes if self.sample else None
-
-    @property
-    def highest_bytes(self) -> int | None:
-        """The highest that was in use since the sample before the last one: what limits are held against.
-
-        What is compared with another figure of the same moment (torch's, a floor) is compared with `used_bytes`.
-        """
-        return highest(self.sample.used_bytes, self.sample.used_peak_bytes) if self.sample else None
 
     @property
     def steps(self) -> Sequence[GpuStep]:
@@ -160,6 +155,7 @@ class GpuRecord:
             return False
         if at >= self.at:
             self.sample, self.at = sample, at
+            self.highest_bytes = highest(sample.used_bytes, sample.used_peak_bytes)
         closed = False
         if sample.used_peak_bytes is not None:
             closed = self._read(at - (sample.used_peak_seconds_ago or 0.0), sample.used_peak_bytes)

@@ -5,12 +5,13 @@ arrives, for anything may end it.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import structs
 
 from oomwatch import wire
-from oomwatch.core.asking import Question, ask, asking, stands
+from oomwatch.core.asking import Question, any_of, ask, asking, stands
 from oomwatch.core.diagnosis import Diagnose, is_clearer
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.lifecycle import NO_LIVES, Episode, Key, Lifecycle
@@ -42,15 +43,15 @@ class Defect(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A rule, its key, and what is asked of its conditions that hear some news."""
+    """A rule, its key, and whether one of its conditions that hear some news is met."""
 
     rule: Rule
     key: str
-    questions: tuple[Question, ...]
+    is_met: Question
 
 
 def _asked_of(rule: Rule, scope: Scope, news: tuple[News, ...]) -> _Asked:
-    return _Asked(rule, rule.key, tuple(asking(condition) for _, condition in rule.hearing(scope, news)))
+    return _Asked(rule, rule.key, any_of([asking(condition) for _, condition in rule.hearing(scope, news)]))
 
 
 class Judge:
@@ -89,34 +90,47 @@ class Judge:
         """The kinds of subject of which some rule can come true by such news."""
         return [scope for scope in SCOPES if self._hearing[news][scope]]
 
-    def judge(self, subject: Subject, news: tuple[News, ...], now: float) -> list[wire.Transition]:
-        """Judge by the rules that such news can make true, and by those with an open episode, which anything ends."""
-        open_here = self._lifecycle.open.get(subject, {})
+    def judge(self, subjects: Sequence[Subject], news: tuple[News, ...], now: float) -> list[wire.Transition]:
+        """Judge by the rules that such news can make true, and by those with an open episode, which anything ends.
+
+        Where nothing is open and no condition is met, nothing follows, which is how nearly every reading ends.
+        """
+        all_open = self._lifecycle.open
+        quiet = [subject for subject in subjects if subject not in all_open] if all_open else subjects
         with self._fleet.keeping:
-            if open_here:
-                rules = self._rules_for(subject.scope, news, frozenset(open_here))
-            elif self._rules.overrides:
-                rules = self._hearing[news][subject.scope]
-            else:
-                rules = self._met(subject, news, now)
-            judged = [self._judge_one(rule, subject, open_here.get(rule.key), news, now) for rule in rules]
-            if "steps" in news:
-                self._look_again(subject, now)
+            todo = self._hearing_all(quiet, news) if self._rules.overrides else self._met(quiet, news, now)
+            if not todo and quiet is subjects:
+                return []
+            return [
+                one for subject in subjects for one in self._judge_subject(subject, todo.get(subject, ()), news, now)
+            ]
+
+    def _judge_subject(
+        self, subject: Subject, met: Sequence[Rule], news: tuple[News, ...], now: float
+    ) -> list[wire.Transition]:
+        open_here = self._lifecycle.open.get(subject, {})
+        rules = self._rules_for(subject.scope, news, frozenset(open_here)) if open_here else met
+        judged = [self._judge_one(rule, subject, open_here.get(rule.key), news, now) for rule in rules]
+        if "steps" in news:
+            self._look_again(subject, now)
         return [transition for transition in judged if transition is not None]
 
-    def _met(self, subject: Subject, news: tuple[News, ...], now: float) -> list[Rule]:
-        """Of the rules that hear the news those that are to be judged: where nothing is open and no condition is met,
-        nothing follows, which is how nearly every reading ends."""
-        lap, fleet, met = self._spent.lap(), self._fleet, list[Rule]()
-        for rule, key, questions in self._asked[news][subject.scope]:
-            try:
-                for question in questions:
-                    if question(fleet, subject, now).state == "active":
-                        met.append(rule)
-                        break
-            except Exception:
-                met.append(rule)  # a defect: the judgement says of what
-            lap(key)
+    def _hearing_all(self, subjects: Sequence[Subject], news: tuple[News, ...]) -> dict[Subject, list[Rule]]:
+        return {subject: self._hearing[news][subject.scope] for subject in subjects}
+
+    def _met(self, subjects: Sequence[Subject], news: tuple[News, ...], now: float) -> dict[Subject, list[Rule]]:
+        """Of the rules that hear the news those that are to be judged, by subject."""
+        lap, fleet, met = self._spent.lap(), self._fleet, dict[Subject, list[Rule]]()
+        for scope, asked in self._asked[news].items():
+            of_scope = [subject for subject in subjects if subject.scope == scope] if asked else ()
+            for rule, key, is_met in asked if of_scope else ():
+                for subject in of_scope:
+                    try:
+                        if is_met(fleet, subject, now):
+                            met.setdefault(subject, []).append(rule)
+                    except Exception:  # noqa: PERF203 - a defect: the judgement says of what
+                        met.setdefault(subject, []).append(rule)
+                lap(key)
         return met
 
     def _rules_for(self, scope: Scope, news: tuple[News, ...], open_keys: frozenset[str]) -> list[Rule]:

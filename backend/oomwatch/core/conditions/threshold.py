@@ -45,15 +45,19 @@ class Threshold(OfSignal, frozen=True, kw_only=True, tag="threshold"):
         value = self.signal.read(fleet, subject, now)
         if value is None:
             return UNKNOWN
-        if self.above is not None:
-            active, limit = value > self.above, self.above
-        else:
-            limit = self.below or Quantity(0.0)
-            active = value < limit
-        if not active:
-            return inactive(value, float(limit), self.signal.unit)
+        limit = float(self.below or 0.0) if self.above is None else float(self.above)
+        if not self._is_beyond(value):
+            return inactive(value, limit, self.signal.unit)
         facts = self.signal.explain(fleet, subject)
-        return Verdict("active", value, float(limit), self.signal.unit, facts, self._is_steady(fleet, subject, value))
+        return Verdict("active", value, limit, self.signal.unit, facts, self._is_steady(fleet, subject, value))
+
+    def is_so(self, fleet: Fleet, subject: Subject, now: float) -> bool:
+        """Whether `judge` would say that it is active; every reading comes by here."""
+        value = self.signal.read(fleet, subject, now)
+        return value is not None and self._is_beyond(value)
+
+    def _is_beyond(self, value: float) -> bool:
+        return value < (self.below or 0.0) if self.above is None else value > self.above
 
     def stands(self, fleet: Fleet, subject: Subject, now: float) -> bool:
         is_fresh = self.signal.is_fresh
