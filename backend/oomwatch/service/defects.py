@@ -33,19 +33,25 @@ class Defects:
         """What fails in the block is logged and counted; what comes after it goes on."""
         try:
             yield
-        except Exception:
-            self.count()
-            logger.exception("%s failed; everything else goes on", doing)
+        except Exception as error:
+            self._note(doing, error)
 
     @contextlib.contextmanager
     def judging(self, what: str) -> Iterator[None]:
         """The same for what an alert may hang on: for a while it is `unjudged`."""
-        with self.going_on(what):
-            try:
-                yield
-            except Exception:
-                self._unjudged_at[what] = self._steady()
-                raise
+        try:
+            yield
+        except Exception as error:
+            self.note_unjudged(what, error)
+
+    def note_unjudged(self, what: str, error: Exception) -> None:
+        """What `judging` does, for who handles the error: a block of its own for each reading costs more than that."""
+        self._unjudged_at[what] = self._steady()
+        self._note(what, error)
+
+    def _note(self, doing: str, error: Exception) -> None:
+        self.count()
+        logger.error("%s failed; everything else goes on", doing, exc_info=error)
 
     def unjudged(self) -> list[str]:
         """What could not be judged within the last five minutes: "the rule NAME", or what `judging` was told."""

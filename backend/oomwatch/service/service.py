@@ -98,11 +98,13 @@ class Service:
     # ------------------------------------------------------------ judging
 
     def _observe(self, message: wire.AgentMessage, node: str, now: float) -> None:
-        with self.defects.judging(f"judging a message of node {node}"):
+        try:
             self._announce(self._timed(lambda: self._judge.observe(message, node, now)))
             self.picture.note(message, node)
             if isinstance(message, wire.Event) and isinstance(message.body, wire.ActDone):
                 self.acting.hear(message, message.body, node)
+        except Exception as error:
+            self.defects.note_unjudged(f"judging a message of node {node}", error)
         self.defects.own_up(self.engine)
 
     def beat(self) -> None:
@@ -249,9 +251,11 @@ class Service:
     # ------------------------------------------------------------ telling
 
     def _announce(self, transitions: Sequence[wire.Transition]) -> None:
+        if not transitions:
+            return  # as nearly always
         for transition in transitions:
             self._say.note(transition, self.clock())
-        if transitions and self.chorus is not None:
+        if self.chorus is not None:
             transitions = self.chorus.ours(transitions)
         self._say_and_keep(transitions)
 

@@ -10,9 +10,12 @@ JUMP_SECONDS = 2.0  # as for the agents' clocks: less is none
 logger = logging.getLogger(__name__)
 
 
+_STEADY: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
 def steady_clock() -> float:
     """Seconds that nobody sets. Where the system tells it, the time in which the machine slept counts."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    return time.clock_gettime(_STEADY)
 
 
 class Timepiece:

@@ -16,12 +16,13 @@ class Turns:
 
     def __init__(self) -> None:
         self._left = MESSAGES_A_ROUND
+        self._is_asked = False  # for a round
         self._waiting: dict[Callable[[], None], None] = {}  # in order
 
     def take(self, later: Callable[[], None]) -> bool:
         """Whether a message may be taken now. If not, `later` is called once one may: a message, and no more."""
-        if self._left == MESSAGES_A_ROUND:
-            asyncio.get_running_loop().call_soon(self._begin_round)
+        if self._left <= MESSAGES_A_ROUND // 2:
+            self._ask()
         if self._left > 0 and not self._waiting:
             self._left -= 1
             return True
@@ -32,12 +33,19 @@ class Turns:
         """Whoever waited has gone."""
         self._waiting.pop(later, None)
 
+    def _ask(self) -> None:
+        """Be told of the next round: not of each, for where few messages come that would be half of all rounds."""
+        if not self._is_asked:
+            self._is_asked = True
+            asyncio.get_running_loop().call_soon(self._begin_round)
+
     def _begin_round(self) -> None:
+        self._is_asked = False
         self._left = MESSAGES_A_ROUND
         while self._waiting and self._left > 0:
             later = next(iter(self._waiting))
             del self._waiting[later]
             self._left -= 1
             later()
-        if self._left < MESSAGES_A_ROUND:
-            asyncio.get_running_loop().call_soon(self._begin_round)
+        if self._waiting:
+            self._ask()
