@@ -126,6 +126,7 @@ def test_the_texts_come_in_the_language_that_is_asked_for(server: RunningServer)
             "step: Input should be greater than 0",
         ),
         ("/api/v1/history?series=gpu_used_bytes&node=gpu-07&gpu=&from=0&to=10", 400, "the label gpu is empty"),
+        (f"/api/v1/gpus?limit={2**63}", 400, "limit: Input should be less than or equal to"),
         ("/api/v1/alerts?since=nan", 400, "since: Input should be a finite number"),
         ("/api/v1/alerts?since=inf", 400, "since: Input should be a finite number"),
         ("/api/v1/phases?run=qwen7b&to=nan", 400, "to: Input should be a finite number"),

@@ -118,7 +118,7 @@ async def gpus(
     request: Request,
     *,
     uuid: Annotated[str | None, Query(description="only those with this in their UUID, be it capital or small")] = None,
-    limit: Annotated[int | None, Query(ge=1, description="so many at most; without it, all")] = None,
+    limit: Annotated[int | None, Query(ge=1, le=wire.COUNT_MAX, description="so many at most; without it, all")] = None,
 ) -> Response:
     """GPUs: the node, the UUID, and what else does not change of each."""
     part = (uuid or "").lower()
