@@ -19,7 +19,6 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch_agent.logs.pattern import Bodies
-from oomwatch_agent.logs.steps import step_from
 from oomwatch_agent.logs.units import byte_count, count_of, number_of
 
 logger = logging.getLogger(__name__)
@@ -164,6 +163,8 @@ class OwnPatterns:
 def _bodies(groups: dict[str, str]) -> Bodies:
     if not groups:
         return ()
+    from oomwatch_agent.logs.steps import step_from  # noqa: PLC0415 - memory: every agent reads the settings of patterns
+
     step = count_of(groups["step"]) if groups.get("step", "").isdecimal() else None
     memory = _memory(groups, step)
     bodies: Bodies = (memory,) if memory else ()

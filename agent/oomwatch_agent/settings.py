@@ -191,6 +191,9 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
+_LABEL_CHARS = 64  # of one part of a host's name: fewer
+
+
 def server_url(text: str) -> str:
     """The WebSocket address behind HOST, HOST:PORT, http://... or ws://...; a ValueError says what would be right."""
     address = text.strip()
@@ -199,10 +202,8 @@ def server_url(text: str) -> str:
         port = parts.port
     except ValueError:
         raise ValueError(f'"{text}" has no usable port; write for example {DEFAULT_SERVER}') from None
-    try:
-        (parts.hostname or "").encode("idna")  # as the look-up of its address does
-    except UnicodeError:
-        raise ValueError(f'"{text}" has no usable host name; write for example {DEFAULT_SERVER}') from None
+    if not _can_be_looked_up(parts.hostname or ""):
+        raise ValueError(f'"{text}" has no usable host name; write for example {DEFAULT_SERVER}')
     if parts.scheme not in _SCHEMES or not parts.hostname or parts.query or parts.fragment or parts.username:
         raise ValueError(f'"{text}" is no server address; write for example {DEFAULT_SERVER} or HOST:PORT')
     scheme = _SCHEMES[parts.scheme]
@@ -211,6 +212,19 @@ def server_url(text: str) -> str:
     where = host if port is None and scheme == "wss" else f"{host}:{_DEFAULT_PORT if port is None else port}"
     path = parts.path.rstrip("/")
     return f"{scheme}://{where}{path if path.endswith(AGENT_PATH) else path + AGENT_PATH}"
+
+
+def _can_be_looked_up(host: str) -> bool:
+    """Whether Python's look-up takes the name. Its own codec says so, at half a MiB of tables that plain names do not
+    need: of those it wants no part to be empty or longer than 63."""
+    if host.isascii():
+        *parts, last = host.split(".")
+        return all(0 < len(part) < _LABEL_CHARS for part in parts) and len(last) < _LABEL_CHARS
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def _completed(resolved: Resolved[AgentSettings]) -> AgentSettings:

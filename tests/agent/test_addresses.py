@@ -1,10 +1,13 @@
 """By which addresses a machine, and a container on it, is known."""
 
 import ipaddress
+import socket
 from pathlib import Path
 
+import psutil
+
 from oomwatch import wire
-from oomwatch_agent.who.addresses import addresses_of, own_addresses, usable
+from oomwatch_agent.who.addresses import addresses_here, addresses_of, own_addresses, usable
 
 # As the kernel writes it, of a container with one card.
 FIB_TRIE = """Main:
@@ -42,6 +45,13 @@ def test_a_process_that_is_gone_has_none(tmp_path: Path) -> None:
 def test_this_machine_is_known_by_no_address_that_every_machine_has() -> None:
     told = [ipaddress.ip_address(address) for address in own_addresses()]
     assert not any(address.is_loopback or address.is_link_local for address in told)
+
+
+def test_every_card_of_this_machine_is_known_with_its_addresses() -> None:
+    families = (socket.AF_INET, socket.AF_INET6)
+    cards = psutil.net_if_addrs().items()
+    theirs = {(name, one.address.partition("%")[0]) for name, told in cards for one in told if one.family in families}
+    assert set(addresses_here()) == theirs
 
 
 def test_the_addresses_of_this_process_network_are_those_of_the_machine() -> None:

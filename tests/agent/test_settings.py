@@ -150,3 +150,35 @@ def test_a_hook_is_a_file_that_can_be_executed(tmp_path: Path) -> None:
 def test_check_is_asked_for_by_a_flag() -> None:
     assert not load([], {}).check
     assert load(["--check"], {}).check
+
+
+LONG = "x" * 63  # as long as a part of a name may be
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "gpu-server",
+        "a.b",
+        "a.",
+        "a..b",
+        ".a",
+        "..",
+        "1.2.3.4",
+        LONG,
+        LONG + "x",
+        LONG + "x.b",
+        "b." + LONG + "x",
+        "b." + LONG,
+        "b\u00fccher.example",
+        "\u00fc" * 70,
+    ],
+)
+def test_a_servers_name_is_one_that_python_can_look_up(host: str) -> None:
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        with pytest.raises(ValueError, match="has no usable host name"):
+            server_url(host)
+    else:
+        assert server_url(host) == f"ws://{host}:8642/ws/agent"

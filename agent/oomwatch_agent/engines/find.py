@@ -19,10 +19,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import psutil
-
 from oomwatch_agent.engines.fetch import Endpoint
 from oomwatch_agent.hang_guard import HangGuard
+from oomwatch_agent.who.addresses import addresses_here
 from oomwatch_agent.who.short_names import ShortNames
 
 VERL_FILE = Path("tmp/ray/session_latest/metrics/prometheus/prometheus.yml")  # PrometheusConfig.file's default
@@ -167,8 +166,7 @@ def _host_and_port(text: str) -> tuple[str, int] | None:
 
 def own_addresses() -> frozenset[str]:
     """What this node can be called by its own processes."""
-    addresses = (address.address for listed in psutil.net_if_addrs().values() for address in listed)
-    return frozenset({*(address.partition("%")[0] for address in addresses), "localhost", socket.gethostname()})
+    return frozenset({*(address for _, address in addresses_here()), "localhost", socket.gethostname()})
 
 
 def _listening(net: Path) -> dict[str, Endpoint]:
