@@ -1,5 +1,7 @@
 """Threads are used again; one that is stuck is lost and no more."""
 
+import subprocess
+import sys
 import threading
 
 from oomwatch_agent import parked
@@ -50,3 +52,22 @@ def test_a_stuck_job_does_not_keep_the_next_one_waiting() -> None:
         parked.start(stuck, "stuck")
     assert _run("next").daemon
     leave.set()
+
+
+_LOOK_UP = """
+import asyncio, sys
+from oomwatch_agent import parked
+
+async def story() -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(parked.Executor())
+    assert await loop.getaddrinfo("localhost", 80)
+
+asyncio.run(story())
+assert "encodings.idna" not in sys.modules
+"""
+
+
+def test_a_plain_name_is_looked_up_without_the_tables_of_international_ones() -> None:
+    """Half a MiB. In a program of its own: this one has them loaded."""
+    subprocess.run([sys.executable, "-c", _LOOK_UP], check=True, timeout=60)
