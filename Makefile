@@ -78,6 +78,10 @@ zipapp: wheels ## dist/oomwatch-agent.pyz: the agent as one file that needs no i
 	$(BIN)/python scripts/make_zipapp.py dist/oomwatch_agent-$$($(BIN)/oomwatch-agent --version | cut -d' ' -f2)-py3-none-any.whl \
 		dist/oomwatch-agent.pyz
 
+.PHONY: lower-bounds
+lower-bounds: ## test with the oldest releases that pyproject.toml admits, in .venv-lower
+	scripts/lower-bounds "$(PYTHON)" .venv-lower
+
 .PHONY: docs docs-serve docs-reference docs-screenshots docs-stale
 docs: $(VENV)/dev.stamp ## build the documentation's site into site/ (a broken link, a missing anchor, a page that nothing leads to: it fails)
 	$(MKDOCS) build $(ARGS)
