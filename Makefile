@@ -3,7 +3,8 @@
 
 PYTHON ?= $(shell scripts/find-python)
 ARGS ?=
-WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
+# Half as many again as there are cores: a test waits for a third of its time.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2)
 
 # The environment that everything runs in. For a second Python: make test PYTHON=python3.10 VENV=.venv-3.10
 VENV ?= .venv
@@ -26,11 +27,18 @@ help: ## list the targets
 run: $(VENV)/run.stamp ## start server, dashboard and an agent on this machine (ARGS="..." for oomwatch up)
 	$(BIN)/oomwatch up $(ARGS)
 
+test: export PYTHONDONTWRITEBYTECODE :=
 test: system-packages verl-releases helm-sdk ## every check, then every test (ARGS="-k word" for pytest, WORKERS=0 for one by one)
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check js-test
+	@$(MAKE) --no-print-directory --jobs=2 check js-test compiled
 	@echo "$(WORKERS) at a time; then Ray, alone: any agent finds the sessions of its machine"
 	$(BIN)/python -m pytest -m "not alone" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || test $$? -eq 5
 	$(BIN)/python -m pytest -m alone tests/acceptance $(ARGS) || test $$? -eq 5
+
+# Once, and not by every worker and every program that a test starts. What cannot be collected is told by the tests.
+.PHONY: compiled
+compiled: .venv/dev.stamp
+	@$(BIN)/python -m compileall -qq backend agent frontend
+	@$(BIN)/python -m pytest --collect-only -qq > /dev/null 2>&1 || true
 
 check: lint types js-types ## format, lint and types of Python and JavaScript, without the tests
 
