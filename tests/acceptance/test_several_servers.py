@@ -129,7 +129,9 @@ def test_nothing_is_lost_or_doubled_whatever_is_killed(site: Site) -> None:
     site.all_are_told("firing", *NODES[3:6])
     site.all_are_told("resolved", NODES[0])
     leader.start()
-    within(START_SECONDS, "it is back", lambda: leader.ready()[0] == 200)
+    within(
+        START_SECONDS, "it is back", lambda: leader.ready()[0] == 200, lambda: (leader.ready(), leader.program.output)
+    )
     site.be_whole("it was started again")
 
     # PostgreSQL: people are told all the same, and it is said.
