@@ -98,7 +98,7 @@ def be_agent(arguments: list[str]) -> int:
     from oomwatch_agent.link import Link  # noqa: PLC0415
     from oomwatch_agent.sampler import Sampler  # noqa: PLC0415
 
-    noted(Sampler, "collect", "collect")
+    noted(Sampler, "collect_here", "collect")  # by the thread whose look saw it
     noted(Link, "send", "send")
     return main(arguments)
 
