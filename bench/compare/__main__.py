@@ -6,6 +6,7 @@
   prometheus   Debian's Prometheus, scrape and evaluation each second, and Alertmanager, by those of the same rules that
                it can judge, as `oomwatch rules export` writes them; nobody watches
   plain        the same by rules as people write them by hand, which begin anew at every trough of a step
+  watched      as prometheus, and as many people as browsers watch the fleet by it, as Grafana asks (`viewers`)
 
 Both get the same values of the same GPUs each second from programs that stand for agents and exporters, whose own cost
 is not counted; agents list processes every ten seconds, as real ones do. First nothing happens for --seconds, of which
@@ -34,7 +35,8 @@ from bench.compare.readings import GPUS
 from bench.compare.sides import Side, ours, theirs
 from bench.detection.receiver import Card, Told, receiving
 
-SIDES = ["oomwatch", "prometheus", "plain"]
+SIDES = ["oomwatch", "prometheus", "plain", "watched"]
+WATCHED_SIDES = ["oomwatch", "watched"]
 WATCHED = 1024  # GPUs, to which --browsers belongs
 LATEST_SECONDS = 10.0  # an alert that is not told by then is not counted
 
@@ -55,7 +57,7 @@ def measure(side: str, gpus: int, told: Told, options: argparse.Namespace) -> Ro
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, contextlib.ExitStack() as stack:
         started = _started(side, Path(folder), gpus // GPUS, f"{told.url}/{name}")
         at_work = stack.enter_context(started)
-        watching = stack.enter_context(_watching(at_work, browsers if options.browsers else 0))
+        watching = stack.enter_context(_watching(side, at_work, browsers if options.browsers else 0))
         time.sleep(options.settle)
         begun = len(watching.lines) if watching else 0
         quiet = taken(at_work.processes, lambda: time.sleep(options.seconds))
@@ -65,7 +67,8 @@ def measure(side: str, gpus: int, told: Told, options: argparse.Namespace) -> Ro
         told.wait_for([name], len(filled), LATEST_SECONDS)
         at = told.of(name)
         delays = [at[card] - one.at for one in filled if (card := Card(one.node, one.gpu)) in at]
-        ticks = [float(line) for line in watching.lines[begun:]] if watching else _judging_seconds(at_work)
+        ticks = [float(line) for line in watching.lines[begun:]] if watching else []
+        ticks = ticks or _judging_seconds(at_work)
         return Row(gpus, side, browsers if watching else 0, quiet, sorted(ticks), sorted(delays), len(filled))
 
 
@@ -76,12 +79,14 @@ def _started(side: str, folder: Path, nodes: int, hook: str) -> contextlib.Abstr
 
 
 @contextlib.contextmanager
-def _watching(side: Side, count: int) -> Iterator[Helper | None]:
-    if side.server is None or not count:
+def _watching(name: str, side: Side, count: int) -> Iterator[Helper | None]:
+    """Those who watch: our page, or Prometheus where that is asked for."""
+    if not count or name not in WATCHED_SIDES:
         yield None
         return
-    with helping("browsers", "--port", str(side.server.port), "--count", str(count)) as browsers:
-        yield browsers
+    module = "browsers" if side.server else "viewers"
+    with helping(module, "--port", str(side.port), "--count", str(count)) as watching:
+        yield watching
 
 
 def _judging_seconds(side: Side) -> list[float]:

@@ -46,6 +46,7 @@ class Side(NamedTuple):
 
     processes: Sequence[psutil.Process]
     load: Helper
+    port: int  # at which people ask
     server: Server | None = None
     prometheus: Prometheus | None = None
 
@@ -60,7 +61,7 @@ def ours(folder: Path, nodes: int, hook: str, *more: str) -> Iterator[Side]:
     Store.open(f"sqlite:///{folder / 'oomwatch.db'}").close()
     server = Server(folder, rules, "--log-level", "warning", *more)
     with ended(server), helping("agents", "--port", str(server.port), "--nodes", str(nodes)) as load:
-        yield Side([psutil.Process(server.program.pid)], load, server=server)
+        yield Side([psutil.Process(server.program.pid)], load, server.port, server=server)
 
 
 @contextlib.contextmanager
@@ -85,7 +86,8 @@ def theirs(nodes: int, hook: str, *, plain: bool) -> Iterator[Side]:
         managers = "/api/v1/alertmanagers"
         until("Alertmanager", lambda: real.get(managers)["data"]["activeAlertmanagers"], seconds=READY_SECONDS)
         until("all exporters", lambda: len(real.query("up == 1")) == nodes, seconds=READY_SECONDS)
-        yield Side([psutil.Process(real.pid), psutil.Process(manager.pid)], load, prometheus=real)
+        processes = [psutil.Process(real.pid), psutil.Process(manager.pid)]
+        yield Side(processes, load, int(real.url.rsplit(":", 1)[1]), prometheus=real)
 
 
 def _rules(*, plain: bool) -> list[dict[str, Any]]:
