@@ -1,9 +1,9 @@
 """Which rules are judged on which news, and what a defect of one of them costs."""
 
-from msgspec import Struct
 from tests.core.story import CARD_BYTES, Story, rules_of, shipped
 
 from oomwatch import wire
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.engine import Engine
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.lives import RunNews
@@ -14,7 +14,7 @@ from oomwatch.core.verdict import INACTIVE, Verdict
 FULL = rules_of("    when: {kind: threshold, metric: gpu_used_ratio, above: 85%}\n").rules
 
 
-class Listener(Struct, frozen=True):
+class Listener(Kind, frozen=True, kw_only=True):
     """A condition that remembers what it was asked."""
 
     asked: list[tuple[float, Subject]]

@@ -5,7 +5,6 @@ from functools import partial
 from typing import TypeAlias
 
 from oomwatch.core.conditions import Condition
-from oomwatch.core.conditions.threshold import Threshold
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import UNKNOWN, Verdict
@@ -21,8 +20,8 @@ def ask(condition: Condition, fleet: Fleet, subject: Subject, now: float) -> Ver
 
 
 def asking(condition: Condition) -> Question:
-    """Whether it is so, which is asked most of all. Those that look at no start are asked in the fewest words."""
-    return condition.is_so if isinstance(condition, Threshold) else partial(_is_so, condition)
+    """Whether it is so, as it is called most of all: those that look at no start are asked themselves."""
+    return partial(_is_so, condition) if condition.over_when_run == "starts" else condition.is_so
 
 
 def any_of(questions: Sequence[Question]) -> Question:
@@ -32,7 +31,7 @@ def any_of(questions: Sequence[Question]) -> Question:
 
 
 def _is_so(condition: Condition, fleet: Fleet, subject: Subject, now: float) -> bool:
-    return ask(condition, fleet, subject, now).state == "active"
+    return not _waits_for_a_start(condition, fleet, subject) and condition.is_so(fleet, subject, now)
 
 
 def stands(condition: Condition, fleet: Fleet, subject: Subject, now: float) -> bool:

@@ -5,8 +5,8 @@ it can judge), `hears` (what news can make it true: it is judged on no other, un
 `fact_names` (what its texts may mention), `predicts` (which memory is full if it is right, or None: its warnings are
 held against that afterwards, core/outcome.py), `topic` (what its alerts are about, and so which causes may stand behind
 them, core/cause/; None for none), `over_when_run` (what of its run ends an alert of it at once, core/lives.py) and
-`judge(fleet, subject, now) -> Verdict`, which is asked by way of core/asking.py, as is `stands`, whether it has to be
-asked again (kind.py).
+`judge(fleet, subject, now) -> Verdict`, which is asked by way of core/asking.py, as are `is_so`, the same in one word,
+and `stands`, whether it has to be asked again (kind.py).
 """
 
 from typing import TypeAlias

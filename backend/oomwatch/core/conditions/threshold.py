@@ -52,7 +52,6 @@ class Threshold(OfSignal, frozen=True, kw_only=True, tag="threshold"):
         return Verdict("active", value, limit, self.signal.unit, facts, self._is_steady(fleet, subject, value))
 
     def is_so(self, fleet: Fleet, subject: Subject, now: float) -> bool:
-        """Whether `judge` would say that it is active; every reading comes by here."""
         value = self.signal.read(fleet, subject, now)
         return value is not None and self._is_beyond(value)
 
