@@ -178,6 +178,7 @@ def test_a_rotated_token_is_good_for_the_time_of_grace(
 
 
 def test_an_unknown_token_cannot_be_revoked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    create(folder, capsys, "lin", "--role", "reader")
     assert main(["token", "revoke", "nobody", *database(folder)]) == 1
     assert 'there is no token "nobody" that is good' in capsys.readouterr().err
 

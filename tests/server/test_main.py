@@ -251,6 +251,18 @@ def test_a_plain_path_is_taken_as_it_is(tmp_path: Path, name: str) -> None:
     assert main(["incident", "--db", str(folder / name)]) == 0
 
 
+@pytest.mark.parametrize("command", [["token", "list"], ["token", "revoke", "x"], ["user", "list"], ["audit"]])
+def test_a_command_that_looks_makes_no_database(tmp_path: Path, capsys: Output, command: list[str]) -> None:
+    assert main([*command, "--db", str(tmp_path / "typo.db")]) == 1
+    assert f"there is no database {tmp_path / 'typo.db'}; name one with --db" in capsys.readouterr().err
+    assert not (tmp_path / "typo.db").exists()
+
+
+def test_that_nothing_ran_out_of_memory_is_said(tmp_path: Path, capsys: Output) -> None:
+    assert main(["incident", "--db", str(tmp_path / "x.db")]) == 0
+    assert capsys.readouterr().out == f"no incidents in {tmp_path / 'incidents'}\n"
+
+
 def test_a_url_stays_one(tmp_path: Path) -> None:
     address = database_address(Settings(db=f"sqlite:///{tmp_path}/x.db?timeout=3"))
     assert file_of(address) == tmp_path / "x.db"

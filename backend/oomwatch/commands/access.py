@@ -12,7 +12,7 @@ import msgspec
 from oomwatch.access.audit import Deed
 from oomwatch.access.token import Role, Token, digest_of, text_of
 from oomwatch.commands.alerts import moment
-from oomwatch.commands.stored import database_of
+from oomwatch.commands.stored import database_of, opened
 from oomwatch.commands.tables import aligned
 from oomwatch.figures import printable
 from oomwatch.options import SettingError
@@ -34,7 +34,8 @@ def run_create(options: argparse.Namespace) -> int:
     if not 0 < len(options.name) <= NAME_CHARS_MAX or not options.name.isprintable():
         raise SettingError(f"NAME: must be 1 to {NAME_CHARS_MAX} printable characters")
     lifetime = _seconds("--expires", options.expires)
-    return with_store(options, lambda store: _create(store, options.name, options.role, tuple(options.node), lifetime))
+    nodes = tuple(options.node)
+    return with_store(options, lambda store: _create(store, options.name, options.role, nodes, lifetime), makes=True)
 
 
 def run_list(options: argparse.Namespace) -> int:
@@ -120,10 +121,10 @@ def _named(store: Store, name: str, now: float) -> list[Token]:
     return sorted(found, key=lambda token: token.created_at)
 
 
-def with_store(options: argparse.Namespace, work: Callable[[Store], None]) -> int:
-    """Do it with the server's database. Gives the exit status."""
+def with_store(options: argparse.Namespace, work: Callable[[Store], None], *, makes: bool = False) -> int:
+    """Do it with the server's database, which is made where there is none if `makes`. Gives the exit status."""
     try:
-        with closing(Store.open(database_of(options.db))) as store:
+        with closing(Store.open(database_of(options.db)) if makes else opened(options.db)) as store:
             work(store)
     except (StoreError, RefusedError) as error:
         print(f"oomwatch: {error}", file=sys.stderr)

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _tell(options: argparse.Namespace, reports: Reports, place: str) -> int:
     if options.id is None:
-        return _list(reports)
+        return _list(reports, place)
     name = next(iter(reports.ids()), None) if options.id == "latest" else options.id
     content = reports.read(name) if name is not None else None
     if content is None:
@@ -57,8 +57,11 @@ def _tell(options: argparse.Namespace, reports: Reports, place: str) -> int:
     return 0
 
 
-def _list(reports: Reports) -> int:
-    for entry in reports.entries():
+def _list(reports: Reports, place: str) -> int:
+    entries = list(reports.entries())
+    if not entries:
+        print(f"no incidents in {place}")
+    for entry in entries:
         print(
             printable(f"{entry.id}  {_moment(entry.at)}  {entry.run or entry.node}  {entry.summary.get(LANGUAGE, '')}")
         )

@@ -35,7 +35,7 @@ def run_add(options: argparse.Namespace) -> int:
         )
         print(f"{name} may sign in as {options.role}; a running server knows within 2 seconds")
 
-    return with_store(options, work)
+    return with_store(options, work, makes=True)
 
 
 def run_list(options: argparse.Namespace) -> int:
