@@ -25,7 +25,7 @@ LOCK = ROOT / "requirements-agent.txt"
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 MACHINES = ("x86_64", "aarch64")
 GLIBCS = ("2_17", "2_28")  # of which files are taken: CentOS 7 and RHEL 8, and all that is newer
-COMPILED = ("msgspec", "psutil")  # what does not work without its compiled part
+COMPILED = ("msgspec",)  # what does not work without its compiled part
 SHEBANG = b"#!/usr/bin/env python3\n"
 MOMENT = (2020, 1, 1, 0, 0, 0)  # of every file: when it was made must not change the bytes
 

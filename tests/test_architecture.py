@@ -240,7 +240,7 @@ def test_the_agent_needs_only_what_a_trainers_image_is_given() -> None:
 
     tensorboard is an extra, and event_files.py says so to whoever lacks it.
     """
-    promised = {"msgspec", "psutil", "pynvml", "websockets", "yaml"} | set(sys.stdlib_module_names)
+    promised = {"msgspec", "pynvml", "websockets", "yaml"} | set(sys.stdlib_module_names)
     extra = {"oomwatch_agent.event_files": {"tensorboard"}}
     on_a_node = [module for module in _modules() if _room(module.name) in ON_A_NODE]
     assert _found((one, _others(one) - promised - extra.get(one.name, set())) for one in on_a_node) == {}

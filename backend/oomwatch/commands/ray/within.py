@@ -29,7 +29,6 @@ Untyped: TypeAlias = Any  # of Ray, which has no types of its own
 NEEDED = {
     "msgspec": "msgspec",
     "nvidia-ml-py": "pynvml",
-    "psutil": "psutil",
     "pyyaml": "yaml",
     "websockets": "websockets",
 }
