@@ -79,7 +79,7 @@ def test_a_silence_is_previewed_made_listed_and_ended(server: RunningServer, cap
     assert main(["silence", "add", NODE, "--for", "2h", "--preview"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("would hide 1 alert that fires now\n")
-    assert "of the last 7 days: 1 of 1 alerts, 0 of them critical" in told
+    assert "of the last 7 days: 1 of 1 alert, 0 of them critical" in told
     assert server.get("/api/v1/silences").json() == []
 
     assert main(["silence", "add", NODE, "--for", "2h", "--note", "new driver"]) == 0
