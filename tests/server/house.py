@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
-from msgspec import Struct
-
 from oomwatch import wire
+from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.rule import RuleSet
 from oomwatch.core.subject import Subject
@@ -81,7 +80,7 @@ def sample(seq: int, used_gib: float, at: float = START, *, gpus: int = 1) -> wi
     return wire.Sample(seq=seq, at=at, gpus=cards, host=wire.HostSample(memory_used_bytes=100 * GIB))
 
 
-class Broken(Struct, frozen=True):
+class Broken(Kind, frozen=True, kw_only=True):
     """A condition with a defect that shows on one node."""
 
     scopes: tuple[str, ...] = ("gpu",)
