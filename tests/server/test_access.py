@@ -2,6 +2,8 @@
 
 import asyncio
 import shutil
+import socket
+import ssl
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -13,12 +15,17 @@ import pytest
 import websockets.exceptions
 from tests.access.conftest import settle
 from tests.access.visitor import Visitor
+from tests.faults.strangers import UPGRADE, frame
 from tests.missing import do_without
 from tests.server.house import hello
 from tests.server.running_server import AgentClient, RunningServer, serving, settings_in
+from websockets.frames import Opcode
 
+from oomwatch import wire
 from oomwatch.__main__ import main
 from oomwatch.options import SettingError
+from oomwatch.settings import Settings
+from oomwatch.web.connections import Connections
 from oomwatch.web.live import NOT_KNOWN
 from oomwatch.web.server import serve
 from oomwatch_agent.__main__ import main as agent_main
@@ -349,6 +356,47 @@ def test_a_server_may_know_an_agent_by_its_certificate(folder: Path, certificate
         assert _check(server, *trusting) != 0
         mine = ("--tls-cert", str(certificates / "agent.pem"), "--tls-key", str(certificates / "agent.key"))
         assert _check(server, *trusting, *mine) == 0
+
+
+@pytest.mark.parametrize("is_polite", [True, False])
+def test_an_agent_over_tls_that_goes_is_gone(folder: Path, certificates: Path, *, is_polite: bool) -> None:
+    with serving(_over_tls(folder, certificates)) as server:
+        server.url = "https" + server.url.removeprefix("http")
+        with AgentClient(server, ssl=_trusting(certificates)) as agent:
+            agent.greet(hello("gpu-07", sent_at=time.time()))
+            assert _connected(server)
+            if not is_polite:
+                agent.connection.socket.shutdown(socket.SHUT_RDWR)
+        until(lambda: not _connected(server))
+
+
+def test_who_says_goodbye_over_tls_and_stays_does_not_end_the_watch_over_connections(
+    folder: Path, certificates: Path
+) -> None:
+    connections = Connections(10)
+    with serving(_over_tls(folder, certificates), connections) as server:
+        stranger = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])))
+        with _trusting(certificates).wrap_socket(stranger, server_hostname="localhost") as line:
+            line.sendall(UPGRADE.format(path="/ws/agent").encode())
+            assert b" 101 " in line.recv(4096)
+            line.sendall(frame(Opcode.TEXT, wire.encode(hello("gpu-07", sent_at=time.time()))))
+            until(lambda: _connected(server))
+            line.sendall(frame(Opcode.CLOSE))
+            until(lambda: not _connected(server))
+            server.call(connections.sweep)
+            assert len(connections) == 1
+
+
+def _over_tls(folder: Path, certificates: Path) -> Settings:
+    return settings_in(folder, tls_cert=certificates / "server.pem", tls_key=certificates / "server.key")
+
+
+def _trusting(certificates: Path) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=certificates / "ca.pem")
+
+
+def _connected(server: RunningServer) -> bool:
+    return any(session.peer is not None for session in server.parts.service.roster)
 
 
 async def _serve(folder: Path, **changes: object) -> None:

@@ -48,3 +48,22 @@ def test_messages_that_come_one_by_one_wait_for_nothing() -> None:
             await asyncio.sleep(0)
 
     asyncio.run(story())
+
+
+def test_who_fails_at_its_turn_takes_nobody_elses() -> None:
+    async def story() -> None:
+        turns, taken, failed = Turns(), list[int](), list[object]()
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context["exception"]))
+
+        def fail() -> None:
+            raise RuntimeError("a defect")
+
+        while turns.take(fail):
+            pass
+        turns.take(lambda: taken.append(1))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert len(failed) == 1
+        assert taken == [1]
+
+    asyncio.run(story())

@@ -152,7 +152,7 @@ class Connections:
 
 def _stuck(transport: asyncio.Transport, watched: _Watched, now: float) -> str | None:
     """Why this one is to be cut off."""
-    unread_bytes = transport.get_write_buffer_size()
+    unread_bytes = _unread_bytes(transport)
     if not unread_bytes or unread_bytes < watched.unread_bytes:
         watched.unread_since = None
     watched.unread_bytes = unread_bytes
@@ -161,6 +161,13 @@ def _stuck(transport: asyncio.Transport, watched: _Watched, now: float) -> str |
         if now - watched.unread_since > READING_SECONDS:
             return f"it read nothing for {READING_SECONDS:g} s"
     return _unasked(watched, now)
+
+
+def _unread_bytes(transport: asyncio.Transport) -> int:
+    try:
+        return transport.get_write_buffer_size()
+    except AttributeError:  # asyncio's of TLS, closed twice: it waits for the other side's goodbye, 30 s at most
+        return 0
 
 
 def _unasked(watched: _Watched, now: float) -> str | None:
@@ -224,9 +231,9 @@ class WebSocket(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.lose(self.transport)
+        super().connection_lost(exc)
         if self._inbox is not None:
             self._inbox.close()
-        super().connection_lost(exc)
 
     def last_request(self) -> tuple[object, bool]:
         """Its own; that it is silent is for pings and for the protocol to judge."""
@@ -241,10 +248,16 @@ class WebSocket(WebSocketsSansIOProtocol):
         self._inbox = inbox
 
     def stop_reading(self) -> None:
-        self.transport.pause_reading()
+        if not self._is_over():
+            self.transport.pause_reading()
 
     def go_on_reading(self) -> None:
-        self.transport.resume_reading()
+        if not self._is_over():
+            self.transport.resume_reading()
+
+    def _is_over(self) -> bool:
+        """A transport of TLS that is closed or lost raises an error where it is to pause, or to go on."""
+        return self.disconnected or self.transport.is_closing()
 
     def give_up(self) -> None:
         self.transport.abort()

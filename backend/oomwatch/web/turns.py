@@ -42,10 +42,12 @@ class Turns:
     def _begin_round(self) -> None:
         self._is_asked = False
         self._left = MESSAGES_A_ROUND
-        while self._waiting and self._left > 0:
-            later = next(iter(self._waiting))
-            del self._waiting[later]
-            self._left -= 1
-            later()
-        if self._waiting:
-            self._ask()
+        try:
+            while self._waiting and self._left > 0:
+                later = next(iter(self._waiting))
+                del self._waiting[later]
+                self._left -= 1
+                later()
+        finally:  # who fails must not stop all others
+            if self._waiting:
+                self._ask()
