@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from tests.browser import scenes
 from tests.browser.stage import Stage
 from tests.server.running_server import RunningServer, serving, until
@@ -102,7 +103,10 @@ def fits(page: Page, *widths: int) -> None:
     for width in sorted(widths, reverse=True):
         page.set_viewport_size({"width": width, "height": 900})
         fitted = "width => innerWidth === width && document.documentElement.scrollWidth <= width"
-        page.wait_for_function(fitted, arg=width)
+        try:
+            page.wait_for_function(fitted, arg=width)
+        except PlaywrightTimeoutError:
+            raise AssertionError(f"at {width} px the page is wider than its window") from None
 
 
 @pytest.fixture

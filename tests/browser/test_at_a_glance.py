@@ -41,11 +41,12 @@ def test_run_at_risk_cause_and_remedy_stand_below_the_sentence_of_every_view(tol
     page = reader.open(told)
     for address in ("#/fleet", "#/runs", "#/run/qwen7b_grpo", "#/node/gpu-01", "#/rules"):
         page.goto(told.url + address)
-        expect(page.locator("#headline")).to_contain_text("qwen7b_grpo is at risk: GPU 3 of gpu-01: 97 %")
-        why = page.locator("#why")
-        expect(why.get_by_role("link", name="qwen7b_grpo")).to_be_visible()
-        expect(why).to_contain_text("Parameters and optimizer states offloaded to the host")
-        expect(why).to_contain_text("actor_rollout_ref.actor.fsdp_config.optimizer_offload=False")
+        expect(page.locator("#view h1").first, address).to_be_attached()
+        headline, why = page.locator("#headline"), page.locator("#why")
+        expect(headline, address).to_contain_text("qwen7b_grpo is at risk: GPU 3 of gpu-01: 97 %")
+        expect(why.get_by_role("link", name="qwen7b_grpo"), address).to_be_visible()
+        expect(why, address).to_contain_text("Parameters and optimizer states offloaded to the host")
+        expect(why, address).to_contain_text("actor_rollout_ref.actor.fsdp_config.optimizer_offload=False")
 
 
 def test_each_leads_on_and_the_remedy_can_be_pasted(told: Stage, reader: Reader) -> None:
@@ -244,9 +245,9 @@ def test_on_paper_there_is_nothing_to_press_and_nothing_dark(troubled: Stage, re
         assert page.locator("button:visible").count() > 0
         page.emulate_media(media="print")
         assert page.locator("button:visible").count() == 0, address
-        assert page.locator("#nav").is_hidden()
+        assert page.locator("#nav").is_hidden(), address
         white = "getComputedStyle(document.documentElement).backgroundColor"
-        assert page.evaluate(white) == "rgb(255, 255, 255)"
+        assert page.evaluate(white) == "rgb(255, 255, 255)", address
 
 
 # ---------------------------------------------------------------- every width

@@ -307,5 +307,5 @@ def test_nothing_is_cut_off_in_a_narrow_window(troubled: Stage, reader: Reader) 
     page = reader.open(troubled, width=900)
     for address, shown in NARROW.items():
         page.goto(troubled.url + address)
-        expect(page.locator(f"main {shown}").first).to_be_visible(timeout=60_000)
+        expect(page.locator(f"main {shown}").first, address).to_be_visible(timeout=60_000)
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), address

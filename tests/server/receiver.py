@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -102,6 +103,9 @@ class Receiver:
             timeout = 5  # an idle connection does not keep its thread for ever
 
             def do_POST(self) -> None:
+                if self._is_a_strangers():
+                    self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
+                    return
                 length = int(self.headers.get("Content-Length", "0"))
                 body = self.rfile.read(length)
                 if len(body) < length:  # who sent it has gone in the middle: it never was one
@@ -113,6 +117,11 @@ class Receiver:
                     answer.hold.wait(DEADLINE_SECONDS)
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who asked waits for no answer now
                     self._say(answer)
+
+            def _is_a_strangers(self) -> bool:
+                """Of somebody who looks for a server that had this port before: none of ours leaves the length out."""
+                is_post = self.command == "POST"
+                return "Upgrade" in self.headers or (is_post and "Content-Length" not in self.headers)
 
             def _say(self, answer: Answer) -> None:
                 self.send_response(answer.status)
