@@ -251,6 +251,24 @@ def test_a_plain_path_is_taken_as_it_is(tmp_path: Path, name: str) -> None:
     assert main(["incident", "--db", str(folder / name)]) == 0
 
 
+@pytest.mark.parametrize(
+    "db", ['"postgresql://u:secret@h/d"', " postgresql://u:secret@h/d", "postgre-sql://u:secret@h/d"]
+)
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [(["token", "create", "x", "--role", "agent"], 1), (["backup", "copy.db"], 2), (["begin-anew"], 2)],
+)
+def test_a_misspelled_url_is_refused_without_its_password_and_no_file_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output, command: list[str], status: int, db: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*command, "--db", db]) == status
+    told = capsys.readouterr().err
+    assert "is no database URL" in told
+    assert "secret" not in told
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("command", [["token", "list"], ["token", "revoke", "x"], ["user", "list"], ["audit"]])
 def test_a_command_that_looks_makes_no_database(tmp_path: Path, capsys: Output, command: list[str]) -> None:
     assert main([*command, "--db", str(tmp_path / "typo.db")]) == 1

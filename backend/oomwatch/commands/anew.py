@@ -15,9 +15,8 @@ from contextlib import closing
 from pathlib import Path
 
 from oomwatch.access.token import ROLES, Token
-from oomwatch.commands.stored import database_of
+from oomwatch.commands.stored import file_of_it
 from oomwatch.options import SettingError
-from oomwatch.store.address import file_of
 from oomwatch.store.claim import claimed
 from oomwatch.store.errors import StoreError
 from oomwatch.store.soundness import damage, files_of, is_ours, put_aside, unfinished
@@ -34,14 +33,13 @@ _OPEN = "It asks for nothing: until there is a user or a token, whoever can reac
 
 def run(options: argparse.Namespace) -> int:
     """Put the file aside, and an empty database in its place. Gives the exit status."""
-    database = database_of(options.db)
-    file = file_of(database)
+    file = file_of_it(options.db)
     if file is None:
         raise SettingError("db: is no file; only a SQLite file can be put aside")
     if not file.is_file() and not unfinished(file).exists():
         raise SettingError(f"db: there is no {file}")
     try:
-        with claimed(database):
+        with claimed(str(file)):
             aside = _begin(file, is_open=options.open)
     except (StoreError, OSError) as error:
         print(f"oomwatch: {error}", file=sys.stderr)

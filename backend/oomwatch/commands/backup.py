@@ -6,9 +6,8 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from oomwatch.commands.stored import database_of
+from oomwatch.commands.stored import file_of_it
 from oomwatch.options import SettingError
-from oomwatch.store.address import file_of
 
 FAILED = 1
 PAGES_AT_ONCE = 16_384  # 16 MiB: between two helpings the server may write
@@ -17,7 +16,7 @@ PAUSE_SECONDS = 0.01
 
 def run(options: argparse.Namespace) -> int:
     """Make the copy and look whether it is sound. Gives the exit status."""
-    file = file_of(database_of(options.db))
+    file = file_of_it(options.db)
     if file is None:
         raise SettingError("db: is no file; a PostgreSQL is backed up by pg_dump: docs/howto/backup.md")
     if options.file.exists():
