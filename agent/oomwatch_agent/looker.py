@@ -99,8 +99,8 @@ class Looker:
         self._told_at = clock()
         self._began_at: float | None = None  # the look that goes on
         self._patience_seconds = STUCK_SECONDS
-        self._end = threading.Lock()  # held until the end
-        self._end.acquire()
+        self._bell = threading.Lock()  # of the thread that looks: held until it is to look at the clock again
+        self._wakes_at = NEVER  # by itself
         self._thread: threading.Thread | None = None
         self._errand: Callable[[], None] | None = None  # what else this thread does
         self._errand_at = NEVER
@@ -116,6 +116,8 @@ class Looker:
         It must not raise. It may hang: then call `relieve`.
         """
         self._errand, self._errand_at = errand, NEVER if due_at is None else due_at
+        if self._errand_at + CLOCK_SECONDS < self._wakes_at:
+            _ring(self._bell)
 
     def relieve(self) -> None:
         """The thread is stuck in an errand: another one looks from now on."""
@@ -141,8 +143,7 @@ class Looker:
     def close(self) -> None:
         """End the thread, once its look is over."""
         self._thread, self._eyes = None, []
-        with contextlib.suppress(RuntimeError):  # closed before
-            self._end.release()
+        _ring(self._bell)
 
     def _memory(self, memory: str) -> Nearing:
         known = self._memories.get(memory)
@@ -161,12 +162,19 @@ class Looker:
 
     def _start(self) -> None:
         self._began_at = None
-        self._thread = threading.Thread(target=self._work, name="oomwatch looks", daemon=True)
+        before, bell = self._bell, threading.Lock()  # of its own: who was left behind must not hear it in its place
+        bell.acquire()
+        self._bell = bell
+        self._thread = threading.Thread(target=self._work, args=(bell,), name="oomwatch looks", daemon=True)
         self._thread.start()
+        _ring(before)  # who only waits, ends
 
-    def _work(self) -> None:
+    def _work(self, bell: threading.Lock) -> None:
         me = threading.current_thread()
-        while self._thread is me and not self._end.acquire(timeout=self._seconds_to_next()):
+        while self._thread is me:
+            bell.acquire(timeout=self._seconds_to_next())
+            if self._thread is not me:
+                return
             self._run_errand()
             now = self._clock() + EARLY_SECONDS
             for eye in self._eyes:
@@ -195,5 +203,14 @@ class Looker:
 
     def _seconds_to_next(self) -> float:
         """Until a look is due; where none is before the next sample, so long that the sample has come by then."""
+        self._wakes_at = NEVER  # first: who changes what is read here from now on sees it, and rings
         due_at = min([eye.due_at for eye in self._eyes], default=NEVER)
-        return min(self._paces.interval_seconds, max(0.0, min(due_at, self._errand_at) - self._clock()))
+        errand_at = self._errand_at if self._errand is not None else NEVER
+        now = self._clock()
+        self._wakes_at = min(now + self._paces.interval_seconds, max(now, min(due_at, errand_at)))
+        return self._wakes_at - now
+
+
+def _ring(bell: threading.Lock) -> None:
+    with contextlib.suppress(RuntimeError):  # it is ringing still, or there is no thread
+        bell.release()

@@ -179,6 +179,25 @@ def test_an_errand_is_done_at_its_time_and_after_an_interval_again(make: Make) -
     looker.expect(None)
 
 
+def test_an_errand_is_done_at_its_time_where_the_thread_would_sleep_longer(make: Make) -> None:
+    card, done = Card(), threading.Event()
+    card.looks_an_interval = 1  # the next sample comes before the next look
+    looker = make(card, paces=Paces(3600.0, 0.1))
+    _told(looker)
+    looker.expect(time.monotonic() + 0.05, done.set)
+    assert done.wait(DEADLINE_SECONDS)
+
+
+def test_a_thread_that_follows_one_that_was_left_behind_hears_of_an_errand_too(make: Make) -> None:
+    card, done = Card(), threading.Event()
+    card.looks_an_interval = 1
+    looker = make(card, paces=Paces(3600.0, 0.1))
+    _told(looker)
+    looker.relieve()
+    looker.expect(time.monotonic() + 0.05, done.set)
+    assert done.wait(DEADLINE_SECONDS)
+
+
 def test_while_an_errand_hangs_another_thread_looks(make: Make) -> None:
     card, entered, leave = Card(), threading.Event(), threading.Event()
     looker = make(card)
