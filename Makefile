@@ -37,7 +37,7 @@ test: system-packages verl-releases helm-sdk ## every check, then every test (AR
 # Once, and not by every worker and every program that a test starts. What cannot be collected is told by the tests.
 .PHONY: compiled
 compiled: $(VENV)/dev.stamp
-	@$(BIN)/python -m compileall -qq backend agent frontend
+	@$(BIN)/python -m compileall -q backend agent frontend
 	@$(BIN)/python -m pytest --collect-only -qq > /dev/null 2>&1 || true
 
 check: lint types js-types ## format, lint and types of Python and JavaScript, without the tests
