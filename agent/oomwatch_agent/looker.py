@@ -14,6 +14,7 @@ from oomwatch_agent.source import Looking, Sight, Source
 
 EARLY_SECONDS = 0.02  # what a look may come early by: a sample is seldom taken to the millisecond
 CLOCK_SECONDS = 0.001  # what a wait may end early by
+LONG_SECONDS = 0.1  # who looks for so long is not to be relied on for anything else
 STUCK_SECONDS = 2.0  # a look takes a millisecond; each successor is given twice as long as the one before
 
 
@@ -107,8 +108,8 @@ class Looker:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether there is a thread that looks."""
-        return self._thread is not None
+        """Whether there is a thread that looks, and no look of it takes long."""
+        return self._thread is not None and not self._looks_since(LONG_SECONDS, self._clock())
 
     def expect(self, due_at: float | None, errand: Callable[[], None] | None = None) -> None:
         """Have this done then, by the thread that looks; after an interval again, unless it is told better by then.
@@ -120,9 +121,12 @@ class Looker:
             _ring(self._bell)
 
     def relieve(self) -> None:
-        """The thread is stuck in an errand: another one looks from now on."""
+        """The thread is stuck: another one looks from now on; where it is in a look, once that has taken too long.
+
+        The next look may hang as well, so each is given twice as long as the one before, and threads do not pile up.
+        """
         self.expect(None)
-        if self._thread is not None:
+        if self._thread is not None and self._began_at is None:
             self._start()
 
     def told(self, sights: Sequence[Sight]) -> Mapping[str, Peak]:
@@ -152,13 +156,17 @@ class Looker:
         return known
 
     def _see_to_the_thread(self, now: float) -> None:
-        began_at = self._began_at
-        stuck = began_at is not None and now - began_at >= self._patience_seconds
+        stuck = self._looks_since(self._patience_seconds, now)
         if not self._eyes or self._paces.never or (self._thread is not None and not stuck):
             return
         if stuck:
             self._patience_seconds *= 2
         self._start()
+
+    def _looks_since(self, seconds: float, now: float) -> bool:
+        """Whether the look that goes on, if any does, has taken so long."""
+        began_at = self._began_at
+        return began_at is not None and now - began_at >= seconds
 
     def _start(self) -> None:
         self._began_at = None

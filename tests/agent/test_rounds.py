@@ -25,6 +25,8 @@ class Card:
     def __init__(self) -> None:
         self.gate = threading.Event()
         self.gate.set()
+        self.eyes = threading.Event()  # a look hangs until it is set
+        self.eyes.set()
         self.looks = 0
         self.readers: list[tuple[bool, str]] = []  # slow or not, and the thread
 
@@ -42,6 +44,7 @@ class Card:
 
     def look(self) -> list[Sight]:
         self.looks += 1
+        assert self.eyes.wait(DEADLINE_SECONDS)
         return [Sight("0", GIB, 80 * GIB)]
 
     def close(self) -> None:
@@ -86,6 +89,7 @@ class Agent:
 
     def close(self) -> None:
         self.card.gate.set()
+        self.card.eyes.set()
         self._sampler.close()
 
 
@@ -132,6 +136,17 @@ def test_where_that_thread_is_stuck_samples_go_on_and_another_one_looks() -> Non
         read = agent.card.read_by(LOOKS)
         agent.card.gate.set()
         await _until(lambda: agent.card.read_by(LOOKS) > read)
+
+    _run(story)
+
+
+def test_where_looks_alone_hang_samples_go_on_and_threads_do_not_pile_up() -> None:
+    async def story(agent: Agent) -> None:
+        await _until(lambda: agent.card.read_by(LOOKS) > 0)
+        agent.card.eyes.clear()
+        taken, looks = len(agent.taken), agent.card.looks
+        await _until(lambda: len(agent.taken) >= taken + 10)
+        assert agent.card.looks <= looks + 2, "each is of a thread that is lost"
 
     _run(story)
 
