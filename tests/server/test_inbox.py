@@ -91,7 +91,7 @@ def test_what_is_said_before_it_is_asked_for_is_taken_in_order() -> None:
 
 def test_a_connection_that_ends_has_no_first_message() -> None:
     async def story(_line: Line, inbox: Inbox) -> None:
-        inbox.close()
+        inbox.lose()
         assert await inbox.first() is None
 
     told(story)
@@ -151,6 +151,31 @@ def test_after_a_pause_the_next_one_is_taken_and_meanwhile_nothing_is_read() -> 
     told(story)
 
 
+def test_what_waits_when_its_connection_is_lost_is_taken_before_it_is_over() -> None:
+    async def story(_line: Line, inbox: Inbox) -> None:
+        taken: list[Message] = []
+        inbox.open(noting(taken))
+        for message in numbered(MANY):
+            inbox.put(message)
+        inbox.lose()
+        assert len(taken) == MESSAGES_A_ROUND
+        await asyncio.wait_for(inbox.over(), 10)
+        assert taken == numbered(MANY)
+
+    told(story)
+
+
+def test_it_is_over_at_once_where_nothing_waits_whatever_pause_is_to_come() -> None:
+    async def story(_line: Line, inbox: Inbox) -> None:
+        inbox.open(lambda _: 3600.0)
+        inbox.put(b"one")
+        inbox.lose()
+        await asyncio.wait_for(inbox.over(), 10)
+        inbox.close()
+
+    told(story)
+
+
 def test_what_waits_when_it_is_closed_is_not_taken() -> None:
     async def story(line: Line, inbox: Inbox) -> None:
         taken: list[Message] = []
@@ -159,6 +184,7 @@ def test_what_waits_when_it_is_closed_is_not_taken() -> None:
             inbox.put(message)
         inbox.close()
         inbox.put(b"late")
+        await asyncio.wait_for(inbox.over(), 10)
         for _ in range(10):
             await asyncio.sleep(0)
         assert len(taken) == MESSAGES_A_ROUND

@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from oomwatch import wire
+from oomwatch.web.turns import MESSAGES_A_ROUND
 
 
 @pytest.fixture
@@ -40,6 +41,20 @@ def test_an_agent_that_comes_back_goes_on_after_what_is_stored(server: RunningSe
         agent.hear_ack_of(1)
     with AgentClient(server) as agent:
         assert agent.greet(now_hello()).resume_after_seq == 1
+
+
+def test_the_last_words_of_an_agent_are_taken_that_goes_while_they_wait_for_their_turn(server: RunningServer) -> None:
+    last = 8 * MESSAGES_A_ROUND
+    with AgentClient(server) as agent:
+        agent.greet(now_hello())
+        line, frames = agent.connection.socket, agent.connection.protocol
+        for seq in range(1, last + 1):
+            frames.send_text(wire.encode(sample(seq, 40, time.time())))
+        frames.send_close(1000)
+        line.sendall(b"".join(frames.data_to_send()))  # at once
+    sessions = server.parts.service.roster
+    until("it to be gone", lambda: (session := sessions.find("gpu-07")) is not None and not session.is_connected)
+    assert [session.processed_seq for session in sessions] == [last]
 
 
 def test_goodbye_is_acknowledged_at_once_and_the_connection_closed(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ class WebSocket(WebSocketsSansIOProtocol):
         self._connections.lose(self.transport)
         super().connection_lost(exc)
         if self._inbox is not None:
-            self._inbox.close()
+            self._inbox.lose()
 
     def last_request(self) -> tuple[object, bool]:
         """Its own; that it is silent is for pings and for the protocol to judge."""

@@ -1,7 +1,8 @@
 """What an agent says goes from its socket to whoever takes it in one step of the event loop.
 
 A queue and a task in between, as a WebSocket of ASGI has them, are a seventh of what the loop has to do at a thousand
-GPUs. While something waits, for its turn or since its agent says too much, nothing more is read of the connection.
+GPUs. While something waits, for its turn or since its agent says too much, nothing more is read of the connection. What
+waits when the connection ends is taken all the same: they may be the last words of a node.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ class Lender(Protocol):
     """A connection that lends its messages, as they come in."""
 
     def lend(self, inbox: "Inbox") -> None:
-        """Each goes there from now on, and none to `websocket.receive`. The inbox is closed with the connection."""
+        """Each goes there from now on, and none to `websocket.receive`. It is told when the connection is lost."""
         ...
 
     def stop_reading(self) -> None: ...
@@ -44,9 +45,10 @@ class Inbox:
         self._waiting: deque[Message] = deque()
         self._begun = asyncio.Event()
         self._take: Callable[[Message], float]
-        self._is_open = self._is_closed = False
+        self._is_open = self._is_closed = self._is_lost = False
         self._is_held = False  # it waits for its turn, or for a pause to be over
         self._pause: asyncio.TimerHandle | None = None
+        self._over = asyncio.Event()
         lender.lend(self)
 
     async def first(self) -> Message | None:
@@ -59,10 +61,21 @@ class Inbox:
         self._take, self._is_open = take, True
         self._go_on()
 
+    def lose(self) -> None:
+        """The connection has ended: what waits is all that there is."""
+        self._is_lost = True
+        self._begun.set()
+        self._look_whether_over()
+
+    async def over(self) -> None:
+        """Wait until all is taken that a connection brought which has ended, or until the inbox is closed."""
+        await self._over.wait()
+
     def close(self) -> None:
         """What waits is dropped, and so is what still comes."""
         self._is_closed = True
         self._begun.set()
+        self._over.set()
         self._waiting.clear()
         self._turns.leave(self._have_turn)
         if self._pause is not None:
@@ -90,6 +103,10 @@ class Inbox:
                 return
         self._lender.go_on_reading()
 
+    def _look_whether_over(self) -> None:
+        if self._is_lost and not self._waiting:
+            self._over.set()
+
     def _have_turn(self) -> None:
         self._is_held = False
         if self._take_one():
@@ -104,6 +121,7 @@ class Inbox:
             self.close()
             self._lender.give_up()
             return False
+        self._look_whether_over()
         if seconds > 0 and not self._is_closed:
             self._is_held = True
             self._pause = asyncio.get_running_loop().call_later(seconds, self._pause_is_over)

@@ -93,6 +93,7 @@ class Connection:
         with self._parts.keyring.held(self._token, "agent", self._revoke):
             self._inbox.open(lambda frame: self._take(session, frame))
             await until_gone(self._websocket)
+            await self._inbox.over()
 
     def _revoke(self) -> None:
         self.dismiss(_token_refused("was revoked, has expired, or is needed now; give the agent a good one").refused)
