@@ -178,6 +178,7 @@ test("a search finds runs, nodes, GPUs and alerts by all of its words, the best 
 
 test("the server is asked for UUIDs by the longest word, and not by a few letters", () => {
   assert.equal(partOfUuid("gpu-07 GPU-5A7C1f0e"), "gpu-5a7c1f0e");
+  assert.equal(partOfUuid("trainer-node-17 gpu-12ab"), "gpu-12ab");
   assert.deepEqual([partOfUuid("qwen"), partOfUuid(" "), partOfUuid("")], [null, null, null]);
 });
 

@@ -49,6 +49,7 @@ from oomwatch.store.soundness import be_sure_of
 from oomwatch.store.store import Store, StoreError
 from oomwatch.tasks import Crew
 from oomwatch.trace import TraceWriter
+from oomwatch.units import counted
 from oomwatch.web import api, health, systemd
 from oomwatch.web.access import keep_access, keyring_of, write_audit, write_uses
 from oomwatch.web.crowd import Crowd
@@ -134,7 +135,7 @@ async def running(settings: Settings, *, clock: Callable[[], float] = time.time)
             stack.push_async_callback(parts.cluster.say_goodbye)
         _set_to_work(parts, rules.notify.language, clock)
         stack.enter_context(_reload_on_hangup(parts.rules.watch))
-        logger.info("watching by %d rules of %s", len(rules.rules.rules), path)
+        logger.info("watching by %s of %s", counted(len(rules.rules.rules), "rule"), path)
         yield parts
 
 

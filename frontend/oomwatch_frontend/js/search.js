@@ -82,10 +82,17 @@ export function search(entries, query) {
 
 const UUID_PART_CHARS = 6; // fewer letters are in many of them
 
-/** What the server is asked to find in UUIDs: the longest word. @param {string} query @returns {string | null} null: none is long enough */
+const UUID_LIKE = /^(gpu-|mig-)?[0-9a-f-]+$/;
+
+/**
+ * What the server is asked to find in UUIDs: the longest word, of those that look like part of one if there are any.
+ * @param {string} query @returns {string | null} null: none is long enough
+ */
 export function partOfUuid(query) {
-  const longest = query.split(/\s+/).reduce((best, word) => (word.length > best.length ? word : best), "");
-  return longest.length < UUID_PART_CHARS ? null : longest.toLowerCase();
+  const words = query.toLowerCase().split(/\s+/).filter((word) => word.length >= UUID_PART_CHARS);
+  const alike = words.filter((word) => UUID_LIKE.test(word));
+  const longestFirst = (alike.length ? alike : words).sort((one, other) => other.length - one.length);
+  return longestFirst[0] ?? null;
 }
 
 /** @param {string} text @param {string} word */
