@@ -20,8 +20,8 @@ SENDING_SECONDS_MIN, SENDING_SECONDS_MAX = 1.0, 300.0  # what is older, Promethe
 SESSION_SECONDS_MIN = 60.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
-# A misspelled one too, which may hold a password: to be refused, rather than made into folders.
-_URL = re.compile(r"[^/]*://|sqlite:")
+# A misspelled or empty one too: to be refused, rather than made into folders that may have a password in their names.
+_URL = re.compile(r"[^/]*://|sqlite:|sqlite//|$")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 Compat = Literal["dcgm"]

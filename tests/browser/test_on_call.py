@@ -175,7 +175,9 @@ def test_a_silence_begins_with_what_the_alerts_have_in_common_and_shows_what_it_
     values = [box.input_value() for box in dialog.locator(".matcher input[type=text]").all()]
     assert values == ["gpu_memory_high", "critical", scenes.RUN]
     preview = dialog.get_by_role("region", name="What this mutes")
-    expect(preview).to_contain_text("Mutes 64 open alerts now. 64 of the 14 alerts")
+    expect(preview).to_contain_text(
+        "Mutes 64 open alerts now. In the last 24 hours it would have muted 64 of 14 alerts."
+    )
     expect(preview).to_contain_text("critical alerts that fire now: 64")
     expect(preview).to_contain_text("and 60 more")
     before = dialog.get_by_text("For how long").bounding_box()

@@ -184,8 +184,8 @@ def test_a_missing_folder_is_made(tmp_path: Path) -> None:
     assert (tmp_path / "a/b/oomwatch.db").exists()
 
 
-@pytest.mark.parametrize("url", ["/var/lib/oomwatch.db", "", "sqlite//x"])
-def test_what_is_no_url_is_refused_with_an_example(url: str) -> None:
+@pytest.mark.parametrize("url", ["", "sqlite//x", "postgres-ql://x"])
+def test_what_is_neither_a_url_nor_a_path_is_refused_with_an_example(url: str) -> None:
     with pytest.raises(StoreError, match="is no database URL; write for example sqlite:////"):
         Store.open(url)
 
