@@ -62,13 +62,14 @@ class Inbox:
         self._go_on()
 
     def lose(self) -> None:
-        """The connection has ended: what waits is all that there is."""
+        """The connection is lost: what waits is all that there is."""
         self._is_lost = True
         self._begun.set()
         self._look_whether_over()
 
     async def over(self) -> None:
-        """Wait until all is taken that a connection brought which has ended, or until the inbox is closed."""
+        """Nothing more is said, though the line may stay: wait until all is taken, or until the inbox is closed."""
+        self.lose()
         await self._over.wait()
 
     def close(self) -> None:
