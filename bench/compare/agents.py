@@ -11,8 +11,9 @@ import math
 import random
 import time
 
-from bench.compare.filling import Filling, run
+from bench.compare.filling import Filling
 from bench.compare.readings import PERIOD_SECONDS, body, frame, hello, node_name
+from bench.compare.started import run
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
@@ -98,4 +99,4 @@ async def stand_for(nodes: int, port: int) -> None:
 
 
 if __name__ == "__main__":
-    run(__doc__, stand_for)
+    run(__doc__, stand_for, of="nodes")

@@ -6,11 +6,11 @@ Says "ready" once all have their snapshot, then a line a second: the seconds fro
 the tick to its arrival, as JSON.
 """
 
-import argparse
 import asyncio
 import time
 
 import msgspec
+from bench.compare.started import run
 from websockets.asyncio.client import ClientConnection, connect
 
 _TICK = '{"type":"tick","at":'
@@ -35,13 +35,5 @@ async def stand_for(count: int, port: int) -> None:
     await asyncio.gather(*(_watch(one, tells=number == 0) for number, one in enumerate(connections)))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--count", type=int, required=True)
-    options = parser.parse_args()
-    asyncio.run(stand_for(options.count, options.port))
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, stand_for, of="count")

@@ -7,8 +7,9 @@ import asyncio
 import time
 
 from bench.compare.agents import APART
-from bench.compare.filling import Filling, run
+from bench.compare.filling import Filling
 from bench.compare.readings import PERIOD_SECONDS, page
+from bench.compare.started import run
 
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: %d\r\n\r\n"
 _NAME_AT = len(b"GET /node-")
@@ -45,4 +46,4 @@ async def stand_for(nodes: int, port: int) -> None:
 
 
 if __name__ == "__main__":
-    run(__doc__, stand_for)
+    run(__doc__, stand_for, of="nodes")

@@ -1,11 +1,9 @@
 """Which GPUs are full: a load program fills GPUs up when it is told to, and says when each was."""
 
-import argparse
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from bench.compare.readings import ALL_FULL, GPUS, NONE_FULL, node_name
@@ -53,15 +51,6 @@ class Filling:
             self._full[node] = self._full.get(node, NONE_FULL) | {gpu}
             _say(Fill(node_name(node), str(gpu), time.monotonic()))
             await asyncio.sleep(1 - wait)
-
-
-def run(about: str | None, stand_for: Callable[[int, int], Coroutine[Any, Any, None]]) -> None:
-    """What a load program does when it is started: `stand_for` so many nodes at a port."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--nodes", type=int, required=True)
-    options = parser.parse_args()
-    asyncio.run(stand_for(options.nodes, options.port))
 
 
 def _say(fill: Fill) -> None:

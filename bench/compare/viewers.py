@@ -7,9 +7,10 @@ usage of every GPU and of every host and for the alerts: three questions, where 
 each, kept, and the answers are not looked at.
 """
 
-import argparse
 import asyncio
 import urllib.parse
+
+from bench.compare.started import run
 
 EVERY_SECONDS = 5.0
 QUESTIONS = ("oomwatch_gpu_used_ratio", "oomwatch_host_memory_ratio", "ALERTS")
@@ -55,13 +56,5 @@ async def stand_for(count: int, port: int) -> None:
     await asyncio.gather(*watching)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--count", type=int, required=True)
-    options = parser.parse_args()
-    asyncio.run(stand_for(options.count, options.port))
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, stand_for, of="count")
