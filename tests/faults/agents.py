@@ -149,6 +149,11 @@ class Shim:
         fresh.write_text(f"{clock_ahead_seconds} {int(resolver_hangs)}")
         fresh.replace(self._orders)
 
+    @property
+    def has_hung(self) -> bool:
+        """Whether the program has begun to look a name up in vain."""
+        return self._orders.with_name(f"{self._orders.name}-hung").exists()
+
 
 @pytest.fixture
 def shim(tmp_path: Path, need: Callable[[str, str], str]) -> Shim:

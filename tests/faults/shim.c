@@ -1,7 +1,8 @@
 /* What a test does to one program's machine: sets its wall clock, lets its resolver hang. Preloaded (LD_PRELOAD).
  *
  * OOMWATCH_SHIM names a file of two words, read again at each call: by how many seconds the wall clock is ahead, and 1
- * where names are not to be looked up any more. agents.py writes it.
+ * where names are not to be looked up any more. agents.py writes it. A file beside it, with "-hung" at its end, says that
+ * somebody is looking one up in vain.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -33,11 +34,22 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
   return 0;
 }
 
+static void tell_of_hanging(void) {
+  const char *path = getenv("OOMWATCH_SHIM");
+  char told[4096];
+  FILE *file;
+  if (!path || snprintf(told, sizeof told, "%s-hung", path) >= (int)sizeof told) return;
+  file = fopen(told, "w");
+  if (file) fclose(file);
+}
+
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
   static int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
   double ahead;
   int hangs;
   if (!real) real = dlsym(RTLD_NEXT, "getaddrinfo");
-  for (orders(&ahead, &hangs); hangs; orders(&ahead, &hangs)) usleep(10000);
+  orders(&ahead, &hangs);
+  if (hangs) tell_of_hanging();
+  for (; hangs; orders(&ahead, &hangs)) usleep(10000);
   return real(node, service, hints, found);
 }

@@ -68,8 +68,7 @@ def test_while_the_name_of_its_server_is_looked_up_in_vain(shim: Shim, tmp_path:
 
     async def story() -> None:
         async with running("gpu-monitor.invalid:8642", tmp_path, *SIMULATED, environ=shim.environment) as agent:
-            await agent.says("oomwatch-agent")
-            await agent.says("a simulation")
+            await until(lambda: shim.has_hung, "the name to be looked up")
             assert await agent.stopped() < EXIT_SECONDS
             assert NOT_STORED in agent.log
 
