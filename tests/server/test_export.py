@@ -155,6 +155,31 @@ def test_a_trace_is_one_that_replay_reads(db: str, tmp_path: Path, capsys: Outpu
     assert capsys.readouterr().err == ""
 
 
+def test_a_trace_begins_with_the_first_reading(db: str, tmp_path: Path) -> None:
+    words = [
+        "export",
+        "trace",
+        "--db",
+        db,
+        "--output",
+        str(tmp_path),
+        "--from",
+        str(NOON - DAY),
+        "--to",
+        str(NOON + 60),
+    ]
+    assert main(words) == 0
+    first = next(iter(read_trace(tmp_path / "trace.jsonl")))
+    assert (first.advance, first.now) == (NOON, None)
+
+
+def test_no_trace_is_written_of_a_time_in_which_nothing_came(db: str, tmp_path: Path, capsys: Output) -> None:
+    words = ["export", "trace", "--db", db, "--output", str(tmp_path), "--from", str(NOON - DAY)]
+    assert main([*words, "--to", str(NOON - 1)]) == 1
+    assert "nothing was stored in that time" in capsys.readouterr().err
+    assert not (tmp_path / "trace.jsonl").exists()
+
+
 def test_without_pyarrow_it_is_said_how_to_get_it(db: str, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert main(["export", "gpus", "--db", db, "--output", "x", "--format", "parquet"]) == 2

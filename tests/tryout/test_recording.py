@@ -13,7 +13,7 @@ from oomwatch.backtest.drive import drive, without_silence
 from oomwatch.core.engine import Engine
 from oomwatch.rulefile import read_rules
 from oomwatch.store.store import Batch, Store
-from oomwatch.trace import read_trace
+from oomwatch.trace import read_trace, replay
 from oomwatch.tryout.recording import NothingChosenError, choose, lines_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,6 +98,16 @@ def test_what_came_before_is_recalled_and_not_judged(tmp_path: Path) -> None:
     recalled = [line.message for line in lines if line.recalled]
     assert sum(isinstance(one, wire.Sample) for one in recalled) == 200
     assert drive(iter(lines), IN_FORCE, live=False).transitions == []
+    store.close()
+
+
+def test_a_node_that_came_later_was_not_silent_until_then(tmp_path: Path) -> None:
+    early = readings("a", [10] * 400)
+    late = readings("b", [10] * 200, offset=200)
+    store = store_with(tmp_path, heapq.merge(early, late, key=lambda told: at_of(told[1])))
+    end = BEGIN + 500
+    said = list(replay(lines_of(store, choose(store), BEGIN - 3600, end), IN_FORCE))
+    assert {one.labels["node"]: round(one.at - BEGIN) for one in said if one.state == "firing"} == {"a": 430, "b": 430}
     store.close()
 
 

@@ -17,6 +17,7 @@ from oomwatch.service.attention import Attention, Outside
 from oomwatch.service.board import Board
 from oomwatch.service.defects import Defects
 from oomwatch.service.journal import Journal
+from oomwatch.service.logbook import Logbook
 from oomwatch.service.measured import Histogram
 from oomwatch.service.muting import Muting
 from oomwatch.service.picture import Picture
@@ -57,6 +58,7 @@ class Service:
         self.engine = self._judge.engine
         self.defects = Defects(steady)
         self.judging = Histogram()
+        self._logbook = Logbook(steady)
         self._say = Saying(self.engine, self.defects, incidents)
         self.roster = Roster(steady)
         self.reception = Reception(self.roster, self.engine.fleet, self._time.now, self._observe)
@@ -287,6 +289,8 @@ class Service:
                     self.acting.ask(transition, alert, now)
         with self.defects.judging("telling people"):
             self._herald.offer(transitions)
+        with self.defects.going_on("logging alerts"):
+            self._logbook.note(transitions)
         self.on_told(transitions)
 
     def _show(self, transitions: Sequence[wire.Transition], now: float) -> list[wire.Alert | None]:

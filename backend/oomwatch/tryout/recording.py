@@ -73,11 +73,13 @@ def _nothing(kind: str, name: str, known: Collection[str]) -> str:
 
 
 def lines_of(store: Store, chosen: Chosen, start: float, end: float, *, recalled: bool = True) -> Iterator[Line]:
-    """The trace from `start` to `end`, with what is recalled of the time before, if so wished. Raises StoreError."""
-    for known in chosen.nodes:
-        hello = msgspec.structs.replace(known.hello, sent_at=start)
-        yield Line(now=start, node=hello.node, message=hello, recalled=True)
+    """The trace from `start` to `end`, with what is recalled of the time before, if so wished. Raises StoreError.
+
+    A node says hello with the first that is told of it: one that came later was not silent until then.
+    """
+    hellos = {known.hello.node: known.hello for known in chosen.nodes}
     for node, message in _before(store, chosen, start) if recalled else ():
+        yield from _greeted(hellos, node, start)
         yield Line(now=start, node=node, message=message, recalled=True)
     now = start
     yield Line(advance=now)
@@ -85,8 +87,16 @@ def lines_of(store: Store, chosen: Chosen, start: float, end: float, *, recalled
         at = max(now, message.at)
         yield from _passed(now, at)
         now = at
+        yield from _greeted(hellos, node, now)
         yield Line(now=now, node=node, message=message)
     yield from _passed(now, end)
+
+
+def _greeted(hellos: dict[str, wire.Hello], node: str, now: float) -> Iterator[Line]:
+    """The hello of a node that has not said it yet, which is then no longer among these."""
+    hello = hellos.pop(node, None)
+    if hello is not None:
+        yield Line(now=now, node=node, message=msgspec.structs.replace(hello, sent_at=now), recalled=True)
 
 
 def first_told_at(store: Store, chosen: Chosen, start: float, end: float) -> float:

@@ -13,12 +13,13 @@ import msgspec
 
 from oomwatch.commands.export import tables
 from oomwatch.commands.export.files import Write, check_parquet, csv_to, parquet_to, refuse_existing
-from oomwatch.commands.export.tables import Column, Lacking, Table, Told, Wanted
+from oomwatch.commands.export.tables import Column, Lacking, Table, Wanted
 from oomwatch.commands.stored import opened
 from oomwatch.options import SettingError
 from oomwatch.store.store import Store, StoreError
 from oomwatch.store.tiers import COARSE, FINE, RAW_MS
-from oomwatch.tryout.recording import NothingChosenError, choose, lines_of
+from oomwatch.trace import Line
+from oomwatch.tryout.recording import NothingChosenError, choose, first_told_at, lines_of
 from oomwatch.units import counted, parse_duration
 
 FAILED = 1
@@ -105,8 +106,11 @@ def _export(store: Store, what: str, options: argparse.Namespace, wanted: Wanted
     lacking = Lacking()
     try:
         if what == "trace":
+            lines = _trace(store, options, wanted)
             with _binary(options, what) as file:
-                _write_trace(store, file, options, wanted, progress)
+                for line in lines:
+                    file.write(msgspec.json.encode(line) + b"\n")
+                    progress(line.now or line.advance or wanted.start)
         else:
             table = _table(store, what, wanted, lacking)
             with _writer(options, what, table.columns) as write:
@@ -126,14 +130,15 @@ def _table(store: Store, what: str, wanted: Wanted, lacking: Lacking) -> Table:
     return tables.events(store, wanted) if what == "events" else tables.transitions(store, wanted)
 
 
-def _write_trace(store: Store, file: BinaryIO, options: argparse.Namespace, wanted: Wanted, told: Told) -> None:
+def _trace(store: Store, options: argparse.Namespace, wanted: Wanted) -> Iterator[Line]:
     if len(options.node) > 1 or options.gpu:
         raise SettingError("a trace is of all nodes, of one --node, or of one --run")
     chosen = choose(store, node=next(iter(options.node), None), run=options.run)
-    for line in lines_of(store, chosen, wanted.start, wanted.end):
-        file.write(msgspec.json.encode(line) + b"\n")
-        if line.now is not None:
-            told(line.now)
+    # Moments of a trace are told from its beginning: hours before the first reading would say nothing.
+    start = first_told_at(store, chosen, wanted.start, wanted.end)
+    if start == wanted.end:
+        raise StoreError("nothing was stored in that time; name another with --last, or with --from and --to")
+    return lines_of(store, chosen, start, wanted.end)
 
 
 @contextlib.contextmanager
