@@ -825,10 +825,9 @@ class Node(_Value, frozen=True, kw_only=True):
     simulated: bool = False
     skew_seconds: float = 0.0  # agent's clock minus the server's, as corrected for
     reading: NodeTick | None = None  # the latest; None: there was none yet
-    # To those alone who ask for this node: the latest sample, with the processes, probes and engines that were read
-    # last; and the last one that listed processes, all of it read at one moment.
-    sample: Sample | None = None
-    together: Sample | None = None
+    sample: Sample | None = None  # to those alone who ask for this node: the latest, with what was read last
+    # of processes, probes and engines
+    together: Sample | None = None  # likewise: the last one that listed processes, all of it read at one moment
 
 
 class StepPoint(_Value, frozen=True, kw_only=True):

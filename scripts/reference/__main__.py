@@ -1,7 +1,10 @@
 """Writes the pages that are made from the code."""
 
-from scripts.reference.pages import PAGES, written
+import sys
+
+from scripts.reference.pages import write
+from scripts.reference.words import TABLE
 
 if __name__ == "__main__":
-    for place, text in PAGES.items():
-        place.write_text(written(text), encoding="utf-8")
+    if missing := write():
+        sys.exit("\n".join([f"without a translation in {TABLE.name}:", *missing]))

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import StructConfig
 from scripts.reference.tables import code, table
+from scripts.reference.words import Words
 
 from oomwatch import wire
 
-_ABOUT = """\
+_EN = """\
 # Messages
 
 Every type of the [wire protocol](wire-protocol.md), version 1, with every field. Who speaks when is told there.
@@ -21,12 +22,20 @@ Every type of the [wire protocol](wire-protocol.md), version 1, with every field
 A field without a default must be there. One whose default is `None`, `0`, `false` or empty is left out where it has nothing
 to say; what could not be read is left out, and is never 0. Names end in their unit; `_at` are Unix seconds.
 """
+_ZH = """\
+# 消息
+
+[协议](wire-protocol.md)第 1 版的每种类型及其每个字段。谁在何时说话，见协议一页。
+
+没有默认值的字段必须给出。默认值为 `None`、`0`、`false` 或空的字段，没有内容时省略；没能读到的省略，绝不写成 0。名称以单位结尾；`_at` 是 Unix 秒。
+"""
+_ABOUT: dict[wire.Language, str] = {"en": _EN, "zh": _ZH}
 _SOURCE = inspect.getsource(wire).splitlines()
 
 
-def page() -> str:
+def page(say: Words) -> str:
     """The whole page."""
-    return "\n".join([_ABOUT, *(part for one in structs() for part in _section(one))])
+    return "\n".join([_ABOUT[say.language], *(part for one in structs() for part in _section(one, say))])
 
 
 def structs() -> list[ast.ClassDef]:
@@ -40,22 +49,23 @@ def _kind(node: ast.ClassDef) -> type:
     return kind
 
 
-def _section(node: ast.ClassDef) -> Iterator[str]:
+def _section(node: ast.ClassDef, say: Words) -> Iterator[str]:
     kind = _kind(node)
     config: StructConfig = kind.__struct_config__  # type: ignore[attr-defined]
     yield f"## {node.name}\n"
     if config.tag is not None:
         yield f"`{config.tag_field}`: `{config.tag}`\n"
     if about := ast.get_docstring(node):
-        yield about + "\n"
+        yield "\n\n".join(map(say, about.split("\n\n"))) + "\n"
     fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
     if fields:
-        yield table(("field", "type", "default", "meaning"), [_row(field) for field in fields])
+        head = map(say, ("field", "type", "default", "meaning"))
+        yield table(head, [_row(field, say) for field in fields])
 
 
-def _row(field: ast.AnnAssign) -> tuple[str, str, str, str]:
+def _row(field: ast.AnnAssign, say: Words) -> tuple[str, str, str, str]:
     default = ast.unparse(field.value) if field.value else ""
-    return code(ast.unparse(field.target)), code(_type(field.annotation)), code(default), _comment(field)
+    return code(ast.unparse(field.target)), code(_type(field.annotation)), code(default), say(_comment(field))
 
 
 def _type(annotation: ast.expr) -> str:

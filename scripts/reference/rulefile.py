@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 import msgspec
 from scripts.reference.tables import code, table
+from scripts.reference.words import Words
 
+from oomwatch import wire
 from oomwatch.notify.channels import ChannelConfig
 from oomwatch.notify.config import NotifyConfig
 from oomwatch.notify.heartbeat import HeartbeatSection
@@ -18,7 +20,7 @@ from oomwatch.notify.mutesections import InhibitSection, MaintenanceSection, Qui
 from oomwatch.notify.route import Escalation, Route
 from oomwatch.units import Duration, format_duration
 
-_ABOUT = """\
+_EN = """\
 # The rule file, key by key
 
 `alerts.yaml` has three sections: `rules:`, `overrides:` and `notify:`. `oomwatch check FILE` lists every mistake with its line and
@@ -38,6 +40,26 @@ Each changes rules for some nodes or runs; of those that match, the last counts.
 | `match` | `{node: ..., run: ...}`, each a name with `*` and `?`; required |
 | `set` | what differs there: `enabled`, `for`, `keep_firing_for`, `keep_firing_steps`, `before_it_dies`, and the parameters of the rule's condition |
 """
+_ZH = """\
+# 规则文件的每个键
+
+`alerts.yaml` 有三个部分：`rules:`、`overrides:` 和 `notify:`。`oomwatch check FILE` 列出每个错误及其行和列。
+一条规则可以写什么、每种条件和每个信号：[规则](rules.md)。怎样得到通知：[通知](../howto/notifications.md)；告警一路上会经历什么：[四个阶段](../explanation/alerts.md)。
+
+时长写作 `30s`、`5m`、`1h30m`；匹配条件写作 `'severity="critical"'`（[匹配条件](../explanation/alerts.md#matchers)）。
+
+## overrides
+
+每一项为某些节点或任务修改规则；匹配的有多项时，以最后一项为准。
+
+| 键 | 含义 |
+|---|---|
+| `alert` | 规则的名称，必填 |
+| `severity` | 该名称的规则中的哪一条；不写时为全部 |
+| `match` | `{node: ..., run: ...}`，各为名称，可以含 `*` 和 `?`；必填 |
+| `set` | 那里有什么不同：`enabled`、`for`、`keep_firing_for`、`keep_firing_steps`、`before_it_dies`，以及规则的条件的参数 |
+"""
+_ABOUT: dict[wire.Language, str] = {"en": _EN, "zh": _ZH}
 # What the keys mean, by the name of the section's type. A key that is not here fails the test of the page.
 _ADDRESS = {
     "url": "its address, here in the file",
@@ -134,13 +156,13 @@ MEANINGS: dict[str, dict[str, str]] = {
 }
 
 
-def page() -> str:
+def page(say: Words) -> str:
     """The whole page."""
-    parts = [_ABOUT, *_section("notify", NotifyConfig)]
+    parts = [_ABOUT[say.language], *_section("notify", NotifyConfig, say)]
     for kind in typing.get_args(ChannelConfig):
-        parts += _section(f"notify.channels, kind: {kind.__struct_config__.tag}", kind)
+        parts += _section(f"notify.channels, kind: {kind.__struct_config__.tag}", kind, say)
     for name, kind in _SECTIONS.items():
-        parts += _section(name, kind)
+        parts += _section(name, kind, say)
     return "\n".join(parts)
 
 
@@ -154,16 +176,22 @@ _SECTIONS: dict[str, type[msgspec.Struct]] = {
 }
 
 
-def _section(name: str, kind: type[msgspec.Struct]) -> Iterator[str]:
+def _section(name: str, kind: type[msgspec.Struct], say: Words) -> Iterator[str]:
     yield f"## {name}\n"
     hints = typing.get_type_hints(kind)
     rows = [
-        (code(field.encode_name), _type(hints[field.name]), _default(field), MEANINGS[kind.__name__][field.encode_name])
+        (
+            code(field.encode_name),
+            _type(hints[field.name], say),
+            _default(field, say),
+            say(MEANINGS[kind.__name__][field.encode_name]),
+        )
         for field in msgspec.structs.fields(kind)
     ]
-    yield table(("key", "what", "without it", "meaning"), rows)
+    yield table(map(say, ("key", "what", "without it", "meaning")), rows)
 
 
+_COMMA: dict[wire.Language, str] = {"en": ", ", "zh": "、"}
 _WORDS = {
     "bool": "`true` or `false`",
     "str": "text",
@@ -177,31 +205,31 @@ _WORDS = {
 }
 
 
-def _type(hint: object) -> str:
+def _type(hint: object, say: Words) -> str:
     """In words: "list of matchers"."""
     of = typing.get_args(hint)
     if typing.get_origin(hint) is tuple:
-        return f"list: {_type(of[0])}"
+        return say("list: {of}", of=_type(of[0], say))
     if typing.get_origin(hint) is typing.Literal:
-        return ", ".join(code(str(one)) for one in of)
+        return _COMMA[say.language].join(code(str(one)) for one in of)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return " or ".join(dict.fromkeys(_type(one) for one in of if one is not type(None)))
+        return f" {say('or')} ".join(dict.fromkeys(_type(one, say) for one in of if one is not type(None)))
     if inspect.isclass(hint) and issubclass(hint, msgspec.Struct):
-        return "section"
+        return say("section")
     name = getattr(hint, "__name__", str(hint))
-    return _WORDS.get(name, name)
+    return say(_WORDS.get(name, name))
 
 
-def _default(field: msgspec.structs.FieldInfo) -> str:
+def _default(field: msgspec.structs.FieldInfo, say: Words) -> str:
     if field.required:
-        return "**required**"
+        return say("**required**")
     value = field.default
     if value is None or value is msgspec.NODEFAULT or value == ():
         return ""
     if isinstance(value, Duration):
         return code(format_duration(value))
     if isinstance(value, tuple) and isinstance(value[0], msgspec.Struct):
-        return "see there"
+        return say("see there")
     if isinstance(value, tuple):
         return code(f"[{', '.join(map(str, value))}]")
     return code(re.sub(r"^(True|False)$", lambda found: found[0].lower(), str(value)))

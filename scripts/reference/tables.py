@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; a bar or a line's end within a cell does not end it."""
-    lines = [head, ["---"] * len(head), *rows]
+    names = tuple(head)
+    lines = [names, ["---"] * len(names), *rows]
     return "".join(f"| {' | '.join(_cell(cell) for cell in line)} |\n" for line in lines)
 
 

@@ -36,7 +36,7 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
 
 
 def test_a_page_without_a_translation_says_so_in_chinese_alone(site: Path) -> None:
-    page = "reference/messages/index.html"
+    page = "CONTRIBUTING/index.html"
     assert "此页尚无中文翻译" in (site / "zh" / page).read_text(encoding="utf-8")
     assert "此页尚无中文翻译" not in (site / page).read_text(encoding="utf-8")
 
