@@ -3,10 +3,13 @@
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
+from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.memo import Memo
 from oomwatch.core.peaks import GpuStep
+from oomwatch.core.runrecord import RunRecord
 from oomwatch.core.steps import StepRecord
+from oomwatch.core.subject import Subject
 from oomwatch.core.verdict import INACTIVE, UNKNOWN, Verdict
 
 QUIET_STEPS = 10  # so many in a row say that it is over
@@ -52,6 +55,16 @@ def held_on(gpu: GpuRecord, key: Hashable, now: float, judge: Callable[[], Verdi
         return UNKNOWN
     last = gpu.steps[-1]
     return INACTIVE if _is_over(gpu, last, now) else held(gpu.memo, key, last, judge)
+
+
+def held_in_run(
+    fleet: Fleet, subject: Subject, key: Hashable, now: float, judge: Callable[[Fleet, GpuRecord, RunRecord], Verdict]
+) -> Verdict:
+    """The same of a GPU that a run has, once both are known."""
+    gpu, run = fleet.gpu(subject), fleet.run_record(subject)
+    if gpu is None or run is None:
+        return UNKNOWN
+    return held_on(gpu, key, now, lambda: judge(fleet, gpu, run))
 
 
 def _is_over(gpu: GpuRecord, last: GpuStep, now: float) -> bool:

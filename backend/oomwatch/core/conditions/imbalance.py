@@ -8,7 +8,7 @@ from oomwatch import wire
 from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
-from oomwatch.core.held import held_on
+from oomwatch.core.held import held_in_run
 from oomwatch.core.lives import RunNews
 from oomwatch.core.peers import role_of, strangers_bytes
 from oomwatch.core.runrecord import RunRecord
@@ -74,11 +74,7 @@ class Imbalance(Kind, frozen=True, kw_only=True, tag="imbalance", cache_hash=Tru
         return excess > self.above * capacity_bytes and excess > FAR_SCATTERS * scattered
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
-        gpu = fleet.gpu(subject)
-        run = fleet.run_record(subject)
-        if gpu is None or run is None:
-            return UNKNOWN
-        return held_on(gpu, self, now, lambda: self._judged(fleet, gpu, run))
+        return held_in_run(fleet, subject, self, now, self._judged)
 
     def _judged(self, fleet: Fleet, gpu: GpuRecord, run: RunRecord) -> Verdict:
         moments = [step.at for step in list(gpu.steps)[-self.steps :] if step.usual]

@@ -7,7 +7,7 @@ from oomwatch import wire
 from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
-from oomwatch.core.held import held_on, last_active
+from oomwatch.core.held import held_in_run, last_active
 from oomwatch.core.lives import RunNews
 from oomwatch.core.peaks import GpuStep, usual_of
 from oomwatch.core.peers import role_of, strangers_bytes
@@ -71,11 +71,7 @@ class PlanExceeded(Kind, frozen=True, kw_only=True, tag="plan", cache_hash=True)
             raise ValueError("peak_above is a share of the card; write for example 90% or 0.9")
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
-        gpu = fleet.gpu(subject)
-        run = fleet.run_record(subject)
-        if gpu is None or run is None:
-            return UNKNOWN
-        return held_on(gpu, self, now, lambda: self._judged(fleet, gpu, run))
+        return held_in_run(fleet, subject, self, now, self._judged)
 
     def _judged(self, fleet: Fleet, gpu: GpuRecord, run: RunRecord) -> Verdict:
         steps = usual_of(gpu.steps)[-self.steps :]

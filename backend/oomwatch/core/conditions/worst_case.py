@@ -8,7 +8,7 @@ from oomwatch.core import microbatch
 from oomwatch.core.conditions.kind import Kind
 from oomwatch.core.fleet import Fleet
 from oomwatch.core.gpurecord import GpuRecord
-from oomwatch.core.held import held_on, last_active
+from oomwatch.core.held import held_in_run, last_active
 from oomwatch.core.lives import RunNews
 from oomwatch.core.peaks import GpuStep, usual_of
 from oomwatch.core.peers import peers_of, role_of
@@ -88,11 +88,7 @@ class WorstCase(Kind, frozen=True, kw_only=True, tag="worst_case", cache_hash=Tr
         return line if line.at_least(mean_tokens) > MARGIN_RATIO * capacity_bytes else None
 
     def judge(self, fleet: Fleet, subject: Subject, now: float) -> Verdict:
-        gpu = fleet.gpu(subject)
-        run = fleet.run_record(subject)
-        if gpu is None or run is None:
-            return UNKNOWN
-        return held_on(gpu, self, now, lambda: self._judged(fleet, gpu, run))
+        return held_in_run(fleet, subject, self, now, self._judged)
 
     def _judged(self, fleet: Fleet, gpu: GpuRecord, run: RunRecord) -> Verdict:
         steps = _of_known_length(usual_of(gpu.steps))[-WINDOW_STEPS:]
