@@ -5,6 +5,7 @@ import os
 import zlib
 from pathlib import Path
 
+from oomwatch.oserror import in_words
 from oomwatch_agent.logs.splitter import LineSplitter
 from oomwatch_agent.tail import BLOCK_BYTES, Part
 
@@ -54,7 +55,7 @@ class Archive:
                     self.close()
         except (OSError, EOFError, zlib.error) as error:
             self.close()
-            self.problem = f"cannot read {self.path.name} to its end: {error}; is it a whole gzip file?"
+            self.problem = f"cannot read {self.path.name} to its end: {in_words(error)}; is it a whole gzip file?"
         return parts
 
     def close(self) -> None:

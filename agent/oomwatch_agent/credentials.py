@@ -4,6 +4,8 @@ import ssl
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from oomwatch.oserror import with_remedy
+
 
 class Credentials(NamedTuple):
     """Files are read at each connection, so that renewed ones count from the next on."""
@@ -26,13 +28,15 @@ class Credentials(NamedTuple):
         try:
             context = ssl.create_default_context(cafile=self.tls_ca)
         except (OSError, ValueError) as error:
-            raise CredentialsError(f"tls_ca: {self.tls_ca} cannot be used: {error}; it is a PEM file") from error
+            raise CredentialsError(
+                f"tls_ca: {self.tls_ca} cannot be used: {with_remedy(error)}; it is a PEM file"
+            ) from error
         if self.tls_cert is not None:
             try:
                 context.load_cert_chain(self.tls_cert, self.tls_key, password=_no_password)
             except (OSError, ValueError) as error:
                 raise CredentialsError(
-                    f"tls_cert: {self.tls_cert} and its key cannot be used: {error}; both are PEM files"
+                    f"tls_cert: {self.tls_cert} and its key cannot be used: {with_remedy(error)}; both are PEM files"
                 ) from error
         return context
 

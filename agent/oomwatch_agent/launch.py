@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from oomwatch.oserror import with_remedy
 from oomwatch_agent.probe.receiver import ROOT_SOCKET, usual_places
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126  # what shells and env(1) answer
@@ -46,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
         _say(f"{options.command[0]}: no such command")
         return _NOT_FOUND
     except OSError as error:
-        _say(f"{options.command[0]}: {error.strerror}")
+        _say(f"{options.command[0]}: {with_remedy(error)}")
         return _NOT_EXECUTABLE
 
 

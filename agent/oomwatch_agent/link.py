@@ -10,6 +10,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from oomwatch import wire
+from oomwatch.oserror import in_words, with_remedy
 from oomwatch_agent.credentials import Credentials, CredentialsError
 
 HELLO_ANSWER_SECONDS = 10.0
@@ -119,15 +120,9 @@ def _as_link_error(url: str) -> Iterator[None]:
         ) from error
     except ssl.SSLError as error:
         remedy = "does it speak TLS, and is its certificate one that this machine trusts (--tls-ca)?"
-        raise LinkError(f"cannot connect to {url}: {error.reason or error}; {remedy}") from error
+        raise LinkError(f"cannot connect to {url}: {in_words(error)}; {remedy}") from error
     except (OSError, EOFError) as error:
-        raise LinkError(f"cannot reach {url}: {_brief_os_error(error)}; does the server run there?") from error
-
-
-def _brief_os_error(error: OSError | EOFError) -> str:
-    if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
-        return "connection refused"
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise LinkError(f"cannot reach {url}: {with_remedy(error)}") from error
 
 
 def _brief(message: object) -> str:

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from oomwatch import wire
+from oomwatch.oserror import in_words
 from oomwatch_agent.logs.pattern import Bodies
 from oomwatch_agent.logs.units import byte_count, count_of, number_of
 
@@ -153,7 +154,7 @@ class OwnPatterns:
         except TimeoutError:
             why = "it took longer than 100 ms for one line; avoid repeated groups such as (a+)+"
         except OSError as error:
-            why = f"its helper process failed ({error})"
+            why = f"its helper process failed ({in_words(error)})"
         self._end_helper()
         self._off.append(_Off(pattern.name, why))
         logger.warning("%s", self.problems[-1])

@@ -17,6 +17,7 @@ import msgspec
 
 from oomwatch import wire
 from oomwatch.options import SettingError
+from oomwatch.oserror import with_remedy
 from oomwatch.units import counted
 from oomwatch_agent.event_files import NAME as EVENT_FILE_NAME
 from oomwatch_agent.event_files import EventFile
@@ -96,7 +97,7 @@ def _parse_file(path: Path, reader: LineReader, out: TextIO, err: TextIO) -> int
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             return parsed.of_bytes(file, out, err)
     except (OSError, EOFError, zlib.error) as error:
-        print(f"{path}: cannot be read: {error}", file=err)
+        print(f"{path}: cannot be read: {with_remedy(error)}", file=err)
         return 1
 
 

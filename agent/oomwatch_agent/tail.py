@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
+from oomwatch.oserror import with_remedy
 from oomwatch_agent.logs.scan import Chunk
 from oomwatch_agent.logs.splitter import LineSplitter
 
@@ -79,7 +80,7 @@ class Tail:
         except PermissionError:
             self._fail(f"cannot read {self.path.name}: permission denied; run the agent as a user who may read it")
         except OSError as error:
-            self._fail(f"cannot read {self.path.name}: {error.strerror or error}")
+            self._fail(f"cannot read {self.path.name}: {with_remedy(error)}")
         return []
 
     def close(self) -> None:

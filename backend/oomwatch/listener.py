@@ -4,6 +4,7 @@ import errno
 import socket
 
 from oomwatch.options import SettingError
+from oomwatch.oserror import with_remedy
 from oomwatch.settings import Address
 
 BACKLOG = 1024  # every agent of a fleet connects in the same second after a restart
@@ -17,7 +18,7 @@ def bind(address: Address) -> socket.socket:
         )[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise SettingError(f"listen: cannot use the address {address.host}: {error.strerror}") from error
+        raise SettingError(f"listen: cannot use the address {address.host}: {with_remedy(error)}") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)
@@ -36,4 +37,4 @@ def _why_not(error: OSError, address: Address) -> str:
         return f"listen: {at} is taken by another program; stop it, or take another port, for example --listen {other}"
     if error.errno == errno.EACCES:
         return f"listen: {at} needs root; take a port above 1023"
-    return f"listen: cannot bind {at}: {error.strerror}"
+    return f"listen: cannot bind {at}: {with_remedy(error)}"

@@ -18,6 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from oomwatch.oserror import with_remedy
 from oomwatch.units import Duration, format_duration, parse_duration
 
 ENVIRONMENT_PREFIX = "OOMWATCH_"
@@ -215,7 +216,7 @@ def _read_file(path: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SettingError(f"cannot read the settings file {path}: {error}") from error
+        raise SettingError(f"cannot read the settings file {path}: {with_remedy(error)}") from error
     if not isinstance(content, dict):
         raise SettingError(f"{path}: expected a mapping of settings, got {type(content).__name__}")
     fields = _fields(kind)
@@ -232,5 +233,4 @@ def read_secret(path: str | Path, place: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else error  # an OSError's own words name the path again
-        raise SettingError(f"{place}: cannot read {path}: {why}") from error
+        raise SettingError(f"{place}: cannot read {path}: {with_remedy(error)}") from error

@@ -17,6 +17,7 @@ from oomwatch.core.conditions import Condition
 from oomwatch.core.rule import Override, Rule, RuleSet, RuleText
 from oomwatch.notify.config import NotifyConfig
 from oomwatch.notify.config import decode_hook as decode_notify
+from oomwatch.oserror import with_remedy
 from oomwatch.units import Duration, Quantity, parse_duration, parse_quantity
 from oomwatch.wording import PLACEHOLDER, names_of
 from oomwatch.yamlread import Mistake, MistakeFoundError, Reader, merged
@@ -38,7 +39,7 @@ class RuleFileError(ValueError):
 
     @classmethod
     def unreadable(cls, path: str, error: Exception) -> "RuleFileError":
-        return cls(path, [Mistake(1, 1, f"cannot be read: {error}")])
+        return cls(path, [Mistake(1, 1, f"cannot be read: {with_remedy(error)}")])
 
 
 class _Texts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ import sys
 
 from oomwatch import __version__
 from oomwatch.options import Resolved, resolve
+from oomwatch.oserror import with_place
 from oomwatch.rulefile import RuleFileError
 from oomwatch.settings import Settings
 from oomwatch.store.errors import StoreError
@@ -26,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return FAILED
     except (StoreError, OSError) as error:
-        print(f"oomwatch: {error}", file=sys.stderr)
+        print(f"oomwatch: {with_place(error)}", file=sys.stderr)
         return FAILED
     return 0
 

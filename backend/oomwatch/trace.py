@@ -30,6 +30,7 @@ from oomwatch.advice import advise
 from oomwatch.core.engine import Engine
 from oomwatch.core.past import Past
 from oomwatch.core.rule import RuleSet
+from oomwatch.oserror import with_remedy
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ class TraceWriter:
         try:
             act(self._file)
         except OSError as error:
-            logger.warning("recording to %s has ended: %s", self._path, error)
+            logger.warning("recording to %s has ended: %s", self._path, with_remedy(error))
             with contextlib.suppress(OSError):
                 self._file.close()
             self._file = None
@@ -138,7 +139,7 @@ def read_trace(path: Path) -> Iterator[Line]:
             with gzip.open(file) if packed else file as lines:
                 yield from _lines(lines, path)
     except (OSError, EOFError, zlib.error) as error:
-        raise TraceError(f"cannot read the trace {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise TraceError(f"cannot read the trace {path}: {with_remedy(error)}") from error
 
 
 def _lines(file: Iterable[bytes], path: Path) -> Iterator[Line]:

@@ -124,7 +124,7 @@ def test_the_effective_settings_are_logged_without_the_token() -> None:
 def test_without_a_server_it_runs_on_and_stops_at_once_when_asked() -> None:
     async def story() -> None:
         agent = await Process.start("--server", "127.0.0.1:1", *SIMULATED)
-        await agent.says("cannot reach ws://127.0.0.1:1/ws/agent: connection refused")
+        await agent.says("cannot reach ws://127.0.0.1:1/ws/agent: Connection refused")
         agent.signal(signal.SIGTERM)
         status, _, log = await agent.ended()
         assert status == 0
@@ -242,7 +242,7 @@ def test_check_fails_when_there_is_no_server(capsys: pytest.CaptureFixture[str])
     assert main(["--server", "127.0.0.1:1", "--check", *SIMULATED]) == 1
     told = capsys.readouterr()
     assert "simulated      ok" in told.out
-    assert "cannot reach ws://127.0.0.1:1/ws/agent: connection refused" in told.err
+    assert "cannot reach ws://127.0.0.1:1/ws/agent: Connection refused" in told.err
 
 
 def test_a_wrong_setting_ends_it_with_status_2_and_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:

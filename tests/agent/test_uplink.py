@@ -365,7 +365,7 @@ def test_each_situation_is_logged_once_and_names_server_reason_and_remedy(caplog
     connected, lost, unreachable = (record.message for record in caplog.records if record.name.endswith("uplink"))
     assert "connected to ws://127.0.0.1:" in connected
     assert "lost the connection to ws://127.0.0.1:" in lost
-    assert "connection refused; does the server run there?" in unreachable
+    assert "Connection refused; does the server run there, and listen on that port?" in unreachable
     assert "the last 10 minutes are kept" in unreachable
 
 

@@ -35,7 +35,7 @@ def train(story: Story, steps: int, *, first: int = 1, more_gib: float = 0.0) ->
 
 def test_a_step_has_a_peak_and_a_floor_of_each_phase() -> None:
     last = train(Story((), run="r"), 4)[-1]
-    peaks = {name: round(peak / GIB) for name, peak in zip(last.phases.names, last.phases.peaks, strict=True)}
+    peaks = {name: round(peak / GIB) for name, peak in last.phases.peaks_by_name()}
     assert peaks == LEVELS_GIB
     assert round((last.peak_bytes or 0) / GIB) == 60
     assert round((last.floor_bytes or 0) / GIB) == 30

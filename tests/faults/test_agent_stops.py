@@ -78,7 +78,7 @@ def test_while_the_name_of_its_server_is_looked_up_in_vain(shim: Shim, tmp_path:
 def test_while_it_pauses_before_it_tries_again(tmp_path: Path) -> None:
     async def story() -> None:
         async with running("127.0.0.1:1", tmp_path, *SIMULATED) as agent:
-            await agent.says("connection refused")
+            await agent.says("Connection refused")
             assert await agent.stopped() < EXIT_SECONDS
             assert NOT_STORED in agent.log
 

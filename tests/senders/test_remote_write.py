@@ -14,6 +14,7 @@ from tests.server.house import hello, sample
 from tests.server.receiver import Answer, Received, Receiver, receiving
 from tests.server.running_server import DEADLINE_SECONDS, AgentClient, serving, settings_in, until
 
+from oomwatch.options import SettingError
 from oomwatch.senders.batches import Queue
 from oomwatch.senders.remote_write import RemoteWrite, remote_client
 from oomwatch.senders.sending import Read
@@ -125,8 +126,18 @@ def test_a_store_that_is_not_there_is_told_of_and_nothing_breaks() -> None:
     with receiving() as receiver:
         writing = Writing(receiver)
     writing.until(lambda: writing.sender.problem is not None)
-    assert "does not answer" in str(writing.sender.problem)
+    assert "does not answer: Connection refused; does the server run there" in str(writing.sender.problem)
     assert writing.defects == 0
+
+
+def test_certificates_that_cannot_be_loaded_are_a_mistake_with_their_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "authorities.pem"
+    broken.write_text("none")
+    monkeypatch.setenv("SSL_CERT_FILE", str(broken))
+    with pytest.raises(SettingError, match=f"remote_write_url: .*{broken}, which SSL_CERT_FILE names"):
+        remote_client(None)
 
 
 def test_what_finds_no_room_while_the_store_is_down_is_dropped_and_counted() -> None:

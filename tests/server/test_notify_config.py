@@ -128,7 +128,10 @@ def test_an_address_that_cannot_be_used_is_named_but_not_shown(given: dict[str, 
 def test_a_file_that_is_not_there_is_named_once() -> None:
     with pytest.raises(SettingError) as caught:
         open_one({"kind": "slack", "name": "team", "url_file": "/no/such/file"})
-    assert str(caught.value) == "notify channel team: cannot read /no/such/file: No such file or directory"
+    assert (
+        str(caught.value)
+        == "notify channel team: cannot read /no/such/file: No such file or directory; is its name right?"
+    )
 
 
 def test_an_empty_secret_file_is_named(tmp_path: Path) -> None:

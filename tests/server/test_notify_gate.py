@@ -4,6 +4,7 @@ import asyncio
 import ipaddress
 import socket
 import threading
+from pathlib import Path
 
 import httpx
 import pytest
@@ -96,7 +97,35 @@ def test_addresses_of_the_link_are_refused_even_in_the_clear(host: str) -> None:
 
 def test_a_name_that_cannot_be_resolved_is_tried_again() -> None:
     outcome = send("http://elsewhere.example/", Names())
-    assert outcome == TryAgain("cannot reach http://elsewhere.example: its name cannot be resolved")
+    assert outcome == TryAgain(
+        "cannot reach http://elsewhere.example: its name cannot be resolved; is it right, and does the name service "
+        "know it?"
+    )
+
+
+@pytest.mark.parametrize("proxy", [None, "http://127.0.0.1:1"])
+def test_where_no_certificates_can_be_loaded_the_file_and_the_remedy_are_named(
+    proxy: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "authorities.pem"
+    broken.write_text("none")
+    monkeypatch.setenv("SSL_CERT_FILE", str(broken))
+    if proxy is not None:
+        monkeypatch.setenv("HTTPS_PROXY", proxy)
+    outcome = send("https://hooks.example/", Names("93.184.215.14"))
+    assert isinstance(outcome, TryAgain)
+    assert f"cannot be loaded from {broken}, which SSL_CERT_FILE names: there is no certificate in it" in outcome.reason
+    assert outcome.reason.endswith("name a PEM file with them, or unset it")
+
+
+def test_a_proxy_that_cannot_be_used_is_named_by_its_variable_and_not_by_its_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("http_proxy", "gopher://user:password@proxy:70")
+    outcome = send("http://hooks.example/", Names("93.184.215.14"))
+    assert isinstance(outcome, TryAgain)
+    assert "the proxy that http_proxy names cannot be used; it is an address such as http://" in outcome.reason
+    assert "password" not in outcome.reason
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from oomwatch import wire
+from oomwatch.oserror import with_place
 from oomwatch_agent.acts.cabinet import Cabinet
 from oomwatch_agent.acts.hook import hook
 from oomwatch_agent.acts.permit import Permit
@@ -101,7 +102,7 @@ class Desk:
             folder = self._cabinet.open_set(request.alert)
         except OSError as error:
             for act in acts:
-                self._report(act, request, Done(ok=False, detail=f"no file can be kept: {error}"), 0.0)
+                self._report(act, request, Done(ok=False, detail=f"no file can be kept: {with_place(error)}"), 0.0)
             return
         task = Task(
             request=request,

@@ -3,6 +3,7 @@
 import os
 
 from oomwatch import wire
+from oomwatch.oserror import with_remedy
 from oomwatch_agent.acts.command import OUTPUT_BYTES_MAX, run
 from oomwatch_agent.acts.task import Done, Task
 
@@ -27,7 +28,7 @@ def hook(task: Task) -> Done:
             environ=_environ(),
         )
     except OSError as error:
-        return Done(ok=False, detail=f"{program} cannot be started: {error.strerror or error}")
+        return Done(ok=False, detail=f"{program} cannot be started: {with_remedy(error)}")
     cut = f", output cut after {OUTPUT_BYTES_MAX // 2**20} MiB" if ended.truncated else ""
     return Done(ok=ended.status == 0, detail=_told(ended.status, ended.seconds, task) + cut, path=output)
 

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from oomwatch.oserror import with_place
 from oomwatch_agent.acts.cabinet import folder_for_process
 from oomwatch_agent.acts.task import Done, Task, together
 from oomwatch_agent.probe.asking import NoAnswerError
@@ -27,7 +28,7 @@ def _of_process(pid: int, task: Task) -> Done:
     try:
         folder = folder_for_process(task.folder, "memory_snapshot", pid)
     except OSError as error:
-        return Done(ok=False, detail=f"process {pid}: {error}")
+        return Done(ok=False, detail=f"process {pid}: {with_place(error)}")
     seconds = min(LIMIT_SECONDS, STEP_MARGIN * (task.request.step_seconds or LIMIT_SECONDS))
     what = {
         "id": task.request.id,

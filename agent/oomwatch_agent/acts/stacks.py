@@ -4,6 +4,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from oomwatch.oserror import with_place, with_remedy
 from oomwatch_agent.acts.cabinet import folder_for_process
 from oomwatch_agent.acts.command import run
 from oomwatch_agent.acts.task import Done, Task, together
@@ -37,7 +38,7 @@ def _by_py_spy(pid: int, task: Task) -> Done:
     try:
         ended = run(command, output, limit_seconds=PY_SPY_SECONDS, stopping=task.stopping)
     except OSError as error:
-        return Done(ok=False, detail=f"process {pid}: py-spy cannot be started: {error}")
+        return Done(ok=False, detail=f"process {pid}: py-spy cannot be started: {with_remedy(error)}")
     if ended.status == 0:
         return Done(ok=True, detail=f"process {pid}: by py-spy", path=output)
     why = f"not done after {PY_SPY_SECONDS:g} s" if ended.status is None else _last_line(output)
@@ -51,7 +52,7 @@ def _by_probe(pid: int, task: Task) -> Done:
         folder = folder_for_process(task.folder, "stacks", pid)
         answer = task.asking.ask(pid, "stacks", {"id": task.request.id, "folder": str(folder)}, PROBE_SECONDS)
     except (NoAnswerError, OSError) as error:
-        return Done(ok=False, detail=f"probe: {error}")
+        return Done(ok=False, detail=f"probe: {with_place(error)}")
     if answer.state != "done":
         return Done(ok=False, detail=f"probe: {answer.detail}")
     return Done(ok=True, detail=f"process {pid}: by the probe", path=folder / answer.files[0])

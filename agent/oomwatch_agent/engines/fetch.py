@@ -6,6 +6,8 @@ import time
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from oomwatch.oserror import in_words
+
 MAX_PAGE_BYTES = 4 * 1024**2  # vLLM's page, with its histograms, has about 0.1 MiB for each replica
 _CHUNK_BYTES = 64 * 1024
 _METRICS_PATH = "/metrics"
@@ -58,7 +60,7 @@ def fetch(place: Endpoint, limit_seconds: float) -> str:
     except ConnectionRefusedError as error:
         raise EngineUnreachableError("nothing listens there") from error
     except (http.client.HTTPException, OSError, ValueError) as error:
-        raise EngineUnreachableError(f"no HTTP answer ({type(error).__name__}: {error})"[:300]) from error
+        raise EngineUnreachableError(f"no HTTP answer ({in_words(error)})"[:300]) from error
     finally:
         connection.close()
 

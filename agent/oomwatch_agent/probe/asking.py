@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from oomwatch.oserror import with_place
 from oomwatch_agent.probe.report import Answer, Report
 
 _OURS = re.compile(r"ask-\d+-\d+|\.asking-\w{8}")  # what lies beside a socket that a person named may be anything
@@ -85,7 +86,7 @@ class Asking:
             try:
                 _write_whole(path, msgspec.json.encode(asked))
             except OSError as error:
-                raise NoAnswerError(f"it cannot be asked: {error}") from error
+                raise NoAnswerError(f"it cannot be asked: {with_place(error)}") from error
         return path
 
     def _take_back(self, path: Path, act: str) -> None:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from oomwatch.oserror import in_words
 from oomwatch_agent.probe.report import MAX_DATAGRAM_BYTES
 
 # Where probes look for an agent (oomwatch_probe.sender has the same two).
@@ -133,7 +134,7 @@ def _listen_in_own_folder(place: Place, uid: int) -> ProbeSocket:
         _make_own(place.path.parent, 0o755 if place.for_everybody else 0o700, uid)
         return ProbeSocket(place.path, for_everybody=place.for_everybody)
     except OSError as error:
-        raise OSError(f"{place.path}: {error.strerror or error}") from error
+        raise OSError(f"{place.path}: {in_words(error)}") from error
 
 
 def _make_own(folder: Path, mode: int, uid: int) -> None:

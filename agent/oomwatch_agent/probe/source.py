@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from oomwatch import wire
+from oomwatch.oserror import with_place
 from oomwatch.units import counted
 from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.probe.receiver import MAX_SENDERS, Datagram, ProbeSocket, listen, listen_at, usual_places
@@ -63,7 +64,7 @@ class ProbeSource:
             uid = os.geteuid()
             self._socket = listen_at(self._named) if self._named else listen(usual_places(uid), uid)
         except OSError as error:
-            raise SourceMissingError(f"no probe is listened to ({error})") from error
+            raise SourceMissingError(f"no probe is listened to ({with_place(error)})") from error
         if self._asking is not None:
             self._asking.clear(self._socket.path.parent)
         self._facts = self._look()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from oomwatch.backtest.source import InputError
+from oomwatch.oserror import with_remedy
 
 HEAD_BYTES = 64 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -24,7 +25,7 @@ def blocks_of(path: Path) -> Iterator[bytes]:
             with gzip.open(file) if packed else file as content:
                 yield from _blocks(content)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise InputError(f"{path}: cannot be read: {with_remedy(error)}") from error
 
 
 def is_pipe(path: Path) -> bool:

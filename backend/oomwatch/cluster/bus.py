@@ -16,6 +16,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
 from oomwatch.cluster.envelope import Envelope, MalformedEnvelopeError, Pulse, decode, encode
+from oomwatch.oserror import in_words, with_remedy
 from oomwatch.tasks import rung
 
 QUEUE_MAX = 20_000  # some 20 s of a thousand agents
@@ -114,7 +115,7 @@ class Bus:
                 f"{self._subject}.>", cb=partial(self._take, hear), pending_bytes_limit=PENDING_BYTES
             )
         except (NatsError, OSError, asyncio.TimeoutError) as error:
-            self._fail(str(error) or type(error).__name__)
+            self._fail(with_remedy(error))
             await _closed(client)
             return
         self._client = client
@@ -130,7 +131,7 @@ class Bus:
                     await client.publish(f"{self._subject}.{kind}", self._spell(envelope))
                 except (NatsError, OSError) as error:
                     self.dropped_total += 1
-                    logger.warning("NATS does not take an envelope of the kind %s: %s", kind, error)
+                    logger.warning("NATS does not take an envelope of the kind %s: %s", kind, in_words(error))
                     continue
                 self.sent_total += 1
             await asyncio.sleep(0)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from oomwatch.cluster.members import Members
+from oomwatch.oserror import in_words
 from oomwatch.service.journal import Call
 from oomwatch.tasks import end
 
@@ -88,7 +89,7 @@ class Leadership:
             if not self.holds and self._may_ask():
                 self.holds = await self._call(self._lease.try_take)
         except Exception as error:
-            self._note_loss(str(error) or type(error).__name__)
+            self._note_loss(in_words(error))
         else:
             self._note_answer()
         self._decide()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from oomwatch.cluster.members import Members
+from oomwatch.oserror import in_words
 from oomwatch.service.journal import Call
 
 BEAT_SECONDS = 2.0
@@ -68,8 +69,8 @@ class Rolls:
             rows: Sequence[Row] = await self._call(self._table.members)
         except Exception as error:  # whatever it is, nobody is seen by this way
             if self.problem is None:
-                logger.warning("the table of members cannot be written: %s", error)
-            self.problem = str(error) or type(error).__name__
+                logger.warning("the table of members cannot be written: %s", in_words(error))
+            self.problem = in_words(error)
             return
         self.problem = None
         seen = {row.replica: row.seen_seconds_ago for row in rows if row.replica != self._members.me}

@@ -17,6 +17,7 @@ from pathlib import Path
 from oomwatch.access.token import ROLES, Token
 from oomwatch.commands.stored import file_of_it
 from oomwatch.options import SettingError
+from oomwatch.oserror import with_place
 from oomwatch.store.claim import claimed
 from oomwatch.store.errors import StoreError
 from oomwatch.store.soundness import damage, files_of, is_ours, put_aside, unfinished
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         with claimed(str(file)):
             aside = _begin(file, is_open=options.open)
     except (StoreError, OSError) as error:
-        print(f"oomwatch: {error}", file=sys.stderr)
+        print(f"oomwatch: {with_place(error)}", file=sys.stderr)
         return FAILED
     print(f"{file} is now {aside}, and an empty database is in its place.\n{_OPEN if options.open else _CLOSED}")
     return 0

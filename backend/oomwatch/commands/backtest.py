@@ -15,6 +15,7 @@ from oomwatch.backtest.table import side_by_side, table_of
 from oomwatch.commands.given import Progress, known_of, rules_file
 from oomwatch.core.rule import RuleSet
 from oomwatch.options import SettingError
+from oomwatch.oserror import with_remedy
 from oomwatch.rulefile import RuleFileError, read_rules
 
 FAILED = 1
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             options.html.write_text(_page(names, tried), encoding="utf-8")
         except OSError as error:
-            print(f"{options.html}: cannot be written: {error.strerror}", file=sys.stderr)
+            print(f"{options.html}: cannot be written: {with_remedy(error)}", file=sys.stderr)
             return FAILED
     print(_as_json(names, tried) if options.json else _as_text(names, tried))
     return 0

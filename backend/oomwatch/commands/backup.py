@@ -8,6 +8,7 @@ from pathlib import Path
 
 from oomwatch.commands.stored import file_of_it
 from oomwatch.options import SettingError
+from oomwatch.oserror import with_remedy
 
 FAILED = 1
 PAGES_AT_ONCE = 16_384  # 16 MiB: between two helpings the server may write
@@ -27,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
         _copy(file, options.file)
     except (sqlite3.Error, OSError) as error:
         options.file.unlink(missing_ok=True)
-        print(f"oomwatch: {options.file}: {error}; nothing is left of it", file=sys.stderr)
+        print(f"oomwatch: {options.file}: {with_remedy(error)}; nothing is left of it", file=sys.stderr)
         return FAILED
     print(f"{options.file}: {options.file.stat().st_size / 2**20:.1f} MiB, checked")
     return 0

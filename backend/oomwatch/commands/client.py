@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from oomwatch.options import SettingError, read_secret
+from oomwatch.oserror import with_remedy
 
 T = TypeVar("T")
 
@@ -83,7 +84,7 @@ class Client:
         except TimeoutError as error:
             raise ServerError(f"{self.server} did not answer within {within_seconds:g} s") from error
         except (urllib.error.URLError, OSError, ValueError) as error:
-            raise ServerError(f"{self.server} cannot be reached: {getattr(error, 'reason', error)}") from error
+            raise ServerError(f"{self.server} cannot be reached: {with_remedy(error)}") from error
 
 
 def _text(value: object) -> str:

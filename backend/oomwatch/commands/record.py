@@ -11,6 +11,7 @@ from oomwatch.backtest.inputs import sources_of
 from oomwatch.backtest.source import InputError
 from oomwatch.commands.given import known_of, rules_file
 from oomwatch.options import SettingError
+from oomwatch.oserror import with_remedy
 from oomwatch.rulefile import RuleFileError, read_rules
 from oomwatch.trace import Line, TraceError, read_trace, replay
 from oomwatch.units import counted
@@ -32,7 +33,7 @@ def run_record(options: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return FAILED
     except OSError as error:
-        print(f"{options.trace}: cannot be written: {error.strerror}", file=sys.stderr)
+        print(f"{options.trace}: cannot be written: {with_remedy(error)}", file=sys.stderr)
         return FAILED
     for note in sources[0].notes:
         print(f"{sources[0].name}: {note}", file=sys.stderr)

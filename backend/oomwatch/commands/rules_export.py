@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from oomwatch.oserror import with_remedy
 from oomwatch.promrules.rulefile import prometheus_rules
 from oomwatch.rulefile import RuleFileError, read_rules
 from oomwatch.settings import Settings, rules_path
@@ -23,6 +24,6 @@ def run(options: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return FAILED
     except OSError as error:
-        print(f"oomwatch: cannot write {options.file}: {error}", file=sys.stderr)
+        print(f"oomwatch: cannot write {options.file}: {with_remedy(error)}", file=sys.stderr)
         return FAILED
     return 0

@@ -13,6 +13,7 @@ from oomwatch.commands.given import rules_file
 from oomwatch.commands.stored import opened
 from oomwatch.core.rule import RuleSet
 from oomwatch.options import SettingError
+from oomwatch.oserror import with_place
 from oomwatch.rulefile import FILE_BYTES_MAX, RuleFileError, decoded, parse_rules, read_rules, text_of
 from oomwatch.store.errors import StoreError
 from oomwatch.tryout.attempt import Wanted, attempt
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         found = _ask(client, options, wanted) if client else _try_here(options, wanted)
     except (RuleFileError, StoreError, NothingChosenError, ServerError, OSError) as error:
-        print(error if isinstance(error, RuleFileError) else f"oomwatch: {error}", file=sys.stderr)
+        print(error if isinstance(error, RuleFileError) else f"oomwatch: {with_place(error)}", file=sys.stderr)
         return FAILED
     print(msgspec.json.encode(found).decode() if options.json else "\n".join(table(found)))
     return 0

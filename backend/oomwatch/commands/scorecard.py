@@ -13,6 +13,7 @@ import msgspec
 
 from oomwatch.commands.stored import opened
 from oomwatch.options import SettingError, read_secret
+from oomwatch.oserror import with_place, with_remedy
 from oomwatch.rulefile import RuleFileError, read_rules
 from oomwatch.scorecard import RuleScore, Scorecard, foretold
 from oomwatch.settings import Settings, rules_path
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         card = _ask(options, start, end) if options.server else _read(options, start, end)
     except (RuleFileError, StoreError, OSError, msgspec.DecodeError) as error:
-        print(f"oomwatch: {error}", file=sys.stderr)
+        print(f"oomwatch: {with_place(error)}", file=sys.stderr)
         return FAILED
     print(msgspec.json.encode(card).decode() if options.json else "\n".join(table(card)))
     return 0
@@ -64,7 +65,7 @@ def _ask(options: argparse.Namespace, start: float, end: float) -> Scorecard:
     except urllib.error.HTTPError as error:
         raise OSError(f"{options.server} answered {error.code}: {error.read(2000).decode(errors='replace')}") from error
     except urllib.error.URLError as error:
-        raise OSError(f"{options.server} cannot be reached: {error.reason}") from error
+        raise OSError(f"{options.server} cannot be reached: {with_remedy(error)}") from error
 
 
 def _authorization(options: argparse.Namespace) -> dict[str, str]:

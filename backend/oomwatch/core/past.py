@@ -58,7 +58,7 @@ def highest(of_gpus: Iterable[GpuStep]) -> StepLevel:
     peaks: dict[str, float] = {}
     floor: float | None = None
     for step in of_gpus:
-        for phase, peak_bytes in zip(step.phases.names, step.phases.peaks, strict=True):
+        for phase, peak_bytes in step.phases.peaks_by_name():
             peaks[phase] = max(peak_bytes, peaks.get(phase, 0.0))
         if step.floor_bytes is not None:
             floor = max(step.floor_bytes, floor or 0.0)

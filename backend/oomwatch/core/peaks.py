@@ -5,7 +5,7 @@ The raw line is a sawtooth. What is comparable is the peak and the floor of each
 """
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -37,6 +37,10 @@ class PhaseMemory(Struct, frozen=True, gc=False):
     def peaks(self) -> Sequence[float]:
         """The highest reading of each, in bytes."""
         return self.figures[: len(self.names)]
+
+    def peaks_by_name(self) -> Iterator[tuple[str, float]]:
+        """Each phase, in the order in which they first ran, with its highest reading."""
+        return zip(self.names, self.peaks, strict=True)
 
     def peak_of(self, name: str) -> float | None:
         return self.figures[self.names.index(name)] if name in self.names else None

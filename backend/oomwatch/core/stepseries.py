@@ -24,7 +24,7 @@ def by_phase(steps: Sequence[GpuStep]) -> dict[str, Told]:
     """The peaks of each phase; of whole steps where no phase explains them; torch's own maximum where all is dark."""
     told: dict[str, Told] = {}
     for step in steps:
-        for phase, peak_bytes in zip(step.phases.names, step.phases.peaks, strict=True):
+        for phase, peak_bytes in step.phases.peaks_by_name():
             told.setdefault(phase, []).append((peak_bytes, step))
     whole = [(step.peak_bytes, step) for step in steps if step.peak_bytes is not None]
     if told and all(_is_explained(step) for _, step in whole[-UNEXPLAINED_STEPS:]):

@@ -9,6 +9,7 @@ from oomwatch.incident.desk import Desk
 from oomwatch.incident.gather import Scene, gather, scene
 from oomwatch.incident.page import page
 from oomwatch.incident.report import Draft
+from oomwatch.oserror import with_place
 from oomwatch.service.journal import Call, Journal
 from oomwatch.service.service import Service
 from oomwatch.store.store import Store, StoreError
@@ -63,7 +64,7 @@ class Clerk:
             logger.warning("the report of incident %s cannot be written yet: %s", draft.id, error)
             self._desk.put_back(draft, self._service.clock() + AGAIN_SECONDS)
         except OSError as error:
-            logger.error("the report of incident %s cannot be written: %s", draft.id, error)  # noqa: TRY400
+            logger.error("the report of incident %s cannot be written: %s", draft.id, with_place(error))  # noqa: TRY400
         except Exception:
             self._service.defects.count()
             logger.exception("the report of incident %s failed; everything else goes on", draft.id)

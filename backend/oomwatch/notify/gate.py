@@ -8,14 +8,18 @@ wrote as a number, or as localhost, is what it says and needs no judgement but t
 
 import asyncio
 import ipaddress
+import os
 import socket
 import ssl
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeAlias
 
+import certifi
 import httpcore
 import httpx
+
+from oomwatch.oserror import in_words
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 # All addresses of a host, in the order in which to try them. Raises OSError or UnicodeError where there is none.
@@ -23,6 +27,8 @@ Resolve: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
 
 KEEP_SECONDS = 5.0  # httpx' own: how long a connection is kept for the next message
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: an IPv4 address in the last 32 bits
+_PROXY = "it is an address such as http://proxy:3128 (socks5:// needs the package httpx[socks])"
+_NO_NAME = "its name cannot be resolved; is it right, and does the name service know it?"
 PERMIT = "add this line to the notify section of alerts.yaml: allow_private_addresses: true"
 
 
@@ -58,24 +64,42 @@ class Gate(httpx.AsyncBaseTransport):
     def _straight(self, scheme: str) -> httpx.AsyncHTTPTransport:
         """The certificates that https is judged by take a MiB, and are loaded once somebody is written to by it."""
         if scheme not in self._direct:
-            try:
-                trust = httpx.create_ssl_context() if scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            except OSError as error:
-                raise httpx.ConnectError("the certificates of the authorities cannot be loaded") from error
+            trust = authorities() if scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             self._direct[scheme] = _Guarded(self._judged, trust)
         return self._direct[scheme]
 
     def _through(self, proxy: str) -> httpx.AsyncHTTPTransport:
         if proxy not in self._proxied:
+            trust = authorities()
             try:
-                self._proxied[proxy] = httpx.AsyncHTTPTransport(proxy=proxy)
+                self._proxied[proxy] = httpx.AsyncHTTPTransport(verify=trust, proxy=proxy)
             except (ValueError, ImportError, httpx.InvalidURL) as error:
-                raise httpx.ProxyError("the proxy that the environment names cannot be used") from error
+                raise httpx.ProxyError(
+                    f"the proxy that {_variable_of(proxy)} names cannot be used; {_PROXY}"
+                ) from error
         return self._proxied[proxy]
 
     async def aclose(self) -> None:
         for transport in (*self._direct.values(), *self._proxied.values()):
             await transport.aclose()
+
+
+def authorities() -> ssl.SSLContext:
+    """Who is trusted to say whose a certificate is. Raises httpx.ConnectError that names the file and the remedy."""
+    try:
+        return httpx.create_ssl_context()
+    except OSError as error:
+        named = os.environ.get("SSL_CERT_FILE")
+        place = f"{named}, which SSL_CERT_FILE names" if named else certifi.where()
+        remedy = "name a PEM file with them, or unset it" if named else "install the package certifi anew"
+        sentence = f"the authorities' certificates cannot be loaded from {place}: {in_words(error)}; {remedy}"
+        raise httpx.ConnectError(sentence) from error
+
+
+def _variable_of(proxy: str) -> str:
+    """The variable that it came from; its value may hold a password and is not told."""
+    names = (name for name, value in os.environ.items() if name.lower().endswith("_proxy") and value and value in proxy)
+    return next(names, "the environment")
 
 
 def proxy_for(url: httpx.URL) -> str | None:
@@ -120,7 +144,7 @@ class _Judged(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """The first of the host's addresses that answers."""
-        error: Exception = httpcore.ConnectError("its name leads nowhere")
+        error: Exception = httpcore.ConnectError(_NO_NAME)
         for address in await self._addresses(host, port, timeout):
             try:
                 return await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options)
@@ -138,7 +162,7 @@ class _Judged(httpcore.AsyncNetworkBackend):
         except asyncio.TimeoutError as error:
             raise httpcore.ConnectTimeout("its name could not be resolved in time") from error
         except (OSError, UnicodeError) as error:
-            raise httpcore.ConnectError("its name cannot be resolved") from error
+            raise httpcore.ConnectError(_NO_NAME) from error
         is_let_through = self._gate.allow_private or host == "localhost"
         return found if is_let_through else public_of(found, self._gate.permit)
 

@@ -17,12 +17,14 @@ from oomwatch import options
 from oomwatch.notify.gate import PERMIT, AddressRefusedError, Gate, Resolve, resolve
 from oomwatch.notify.outcome import Delivered, Failed, Outcome, TryAgain
 from oomwatch.notify.secret import Secret
+from oomwatch.oserror import with_remedy
 
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 WHOLE_SECONDS = 20.0  # httpx' limits are per read: a receiver that drips one byte at a time needs one for all of it
 ANSWER_SECONDS = 5.0  # for what a receiver says beside the status
 JSON = "application/json; charset=utf-8"
 ANSWER_BYTES = 2048  # of the answer, enough for Slack's error words
+RECEIVER_CHARS, OWN_CHARS = 200, 600  # of what is shown: a receiver's words; ours, which may name a long path
 LONGEST_RETRY_AFTER_SECONDS = 3600.0  # a receiver that asks for more would silence us
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -122,7 +124,7 @@ async def ask(
     except AddressRefusedError as error:
         return Failed(f"nothing is sent to {shown(url)}: {error}")
     except httpx.TransportError as error:
-        detail = harmless(str(error), url) or type(error).__name__
+        detail = harmless(with_remedy(error), url, chars=OWN_CHARS)
         return TryAgain(f"cannot reach {shown(url)}: {detail}")
 
 
@@ -168,7 +170,7 @@ def retry_after_seconds(value: str | None, now: float) -> float | None:
     return min(max(0.0, seconds), LONGEST_RETRY_AFTER_SECONDS)
 
 
-def harmless(text: str, url: Secret, hide: Iterable[Secret] = ()) -> str:
+def harmless(text: str, url: Secret, hide: Iterable[Secret] = (), *, chars: int = RECEIVER_CHARS) -> str:
     """A receiver's words as one short line of printable characters, without our secrets should it echo them."""
     parsed = httpx.URL(url.reveal())
     target = parsed.raw_path.decode("ascii")
@@ -177,4 +179,4 @@ def harmless(text: str, url: Secret, hide: Iterable[Secret] = ()) -> str:
         if len(part) > 1:
             text = text.replace(part, "(secret)")
     line = " ".join(text.split())
-    return "".join(char for char in line if char.isprintable())[:200]
+    return "".join(char for char in line if char.isprintable())[:chars]

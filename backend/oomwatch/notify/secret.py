@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from oomwatch import options
+from oomwatch.oserror import with_remedy
 
 FILE_BYTES_MAX = 65_536
 
@@ -73,8 +74,7 @@ def _read(path: str, place: str) -> str:
             content = file.read(FILE_BYTES_MAX + 1)
         text = content.decode().strip()
     except (OSError, ValueError) as error:  # no text, or no name of a file
-        why = error.strerror if isinstance(error, OSError) else error  # an OSError's own words name the path again
-        raise options.NotHereError(f"{place}: cannot read {path}: {why}") from error
+        raise options.NotHereError(f"{place}: cannot read {path}: {with_remedy(error)}") from error
     if len(content) > FILE_BYTES_MAX:
         raise options.SettingError(f"{place}: {path} holds no secret: it is longer than {FILE_BYTES_MAX} bytes")
     if not text:

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from oomwatch.oserror import in_words
 from oomwatch.ruleedit.mask import digest_of
 
 
@@ -117,6 +118,6 @@ def _sync_folder(folder: Path) -> None:
 
 def _not_writable(path: Path, error: OSError) -> NotWritableError:
     return NotWritableError(
-        f"{path} cannot be replaced: {error.strerror or error}; the file and its folder must be writable for the user "
+        f"{path} cannot be replaced: {in_words(error)}; the file and its folder must be writable for the user "
         "that oomwatch runs as (in a container: mount the folder, and not read-only)"
     )

@@ -9,6 +9,7 @@ from yaml import MappingNode, Node, SequenceNode
 
 from oomwatch import wire
 from oomwatch.core.conditions.bounds import SIZE_BYTES_MIN
+from oomwatch.oserror import with_remedy
 from oomwatch.rulefile import FILE_BYTES_MAX
 from oomwatch.ruletest.notation import SeriesName, Values
 from oomwatch.ruletest.world import LABELS_OF, SERIES
@@ -129,7 +130,7 @@ def _text(path: Path) -> str:
             raise TestFileError(path, [Mistake(1, 1, f"this is too large: more than {FILE_BYTES_MAX} bytes")])
         return content.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise TestFileError(path, [Mistake(1, 1, f"cannot be read: {error}")]) from error
+        raise TestFileError(path, [Mistake(1, 1, f"cannot be read: {with_remedy(error)}")]) from error
 
 
 def _decode(kind: type, value: Any) -> Any:

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import httpx
 
 from oomwatch.notify.backoff import pause_seconds
+from oomwatch.notify.gate import authorities
 from oomwatch.notify.http import retry_after_seconds
 from oomwatch.options import SettingError
+from oomwatch.oserror import with_remedy
 from oomwatch.senders.batches import Batch, Packer, Queue
 from oomwatch.senders.sending import Counts, OwnUp, Read, always, every, guarded
 
@@ -104,7 +106,7 @@ class RemoteWrite(Counts):
         try:
             answer = await asyncio.wait_for(self._client.post(self._url, content=body), TIMEOUT_SECONDS)
         except (asyncio.TimeoutError, httpx.TransportError) as error:
-            return _Answer(f"{self._url.host} does not answer: {str(error) or type(error).__name__}", again=True)
+            return _Answer(f"{self._url.host} does not answer: {with_remedy(error)}", again=True)
         if answer.is_success:
             return _Answer()
         said = " ".join(answer.text.split())[:ANSWER_CHARS]
@@ -114,9 +116,17 @@ class RemoteWrite(Counts):
 
 
 def remote_client(token: str | None) -> httpx.AsyncClient:
-    """No redirects: they would carry the token to another host. Its own limits of time, for bodies are large."""
+    """No redirects: they would carry the token to another host. Its own limits of time, for bodies are large.
+
+    Raises SettingError where the certificates of the authorities cannot be loaded.
+    """
     authorization = {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx.AsyncClient(timeout=TIMEOUT_SECONDS, follow_redirects=False, headers={**HEADERS, **authorization})
+    try:
+        trust = authorities()
+    except httpx.ConnectError as error:
+        raise SettingError(f"remote_write_url: {error}") from error
+    headers = {**HEADERS, **authorization}
+    return httpx.AsyncClient(verify=trust, timeout=TIMEOUT_SECONDS, follow_redirects=False, headers=headers)
 
 
 def snappy() -> Callable[[bytes], bytes]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from oomwatch.oserror import in_words, with_remedy
 from oomwatch.store.address import file_of, parsed, place_of
 from oomwatch.store.errors import FOLDER_REMEDY, StoreError
 from oomwatch.store.lease import Lease
@@ -45,7 +46,7 @@ def claimed(address: str, *, with_others: bool = False) -> Iterator[None]:
         lock.absolute().parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise StoreError(f"database {file}: cannot open {lock}: {error.strerror}; {FOLDER_REMEDY}") from error
+        raise StoreError(f"database {file}: cannot open {lock}: {in_words(error)}; {FOLDER_REMEDY}") from error
     try:
         _take(handle, file, lock)
         yield
@@ -81,7 +82,7 @@ def _take(handle: int, file: Path, lock: Path) -> None:
         ) from error
     except OSError as error:
         if error.errno not in _UNKNOWN:
-            raise StoreError(f"database {file}: cannot lock {lock}: {error.strerror}") from error
+            raise StoreError(f"database {file}: cannot lock {lock}: {with_remedy(error)}") from error
         logger.warning("cannot see whether another server uses %s: its file system knows no locks", file)
         return
     os.ftruncate(handle, 0)

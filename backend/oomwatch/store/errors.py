@@ -6,6 +6,7 @@ from itertools import islice
 from msgspec import DecodeError
 from sqlalchemy.exc import SQLAlchemyError
 
+from oomwatch.oserror import in_words
 from oomwatch.store.columns import ColumnsError
 
 # A full disk, a lost mount and a foreign file come out of SQLAlchemy, or out of the driver inside an event handler; a
@@ -83,7 +84,7 @@ def explained(error: Exception, place: str) -> StoreError:
     said = str(getattr(error, "orig", None) or error).strip().splitlines()
     first = said[0] if said else type(error).__name__
     if isinstance(error, OSError):
-        return StoreError(f"database {place}: {first}; {FOLDER_REMEDY}")
+        return StoreError(f"database {place}: {in_words(error)}; {FOLDER_REMEDY}")
     remedies = (remedy for sign, remedy in _REMEDIES if sign in first)
     found = StoreError("; ".join([f"database {place}: {first}", *islice(remedies, 1)]))
     found.may_pass = any(sign in first for sign in _PASSING)

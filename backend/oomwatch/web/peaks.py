@@ -113,7 +113,7 @@ def _tops(known: Known) -> dict[tuple[int, int], dict[str, _Top]]:
 def _peaks(step: GpuStep) -> Iterator[tuple[str, float]]:
     """Of each phase; of the whole step where none of them could be told apart."""
     if step.phases.names:
-        yield from zip(step.phases.names, step.phases.peaks, strict=True)
+        yield from step.phases.peaks_by_name()
     elif step.peak_bytes is not None:
         yield "step", step.peak_bytes
 

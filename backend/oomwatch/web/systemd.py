@@ -10,6 +10,8 @@ import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 
+from oomwatch.oserror import in_words
+
 READY, WORKING, STOPPING = "READY=1", "WATCHDOG=1", "STOPPING=1"
 STARTING = "EXTEND_TIMEOUT_USEC=60000000"  # it is not ready within TimeoutStartSec=, and works on it
 
@@ -26,7 +28,7 @@ def tell(state: str, environ: Mapping[str, str] = os.environ) -> None:
             line.connect(address.replace("@", "\0", 1) if address.startswith("@") else address)
             line.send(state.encode())
     except OSError as error:
-        logger.debug("systemd could not be told %s: %s", state, error)
+        logger.debug("systemd could not be told %s: %s", state, in_words(error))
 
 
 def watchdog_seconds(environ: Mapping[str, str] = os.environ) -> float | None:

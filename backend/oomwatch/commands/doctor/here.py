@@ -5,6 +5,7 @@ import subprocess
 from typing import NamedTuple
 
 from oomwatch.options import SettingError
+from oomwatch.oserror import in_words
 from oomwatch.plan.cards import Card, card_named, card_of_total
 
 _COMMAND = ("--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
@@ -26,7 +27,9 @@ def cards_here() -> Here:
             [program, *_COMMAND], capture_output=True, text=True, check=True, timeout=_WITHIN_SECONDS
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise SettingError(f"flag --gpu here: nvidia-smi failed ({error}); name the card, for example H100") from error
+        raise SettingError(
+            f"flag --gpu here: nvidia-smi failed ({in_words(error)}); name the card, for example H100"
+        ) from error
     return parse(told.stdout)
 
 

@@ -9,6 +9,7 @@ import msgspec
 from oomwatch.doctor.read import Source
 from oomwatch.doctor.read.text import MOST_LOG_BYTES
 from oomwatch.options import SettingError
+from oomwatch.oserror import with_remedy
 from oomwatch.plan.cards import Card, card_named, card_of_size, known_cards
 from oomwatch.plan.models import known_shapes, shape_named, shape_of_hf_config
 from oomwatch.plan.shape import ModelShape
@@ -64,7 +65,7 @@ def _source(path: Path) -> Source:
             return Source(str(path), file.read(_READ_BYTES_MAX))
     except OSError as error:
         hint = "" if path.exists() else "; an override has the form key=value"
-        raise SettingError(f"cannot read {path}: {error.strerror or error}{hint}") from error
+        raise SettingError(f"cannot read {path}: {with_remedy(error)}{hint}") from error
 
 
 def model_of(text: str | None, flag: str) -> ModelShape | None:
@@ -99,7 +100,7 @@ def _shape_in(file: Path) -> ModelShape:
             content = opened.read(_MODEL_BYTES_MAX)
         return shape_of_hf_config(msgspec.json.decode(content, type=dict[str, object]))
     except (OSError, ValueError) as error:  # msgspec's errors are ValueErrors
-        raise SettingError(f"{file}: {error}") from error
+        raise SettingError(f"{file}: {with_remedy(error)}") from error
 
 
 def card_of(text: str | None) -> Card | None:

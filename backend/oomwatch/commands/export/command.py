@@ -16,6 +16,7 @@ from oomwatch.commands.export.files import Write, check_parquet, csv_to, parquet
 from oomwatch.commands.export.tables import Column, Lacking, Table, Wanted
 from oomwatch.commands.stored import opened
 from oomwatch.options import SettingError
+from oomwatch.oserror import with_place
 from oomwatch.store.store import Store, StoreError
 from oomwatch.store.tiers import COARSE, FINE, RAW_MS
 from oomwatch.trace import Line
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     except (StoreError, NothingChosenError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             raise
-        print(f"oomwatch: {error}", file=sys.stderr)
+        print(f"oomwatch: {with_place(error)}", file=sys.stderr)
         return FAILED
     return 0
 

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from oomwatch.commands.installation.finding import Family, Finding
+from oomwatch.oserror import in_words
 from oomwatch.settings import Settings, database_address
 
 FAMILY = Family("database")
@@ -48,7 +49,7 @@ def _of_file(file: Path) -> Iterator[Finding]:
         yield FAMILY.wrong("file", f"{file}: {error}", "may this user read it, and was it made by oomwatch?")
         return
     except OSError as error:
-        yield FAMILY.wrong("file", f"{file}: {error.strerror}", "run this as the server's user")
+        yield FAMILY.wrong("file", f"{file}: {in_words(error)}", "run this as the server's user")
         return
     yield _schema(f"{file}, {file.stat().st_size / 2**20:.1f} MiB", found[0] if found else None)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from oomwatch.commands.installation.finding import Family, Finding
+from oomwatch.oserror import in_words
 from oomwatch.settings import Settings, database_address, incidents_path, keeps_incidents_in_database
 
 FAMILY = Family("folders")
@@ -61,4 +62,4 @@ def _cannot_write(there: Path) -> str | None:
         with tempfile.NamedTemporaryFile(dir=there, prefix=".oomwatch-"):
             return None
     except OSError as error:
-        return error.strerror or str(error)
+        return in_words(error)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from oomwatch.commands.installation.asked import Role
 from oomwatch.commands.installation.finding import Family, Finding
+from oomwatch.oserror import in_words
 from oomwatch_agent.cgroup import find
 
 FAMILY = Family("limits")
@@ -50,7 +51,7 @@ def _unit(name: str) -> Finding:
     try:
         told = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=ASK_SECONDS).stdout  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:
-        return FAMILY.warning(name, f"systemctl does not answer: {error}", "is systemd well?")
+        return FAMILY.warning(name, f"systemctl does not answer: {in_words(error)}", "is systemd well?")
     state = dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
     if state.get("LoadState") != "loaded":
         return FAMILY.ok(name, "no such unit here")

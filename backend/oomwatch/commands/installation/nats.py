@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from oomwatch.commands.installation.finding import Family, Finding
+from oomwatch.oserror import in_words
 from oomwatch.settings import Settings
 
 FAMILY = Family("NATS")
@@ -43,7 +44,7 @@ def _greeting_fault(host: str, port: int) -> str | None:
     except TimeoutError:
         return "no answer in time; is it NATS?"
     except OSError as error:
-        return error.strerror or str(error)
+        return in_words(error)
     return None if said == b"INFO " else "what answers there is no NATS"
 
 
@@ -67,6 +68,6 @@ async def _refusal(address: str) -> str | None:
             2 * CONNECT_SECONDS,
         )
     except (Error, OSError, asyncio.TimeoutError) as error:
-        return str(error) or type(error).__name__
+        return in_words(error)
     await client.close()
     return None

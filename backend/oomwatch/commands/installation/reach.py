@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from oomwatch import __version__, wire
 from oomwatch.commands.installation.finding import Family, Finding
+from oomwatch.oserror import in_words
 from oomwatch_agent.link import Link, LinkError
 from oomwatch_agent.settings import DEFAULT_SERVER, AgentSettings, credentials, server_url
 
@@ -25,7 +26,7 @@ def checks(settings: AgentSettings) -> Iterator[Finding]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         remedy = "is the name right (--server), and does this machine's DNS or /etc/hosts know it?"
-        yield FAMILY.wrong("name", f"{host}: {error.strerror or error}", remedy)
+        yield FAMILY.wrong("name", f"{host}: {in_words(error)}", remedy)
         return
     addresses = ", ".join(dict.fromkeys(str(one[4][0]) for one in found))
     yield FAMILY.ok("name", host if host == addresses else f"{host} is {addresses}")
@@ -51,7 +52,7 @@ def _cannot_connect(host: str, port: int) -> str | None:
     except TimeoutError:
         return f"no answer within {CONNECT_SECONDS:g} s"
     except OSError as error:
-        return error.strerror or str(error)
+        return in_words(error)
 
 
 async def _greeted(settings: AgentSettings) -> list[Finding]:

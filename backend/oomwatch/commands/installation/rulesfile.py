@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from oomwatch.commands.installation.finding import Family, Finding
 from oomwatch.options import SettingError
+from oomwatch.oserror import with_place
 from oomwatch.settings import Settings, rules_path
 from oomwatch.units import counted
 
@@ -20,7 +21,7 @@ def checks(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
         path = rules_path(settings)
         found = read_rules(path)
     except (RuleFileError, SettingError, OSError) as error:
-        yield FAMILY.wrong("rule file", str(error), "oomwatch check lists every mistake with its line")
+        yield FAMILY.wrong("rule file", with_place(error), "oomwatch check lists every mistake with its line")
         return
     channels = [channel.name for channel in found.notify.channels]
     yield FAMILY.ok("rule file", f"{path}: {counted(len(found.rules.rules), 'rule')}")

@@ -11,7 +11,8 @@ import oomwatch
 from oomwatch.commands.ray.within import Seen
 from oomwatch.options import SettingError
 
-SHARED = ("__init__.py", "wire.py", "options.py", "units.py")  # what the agent needs of the package oomwatch
+# What the agent needs of the package oomwatch.
+SHARED = ("__init__.py", "wire.py", "options.py", "oserror.py", "units.py")
 INSTALL = f'install it there ("pip install oomwatch-agent=={oomwatch.__version__}"), or ship it with --code ship'
 
 

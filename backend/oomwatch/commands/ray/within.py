@@ -115,7 +115,7 @@ class Keeper:
             try:
                 self._run_once()
             except OSError as error:
-                self._lines.append(f"the agent cannot be started: {error}")
+                self._lines.append(f"the agent cannot be started: {sys.executable}: {error.strerror or error}")
             ran_long = time.monotonic() - began >= STEADY_SECONDS
             pause = FIRST_PAUSE_SECONDS if ran_long else min(LONGEST_PAUSE_SECONDS, 2 * pause)
             self._stopping.wait(pause)
