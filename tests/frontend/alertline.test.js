@@ -111,7 +111,7 @@ test("a bar says what, since when, how long, by how much and what came of it", (
   assert.match(title, /^2 alerts; the worst: Warning: a is full$/);
   assert.match(times, /^from .* · fired .* · until .* · lasts 1 min$/);
   assert.match(states, /ended · it happened · last value 90/);
-  assert.match(barLines(chinese, bar, AT)[0], /^2 个告警，最严重的是：警告: a is full$/);
+  assert.match(barLines(chinese, bar, AT)[0], /^2 个告警，最严重的是：警告：a is full$/);
 });
 
 test("an axis is marked at whole times of the zone, no more often than there is room for", () => {

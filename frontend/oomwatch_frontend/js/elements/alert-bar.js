@@ -19,7 +19,7 @@ export const standingOf = ({ firedAt, to, muted, acknowledged }) =>
 /** What a bar is of, in short. @param {Words} words @param {Bar} bar */
 export function barTitle(words, { spans }) {
   const [worst] = spans;
-  const name = `${words.t(`severity.${worst.severity}`)}: ${worst.summary}`;
+  const name = words.t("text.labelled", { label: words.t(`severity.${worst.severity}`), text: worst.summary });
   return spans.length === 1 ? name : words.t("alertline.of_many", { n: spans.length, worst: name });
 }
 

@@ -37,7 +37,7 @@ function groupAcknowledged(words, group) {
   const { alerts } = group;
   const taken = alerts.filter((alert) => alert.acknowledged !== null);
   if (taken.length === 0) return null;
-  const names = [...new Set(taken.map((alert) => alert.acknowledged?.by ?? ""))].join(", ");
+  const names = [...new Set(taken.map((alert) => alert.acknowledged?.by ?? ""))].join(words.t("text.and"));
   if (isAcknowledged(group)) return acknowledgedTag(words.t("ack.tag", { by: names }));
   return acknowledgedTag(words.t("ack.some", { n: taken.length, of: alerts.length }));
 }

@@ -43,16 +43,16 @@ export class ChartTable {
     const { words } = this;
     const numeric = columns.map((_, index) => index + 1);
     const rows = summaries(columns.map(({ series }) => series), ends, ROWS).map(({ at, cells }) =>
-      row([moment(words, at), ...cells.map((cell, index) => told(cell, columns[index].text))], numeric),
+      row([moment(words, at), ...cells.map((cell, index) => told(words, cell, columns[index].text))], numeric),
     );
     const heads = [words.t("chart.from"), ...columns.map(({ name }) => name)];
     return [h("p", { class: "hint" }, words.t("chart.table_hint")), table(heads, numeric, h("tbody", {}, ...rows))];
   }
 }
 
-/** @param {import("../history.js").Summary} cell @param {(value: number) => string} text */
-function told(cell, text) {
+/** @param {Words} words @param {import("../history.js").Summary} cell @param {(value: number) => string} text */
+function told(words, cell, text) {
   if (cell === null) return UNKNOWN;
   const [min, mean, max] = [cell.min, cell.mean, cell.max].map(text);
-  return min === max ? mean : `${mean} (${min} – ${max})`;
+  return min === max ? mean : words.t("text.noted", { text: mean, note: `${min} – ${max}` });
 }

@@ -40,7 +40,7 @@ export function adviceList(words, report, ways) {
 }
 
 /** @param {Words} words @param {import("../doctorwire.js").Advice} advice */
-const price = (words, { price: said, price_level }) => `${said} (${words.t(`doctor.price_${price_level}`)})`;
+const price = (words, { price: said, price_level }) => words.t("text.noted", { text: said, note: words.t(`doctor.price_${price_level}`) });
 
 /** @param {Words} words @param {Report} report */
 export function largestTable(words, report) {

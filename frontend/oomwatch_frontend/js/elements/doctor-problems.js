@@ -23,7 +23,7 @@ export function problemList(words, problems, ways) {
       const mark = MARKS[one.severity];
       const says = one.verl_says === null ? null : h("div", { class: "detail" }, words.t("doctor.verl_says"), " ", h("q", {}, one.verl_says));
       const remedy = one.remedy === null ? null : h("div", { class: "detail" }, prose(words, one.remedy));
-      const valid = one.valid.length === 0 ? null : h("div", { class: "detail" }, words.t("doctor.valid", { values: one.valid.join(", ") }));
+      const valid = one.valid.length === 0 ? null : h("div", { class: "detail" }, words.t("doctor.valid", { values: one.valid.join(words.t("text.and")) }));
       const text = h("div", {}, h("div", {}, prose(words, one.message), " ", ways.placeLink(one.place)), says, valid, remedy, suggestion(words, one.suggestion, ways));
       return h("li", {}, markIcon(mark, words.t(`doctor.severity_${one.severity}`)), text);
     });

@@ -28,6 +28,13 @@ const unknown = (words, report) => [words.t("doctor.not_refused"), ...report.mis
 /** As it is told on the page, where there are fields for it. @param {Words} words @param {Report["missing"][number]} one */
 const missing = (words, { what, message }) => (what === "phases" ? message : words.t(`doctor.missing_${what}`));
 
+/** "8 × H100 80GB (79.1 GiB usable)". @param {Words} words @param {NonNullable<Report["card"]>} card @param {unknown} gpus */
+const cardOf = (words, card, gpus) =>
+  words.t("text.noted", {
+    text: typeof gpus === "number" ? `${gpus} × ${card.name}` : card.name,
+    note: words.t("doctor.usable", { size: gib(words, card.usable_bytes) }),
+  });
+
 /** @param {Words} words @param {Report} report */
 function about(words, { kind, version, strategy, model, card, derived }) {
   const size = (/** @type {number} */ count) => words.t("doctor.parameters", { count: words.decimal1.format(count / 1e9) });
@@ -35,8 +42,8 @@ function about(words, { kind, version, strategy, model, card, derived }) {
     words.t(`doctor.kind_${kind}`),
     words.t(`doctor.version_${version.how}`, { version: version.value }),
     strategy,
-    model === null ? null : `${model.name} (${size(model.parameters)})`,
-    card === null ? null : `${typeof derived.gpus === "number" ? `${derived.gpus} × ` : ""}${card.name} (${words.t("doctor.usable", { size: gib(words, card.usable_bytes) })})`,
+    model === null ? null : words.t("text.noted", { text: model.name, note: size(model.parameters) }),
+    card === null ? null : cardOf(words, card, derived.gpus),
   ];
   return parts.filter((part) => part !== null).join(" · ");
 }

@@ -27,7 +27,7 @@ export class RuleSwitch {
     const name = `${alert}/${severity}`;
     this.part.draw([enabled, editable, name], () => {
       const label = words.t(enabled ? "rules.switch_off" : "rules.switch_on");
-      const button = h("button", { type: "button", "data-focus": "switch", "aria-label": `${label}: ${name}`, click: () => this.#switch(rule) }, label);
+      const button = h("button", { type: "button", "data-focus": "switch", "aria-label": words.t("text.labelled", { label, text: name }), click: () => this.#switch(rule) }, label);
       const edit = h("a", { href: link("rules", ["file"]) }, words.t("rules.edit"));
       return [editable === true ? button : null, edit];
     });

@@ -19,7 +19,7 @@ export function stepTable(words, { x, at, rows }, range) {
   const heads = [
     words.t("run.step_head"),
     words.t("run.time_head"),
-    ...columns.map(({ line, unit }) => `${line.name} (${unit})`),
+    ...columns.map(({ line, unit }) => words.t("text.noted", { text: line.name, note: unit })),
   ];
   const numeric = columns.map((_, index) => index + 2);
   const body = shown.map((index) => {

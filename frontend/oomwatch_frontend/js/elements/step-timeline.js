@@ -298,7 +298,7 @@ export class StepTimeline {
     this.readout.setAttribute("aria-valuemin", String(shown.x[0]));
     this.readout.setAttribute("aria-valuemax", String(shown.x[shown.x.length - 1]));
     this.readout.setAttribute("aria-valuenow", String(to));
-    this.readout.setAttribute("aria-valuetext", [this.readout.textContent, ...said].filter((part) => part !== "").join(", "));
+    this.readout.setAttribute("aria-valuetext", [this.readout.textContent, ...said].filter((part) => part !== "").join(this.words.t("text.and")));
     this.line.hidden = this.isTable;
     this.line.style.transform = `translateX(${this.#left(this.x[place])}px)`;
   }
@@ -326,14 +326,14 @@ export class StepTimeline {
 
 /** @param {Words} words @param {Row} row with the unit of each of its axes */
 const titleOf = (words, { title, unit, rightUnit: right }) =>
-  right === undefined ? `${title} (${unit})` : words.t("chart.two_units", { title, unit, right });
+  right === undefined ? words.t("text.noted", { text: title, note: unit }) : words.t("chart.two_units", { title, unit, right });
 
 /** @param {Words} words @param {Row} row @param {Line} line @param {number} place @param {number} value */
 function written(words, row, line, place, value) {
   const unit = (line.right ? row.rightUnit : row.unit) ?? "";
   const number = `${beside(words, value, unit)}\u00a0${unit}`;
   const about = line.about?.[place] ?? null;
-  return about === null ? number : `${number} (${about})`;
+  return about === null ? number : words.t("text.noted", { text: number, note: about });
 }
 
 /** 1, 2 or 5 times a power of ten, at least so much. @param {number} least */

@@ -26,7 +26,7 @@ export function tryoutResult(words, result) {
     result.note === null ? null : h("p", { class: "muted" }, result.note),
     result.rules.length === 0 ? nothing(words.t("rules.all_same")) : tableOf(words, result.rules),
     result.same.length > 0 ? h("p", { class: "muted" }, words.count("rules.same", result.same.length)) : null,
-    result.left_out.length > 0 ? h("p", { class: "muted" }, words.t("rules.left_out", { rules: result.left_out.join(", ") })) : null,
+    result.left_out.length > 0 ? h("p", { class: "muted" }, words.t("rules.left_out", { rules: result.left_out.join(words.t("text.and")) })) : null,
     ...result.defects.map((defect) => h("p", { class: "muted" }, defect)),
   );
 }
@@ -37,7 +37,7 @@ function tableOf(words, rules) {
   const rows = rules.map((rule) => {
     const { tried } = rule;
     const more = tried.subjects_count - tried.subjects.length;
-    const where = tried.subjects.join(", ") + (more > 0 ? ` +${more}` : "");
+    const where = tried.subjects.join(words.t("text.and")) + (more > 0 ? ` +${more}` : "");
     const name = h("span", {}, `${rule.alert}/${rule.severity}`, rule.change === null ? null : h("span", { class: "muted" }, ` ${words.t(`rules.change_${rule.change}`)}`));
     const numbers = [tried.count, rule.in_force?.count ?? null, rule.new, rule.gone, tried.happened, tried.false];
     return row([name, ...numbers.map((number) => (number === null ? "–" : words.integer.format(number))), where], NUMERIC);

@@ -98,13 +98,13 @@ function daysText(words, days) {
   const monday = Date.UTC(2024, 0, 1); // one, in any zone of this sentence
   return days
     .map((day) => new Date(monday + known.indexOf(day) * 86_400_000).toLocaleDateString(words.locale, { weekday: "short", timeZone: "UTC" }))
-    .join(words.t("windows.and"));
+    .join(words.t("text.and"));
 }
 
 /** @param {Words} words @param {import("../alertwire.js").Inhibition} one */
 function coverLine(words, { source, target, equal }) {
   const codes = (/** @type {string[]} */ all) => h("span", { class: "matcher-codes" }, ...all.map((one) => h("code", {}, one)));
   const [before, between, after] = words.t("windows.covers").split(/\{source\}|\{target\}/);
-  const same = equal.length === 0 ? "" : words.t("windows.equal", { labels: equal.join(", ") });
+  const same = equal.length === 0 ? "" : words.t("windows.equal", { labels: equal.join(words.t("text.and")) });
   return h("div", {}, before, codes(source), between, codes(target), after, same);
 }

@@ -250,7 +250,7 @@ class Fleet {
   #announce(index, gpu) {
     return this.#describe(index, gpu)
       .map((line) => (typeof line === "string" ? line : (line.textContent ?? "")))
-      .join(", ");
+      .join(this.app.words.t("text.and"));
   }
 
   // -------------------------------------------------------------- beside and below

@@ -286,7 +286,7 @@ export class GpuChart {
 /** @param {import("../i18n.js").Words} words @param {PhaseSpan & { end_at: number }} span @returns {import("../bands.js").Band} */
 function band(words, span) {
   const label = phaseName(words, span.phase);
-  const step = span.step === null ? "" : ` (${words.t("phases.step", { step: span.step })})`;
+  const where = span.step === null ? label : words.t("text.noted", { text: label, note: words.t("phases.step", { step: span.step }) });
   const known = words.t(span.known_by === "mark" ? "phases.by_mark" : "phases.by_step_line");
-  return { from: span.start_at, to: span.end_at, label, about: `${label}${step}: ${known}`, ...lookOf(span.phase) };
+  return { from: span.start_at, to: span.end_at, label, about: words.t("text.labelled", { label: where, text: known }), ...lookOf(span.phase) };
 }

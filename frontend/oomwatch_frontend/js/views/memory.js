@@ -85,7 +85,7 @@ export function engineTable(words, engines) {
   const rows = engines.map((engine) =>
     row(
       [
-        engine.model === null ? engine.engine : `${engine.engine} (${engine.model})`,
+        engine.model === null ? engine.engine : words.t("text.noted", { text: engine.engine, note: engine.model }),
         engine.address,
         runOf(engine.run),
         percent(words, engine.kv_used_ratio),

@@ -142,7 +142,7 @@ export class NextOut {
       time: this.#time(row, runs),
       node,
       what: gpu !== null ? words.t("name.gpu", { gpu: gpu.facts.gpu }) : (row.path ?? words.t("host.short")),
-      run: gpu === null ? (runs.get(node) ?? []).join(", ") : (gpu.run ?? ""),
+      run: gpu === null ? (runs.get(node) ?? []).join(words.t("text.and")) : (gpu.run ?? ""),
       amount,
     });
   }

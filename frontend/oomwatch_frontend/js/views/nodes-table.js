@@ -83,7 +83,7 @@ export class NodesTable {
     const runs = byNode.get(node) ?? [];
     const texts = [
       stateText(words, view, now),
-      runs.join(", "),
+      runs.join(words.t("text.and")),
       String(view.gpus.length),
       usable > 0 ? `${gibOf(words, used, usable)}\u2002${percent(words, used / usable)}` : "–",
       host === null ? "–" : `${gibOf(words, host.used, host.whole)}\u2002${percent(words, host.ratio)}`,

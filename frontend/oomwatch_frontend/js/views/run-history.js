@@ -52,7 +52,7 @@ export function verdictList(words, alerts) {
       h(
         "div",
         {},
-        h("a", { href: link("alerts", [], { id }) }, `${words.t(`severity.${severity}`)}: ${summary}`),
+        h("a", { href: link("alerts", [], { id }) }, words.t("text.labelled", { label: words.t(`severity.${severity}`), text: summary })),
         more.length === 0 ? "" : h("span", { class: "muted" }, words.t("run.verdict_more", { n: more.length })),
         h("b", {}, became(words, outcome)),
         since(fired_at ?? started_at),
