@@ -1,5 +1,6 @@
 """What a test does where something it needs is not installed."""
 
+import importlib.util
 import os
 from typing import NoReturn
 
@@ -12,3 +13,9 @@ def do_without(what: str, how_to_get: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def need_ray() -> None:
+    """A new Python is without Ray for months, and our lock then names Ray for the older ones alone."""
+    if importlib.util.find_spec("ray") is None:
+        do_without("Ray", "pip install ray, where Ray has a release for this Python")

@@ -1,6 +1,5 @@
 """`oomwatch ray`: agents on every node of a real Ray cluster, which outlive the command and are started again."""
 
-import importlib.util
 import json
 import os
 import re
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.acceptance.programs import Program, Server, ending, until
-from tests.missing import do_without
+from tests.missing import do_without, need_ray
 from tests.server.running_server import ENVIRON
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.alone]
@@ -81,8 +80,7 @@ class RayCluster:
 @pytest.fixture
 def cluster() -> Iterator[RayCluster]:
     """In a folder of a short name, since the paths of Ray's sockets may have 107 bytes."""
-    if importlib.util.find_spec("ray") is None:
-        pytest.skip("ray is missing: it has no release for this Python")
+    need_ray()
     folder = Path(tempfile.mkdtemp(prefix="oow"))
     started = RayCluster(folder)
     with ending(started.program):

@@ -4,7 +4,6 @@ Ray, its workers, their files and prefixes, logging, the probe, the agent and th
 figures: torch is a stand-in, and the GPUs are scripted.
 """
 
-import importlib.util
 import shutil
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.acceptance.programs import ROOT, Program, Server, agent, ending, until
+from tests.missing import need_ray
 from tests.nvml.standin import GIB, ScriptedGpus
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.alone]
@@ -25,8 +25,7 @@ TRAINING = Path(__file__).with_name("ray_training.py")
 @pytest.fixture
 def ray_folder() -> Iterator[Path]:
     """Ray's temporary folder: of a short name, since the paths of its sockets may have 107 bytes."""
-    if importlib.util.find_spec("ray") is None:
-        pytest.skip("ray is missing: it has no release for this Python")
+    need_ray()
     folder = Path(tempfile.mkdtemp(prefix="oow"))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)

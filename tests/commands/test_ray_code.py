@@ -1,6 +1,6 @@
 """How the agent's code and token come to the nodes of a Ray cluster, without a cluster."""
 
-# ruff: noqa: PLC0415 - Ray takes seconds to load, and there is none for the newest Python
+# ruff: noqa: PLC0415 - Ray takes seconds to load, and has no release for a Python that is new
 
 import importlib.util
 import re
@@ -9,16 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.missing import need_ray
 
 from oomwatch import __version__
 from oomwatch.options import SettingError
 
 ROOT = Path(__file__).resolve().parents[2]
-NO_RAY = "ray is missing: it has no release for this Python"
 
 
 def test_code_is_shipped_where_a_node_lacks_it_or_has_another_and_brings_what_is_missing(tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason=NO_RAY)
+    need_ray()
     from oomwatch.commands.ray import code
     from oomwatch.commands.ray.within import Seen
 
@@ -49,7 +49,7 @@ def section(head: str) -> str:
 
 
 def test_what_nodes_are_asked_for_is_what_the_agents_wheel_needs() -> None:
-    pytest.importorskip("ray", reason=NO_RAY)
+    need_ray()
     from oomwatch.commands.ray.within import NEEDED
 
     assert list(NEEDED) == re.findall(r'^  "([\w-]+)', section("dependencies = ["), re.MULTILINE)
@@ -57,7 +57,7 @@ def test_what_nodes_are_asked_for_is_what_the_agents_wheel_needs() -> None:
 
 
 def test_what_is_shipped_of_oomwatch_is_what_the_agents_wheel_holds_of_it() -> None:
-    pytest.importorskip("ray", reason=NO_RAY)
+    need_ray()
     from oomwatch.commands.ray.code import SHARED
 
     included = section("[tool.hatch.build.targets.wheel.force-include]")
@@ -66,14 +66,14 @@ def test_what_is_shipped_of_oomwatch_is_what_the_agents_wheel_holds_of_it() -> N
 
 
 def test_a_secret_is_in_no_error_and_in_no_log() -> None:
-    pytest.importorskip("ray", reason=NO_RAY)
+    need_ray()
     from oomwatch.commands.ray.within import Hidden, Plan
 
     assert "hush" not in repr(Plan((), Hidden("hush"), "host"))
 
 
 def test_what_a_node_has_is_told_of_the_python_that_is_asked() -> None:
-    pytest.importorskip("ray", reason=NO_RAY)
+    need_ray()
     from oomwatch.commands.ray.within import seen_here
 
     seen = seen_here()

@@ -1,12 +1,13 @@
 """What keeps an agent running on a node of a Ray cluster, without the cluster: an agent, a server, and a token."""
 
-# ruff: noqa: PLC0415 - Ray takes seconds to load, and there is none for the newest Python
+# ruff: noqa: PLC0415 - Ray takes seconds to load, and has no release for a Python that is new
 
 import os
 import signal
 from pathlib import Path
 
 import pytest
+from tests.missing import need_ray
 from tests.server.running_server import ENVIRON, RunningServer, serving, settings_in, until
 
 TOKEN = "for-this-agent"
@@ -23,7 +24,7 @@ def since_the_kill(lines: list[str]) -> str:
 def test_a_keeper_starts_its_agent_again_and_lets_it_say_goodbye(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("ray", reason="ray is missing: it has no release for this Python")
+    need_ray()
     from oomwatch.commands.ray.within import Hidden, Keeper, Plan
 
     monkeypatch.setenv("PYTHONPATH", ENVIRON["PYTHONPATH"])
