@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from types import FrameType
@@ -104,6 +105,9 @@ def _is_alive(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=1):  # noqa: S310 - our own http:// address
             return True
+    except urllib.error.HTTPError as refusal:
+        refusal.close()
+        return False
     except OSError:
         return False
 

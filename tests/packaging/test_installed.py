@@ -1,6 +1,6 @@
 """A server and agents that were installed find each other."""
 
-import contextlib
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -16,9 +16,14 @@ pytestmark = pytest.mark.acceptance
 
 def _page(address: str) -> str:
     """What stands at an address; nothing while nobody answers there."""
-    with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310 - loopback
-        return str(answer.read().decode())
-    return ""
+    try:
+        with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310 - loopback
+            return str(answer.read().decode())
+    except urllib.error.HTTPError as refusal:
+        refusal.close()
+        return ""
+    except OSError:
+        return ""
 
 
 def test_an_installed_agent_and_the_one_file_report_to_an_installed_server_that_has_the_page(

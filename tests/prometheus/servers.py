@@ -101,9 +101,14 @@ class Process:
 
     def _is_ready(self) -> bool:
         assert self._process.poll() is None, f"it ended at once:\n{self.output}"
-        with contextlib.suppress(OSError), _OPENER.open(f"{self.url}/-/ready", timeout=ANSWER_SECONDS) as answer:
-            return bool(answer.status == 200)
-        return False
+        try:
+            with _OPENER.open(f"{self.url}/-/ready", timeout=ANSWER_SECONDS) as answer:
+                return bool(answer.status == 200)
+        except urllib.error.HTTPError as refusal:
+            refusal.close()
+            return False
+        except OSError:
+            return False
 
 
 class Series(NamedTuple):

@@ -80,7 +80,8 @@ class Client:
             with urllib.request.urlopen(request, timeout=within_seconds) as answer:  # noqa: S310
                 return Answer(answer.read(), {name.lower(): value for name, value in answer.headers.items()})
         except urllib.error.HTTPError as error:
-            raise ServerError(f"{self.server}: {_why(error.read(ERROR_BYTES), error.code)}") from error
+            with error:
+                raise ServerError(f"{self.server}: {_why(error.read(ERROR_BYTES), error.code)}") from error
         except TimeoutError as error:
             raise ServerError(f"{self.server} did not answer within {within_seconds:g} s") from error
         except (urllib.error.URLError, OSError, ValueError) as error:

@@ -63,7 +63,9 @@ def _ask(options: argparse.Namespace, start: float, end: float) -> Scorecard:
         with urllib.request.urlopen(request, timeout=ASK_SECONDS) as answer:  # noqa: S310
             return msgspec.json.decode(answer.read(), type=Scorecard)
     except urllib.error.HTTPError as error:
-        raise OSError(f"{options.server} answered {error.code}: {error.read(2000).decode(errors='replace')}") from error
+        with error:
+            said = error.read(2000).decode(errors="replace")
+        raise OSError(f"{options.server} answered {error.code}: {said}") from error
     except urllib.error.URLError as error:
         raise OSError(f"{options.server} cannot be reached: {with_remedy(error)}") from error
 

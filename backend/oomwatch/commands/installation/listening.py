@@ -1,6 +1,7 @@
 """The address that the server is to listen on."""
 
 import ssl
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 
@@ -43,5 +44,8 @@ def _is_ours(address: Address, scheme: str) -> bool:
     try:
         with straight.open(url, timeout=ANSWER_SECONDS) as answer:
             return bool(answer.read(100) == b"ok\n")
+    except urllib.error.HTTPError as refusal:
+        refusal.close()
+        return False
     except (OSError, ValueError):
         return False
