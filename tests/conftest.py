@@ -2,7 +2,7 @@
 
 import itertools
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import hypothesis
@@ -17,6 +17,26 @@ __all__ = ["database_url", "empty_postgres_url", "need", "need_file", "own_serve
 # is no defect. No database: a run leaves nothing behind that the next would start from.
 hypothesis.settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("deterministic")
+
+
+# Modules whose classes and functions start the real server, agent or a whole site.
+STARTERS = frozenset({
+    "tests.acceptance.programs", "tests.acceptance.several", "tests.chaos.sites",
+    "tests.faults.agents", "tests.faults.confined", "tests.faults.programs",
+})  # fmt: skip
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """`acceptance` is true wherever a test lies: a file that starts programs has it, or says itself which tests do."""
+    if isinstance(item, pytest.Function) and starts_programs(vars(item.module)):
+        item.add_marker(pytest.mark.acceptance)
+
+
+def starts_programs(names: Mapping[str, object]) -> bool:
+    """Whether a test file with these names starts real programs, and marks none of its tests for it."""
+    marks = [mark for one in names.values() for mark in getattr(one, "pytestmark", ())]
+    starts = any(getattr(one, "__module__", None) in STARTERS for one in names.values())
+    return starts and all(mark.name != "acceptance" for mark in marks)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -115,6 +115,16 @@ def test_more_room_only_puts_off_what_grows() -> None:
         assert (names[0], "restart_periodically" in names) == ("wake_in_stages", is_put_off)
 
 
+def test_what_only_limits_the_damage_stands_behind_what_prevents_little_too() -> None:
+    """Nothing frees so much: a checkpoint would be the only thing that is said, as if it kept the run from failing."""
+    cause = wire.Cause(cause="weight_sync", score=0.8, phase="update_weights")
+    facts = device("update_weights", needed_bytes=400.0 * GIB, steps_left=30.0)
+    found = remedies([cause], CONFIG, facts, version="0.9.1")
+    assert len(found) > 1
+    assert [one.limits_damage for one in found] == [False] * (len(found) - 1) + [True]
+    assert found[-1].key == "trainer.save_freq"
+
+
 def test_what_prevents_nothing_and_only_limits_the_damage_comes_last() -> None:
     cause = wire.Cause(cause="leak", score=0.9)
     found = remedies([cause], CONFIG, device("update_actor", steps_left=30.0), version="0.9.1")

@@ -86,8 +86,15 @@ def remedies(
     for option in sorted(options, key=lambda one: -one.worth):
         best.setdefault(option.key or option.entry.remedy, option)
     found = list(best.values())
-    most_useful = ([one for one in found if one.helps] or found)[:BEST]
+    most_useful = _most_useful(found)[:BEST]
     return tuple(_as_wire(one, facts) for one in sorted(most_useful, key=lambda one: one.entry.limits_damage))
+
+
+def _most_useful(found: list[Option]) -> list[Option]:
+    """Without what frees a trifle, unless what is left would prevent nothing: a little room is more than none."""
+    helping = [one for one in found if one.helps]
+    prevents = any(not one.entry.limits_damage for one in helping)
+    return helping if prevents else found
 
 
 def _together(options: Sequence[Option]) -> list[Option]:

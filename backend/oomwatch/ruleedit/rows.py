@@ -21,6 +21,8 @@ _NO_SHARES: dict[tuple[type[Condition], str], str] = {
     (Regression, "by"): "bytes",
 }
 
+_SIGNS = {"celsius": " °C", "per_minute": "/min"}
+
 
 class OverrideRow(Struct, frozen=True, kw_only=True):
     """The same rule for the nodes and runs whose names match."""
@@ -130,4 +132,4 @@ def _quantity(value: Quantity, unit: str) -> str:
         return f"{100 * value:g}%"
     if unit == "seconds":
         return format_duration(value)
-    return f"{value / GIB:g}GiB" if unit == "bytes" else f"{value:g}"
+    return f"{value / GIB:g}GiB" if unit == "bytes" else f"{value:g}{_SIGNS.get(unit, '')}"
