@@ -30,6 +30,7 @@ FAILED_RETRY_FIRST_SECONDS = 1.0
 FAILED_RETRY_LONGEST_SECONDS = 60.0
 HUNG_AFTER_SECONDS = 5.0  # NVML answers within milliseconds; nvidia-smi on a busy node may take two or three seconds
 PATIENCE_RATIO = 0.25  # of the wait: one that takes longer does not hold up the others
+QUICK_READS = 30  # in a row: after so many, one that was slow (a program, such as nvidia-smi) is taken for quick again
 OPEN_HUNG_AFTER_SECONDS = 30.0  # without persistence mode the driver takes seconds a card to start
 
 BUDGET = "cpu budget"  # what the agent says of itself among its sources, while it spares
@@ -56,10 +57,15 @@ class _Slot:
         self.opened = self.closed = False
         self.speaks = False  # its last answer was a reading: what it says of itself holds
         self.asked_at: float | None = None  # None: it is not busy
+        self.quick_reads = QUICK_READS  # since one that was slow
         self.retry_at = 0.0
         self.failures = 0  # in a row
         self.reopen = False
         self.failed_with: set[type[Exception]] = set()  # kinds of failure whose traceback is in the log
+
+    @property
+    def is_quick(self) -> bool:
+        return self.quick_reads >= QUICK_READS
 
     @property
     def is_vital(self) -> bool:
@@ -149,16 +155,16 @@ class Sampler:
 
     @property
     def is_calm(self) -> bool:
-        """Whether every source that was asked has answered."""
-        return all(slot.asked_at is None for slot in self._slots)
+        """Whether every source that was asked has answered, and none is one that takes long: who reads waits for it."""
+        return all(slot.asked_at is None and slot.is_quick for slot in self._slots)
 
     def collect_here(self, at: float) -> Collected | None:
         """By a thread that may hang: it reads the sources itself, at less cost than to have them read.
 
-        None: another thread is collecting, or has begun to, since this one was stuck.
+        None: another thread is collecting, or has begun to, since this one was stuck; or a source takes long.
         """
         with self._lock:
-            if self._turn is not None:
+            if self._turn is not None or any(slot.asked_at is None and not slot.is_quick for slot in self._slots):
                 return None
             now, turn = self._clock(), object()
             self._turn = turn
@@ -247,9 +253,12 @@ class Sampler:
 
     def _take(self, answer: Answer) -> Iterator[tuple[int, Reading]]:
         slot = self._slots[answer.index]
-        slot.asked_at = None
-        if answer.facts is not None:
+        asked_at, slot.asked_at = slot.asked_at, None
+        if answer.facts is not None:  # it was opened, which may take its time
             slot.opened, slot.facts = True, answer.facts
+        elif asked_at is not None:
+            was_slow = self._clock() - asked_at > PATIENCE_RATIO * self._answer_within_seconds
+            slot.quick_reads = 0 if was_slow else slot.quick_reads + 1
         if answer.error is not None:
             self._take_error(slot, answer.error)
         elif answer.reading is not None:

@@ -124,6 +124,28 @@ def test_while_all_is_well_the_thread_that_looks_reads_the_sources() -> None:
     _run(story)
 
 
+def test_a_source_that_takes_long_each_time_is_read_by_another_thread_and_costs_the_one_that_looks_once() -> None:
+    async def story(agent: Agent) -> None:
+        await _until(lambda: agent.card.read_by(LOOKS) > 0)
+        await _one_slow_read(agent)
+        read = agent.card.read_by(LOOKS)
+        for _ in range(4):
+            await _one_slow_read(agent)
+        assert agent.card.read_by(LOOKS) == read
+
+    _run(story)
+
+
+async def _one_slow_read(agent: Agent) -> None:
+    """Longer than a sample waits for it, so that one comes without the card; and then one with it."""
+    agent.card.gate.clear()
+    taken = len(agent.taken)
+    await _until(lambda: any(not one.sample.gpus for one in agent.taken[taken:]))
+    agent.card.gate.set()
+    taken = len(agent.taken)
+    await _until(lambda: any(one.sample.gpus for one in agent.taken[taken:]))
+
+
 def test_where_that_thread_is_stuck_samples_go_on_and_another_one_looks() -> None:
     async def story(agent: Agent) -> None:
         await _until(lambda: agent.card.read_by(LOOKS) > 0)
