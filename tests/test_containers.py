@@ -51,6 +51,13 @@ def test_every_stage_begins_with_the_same_pinned_release(path: Path) -> None:
 
 
 @EACH_DOCKERFILE
+def test_no_other_image_is_needed_to_build_it(path: Path) -> None:
+    # "# syntax=docker/dockerfile:1" has BuildKit fetch that image, of no fixed release, and run it: where only a mirror
+    # of the base image can be reached the build ends there.
+    assert not re.search(r"^#\s*syntax\s*=", path.read_text(encoding="utf-8"), re.MULTILINE | re.IGNORECASE)
+
+
+@EACH_DOCKERFILE
 def test_everything_from_the_network_is_held_against_its_hash(path: Path) -> None:
     *building, last = _stages(path)
     installs = [text for stage in building for text in _texts(stage, "RUN") if "pip install" in text]
@@ -90,8 +97,18 @@ def test_it_says_what_it_is_how_it_is_and_what_it_starts(path: Path) -> None:
 
 
 @EACH_DOCKERFILE
+def test_the_standard_library_is_compiled_once_and_not_at_each_start(path: Path) -> None:
+    assert "python -m compileall" in " ".join(_texts(_stages(path)[-1], "RUN"))
+
+
+@EACH_DOCKERFILE
 def test_compiled_modules_are_not_written_where_nothing_can_be(path: Path) -> None:
     assert "PYTHONDONTWRITEBYTECODE=1" in " ".join(_texts(_stages(path)[-1], "ENV"))
+
+
+@pytest.mark.parametrize("page", ["docs/howto/install.md", "docs/howto/install.zh.md", "docker/Dockerfile.agent"])
+def test_an_agent_is_shown_the_nodes_shared_memory_and_not_the_64_mib_of_its_container(page: str) -> None:
+    assert " -v /dev/shm:/dev/shm:ro " in (ROOT / page).read_text(encoding="utf-8")
 
 
 @EACH_COMPOSE
