@@ -262,7 +262,17 @@ def test_a_nameless_agent_is_nobody_and_has_no_probes(helm: Helm) -> None:
     assert pod["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert "runtimeClassName" not in pod
     assert yaml.safe_load(rendered.settings("agent"))["probe"] == "off"
-    assert [one for one in pod["volumes"] if "hostPath" in one] == []
+    assert [one["name"] for one in pod["volumes"] if "hostPath" in one] == ["shm"]
+
+
+@pytest.mark.parametrize("values", [{}, NAMELESS], ids=["root", "nameless"])
+def test_an_agent_is_told_the_size_of_the_nodes_shared_memory_and_not_of_its_own(
+    helm: Helm, values: dict[str, Any]
+) -> None:
+    pod = helm.render(values).pods["agent"]
+    (container,) = pod["containers"]
+    assert {"name": "shm", "hostPath": {"path": "/dev/shm", "type": "Directory"}} in pod["volumes"]  # noqa: S108 - of the node
+    assert {"name": "shm", "mountPath": "/dev/shm", "readOnly": True} in container["volumeMounts"]  # noqa: S108
 
 
 def test_folders_with_logs_are_mounted_where_they_are_and_for_reading(helm: Helm) -> None:
