@@ -19,6 +19,7 @@ from oomwatch_agent.pace import Backoff
 
 REFUSED_PAUSE_SECONDS = 60.0  # a refusal that says "do not try again" means: not within seconds
 FRAMES_AT_ONCE = 500
+FRAMES_POSTED = 10  # of a moment; more are sent by the task, which lets others go on between
 CANCEL_SECONDS = 1.0
 CLOCK_SET_SECONDS = 1.0  # a step of the wall clock that is told: the server takes two seconds for skew
 
@@ -58,6 +59,8 @@ class Uplink:
         self._told_facts: wire.NodeFacts | None = None
         self._told_ahead = 0.0  # of `clock`, the wall clock at the last hello
         self._connected = False
+        self._resting: Link | None = None  # the connection, while `run` has sent everything and waits
+        self._sent_seq = 0
         self._leaving = False
         self._situation = ""
         self._dropped_told = 0
@@ -83,8 +86,9 @@ class Uplink:
             await self._sleep(REFUSED_PAUSE_SECONDS)
 
     def wake(self) -> None:
-        """Something new is in the outbox, or the facts have changed."""
-        self._news.set()
+        """Something new is in the outbox, or the facts have changed. In the loop's thread."""
+        if not self._post_news():
+            self._news.set()
 
     async def finish(self, seq: int, within_seconds: float) -> bool:
         """Send what is left, up to `seq`; whether the server has acknowledged it in time. Without a connection: no."""
@@ -112,51 +116,69 @@ class Uplink:
             self._tell(logging.INFO, f"connected to {self._url} (oomwatch {welcome.server_version})")
             self._tell_dropped()
             self._connected = True
-            await self._exchange(link, welcome.resume_after_seq)
+            self._sent_seq = welcome.resume_after_seq
+            await self._exchange(link)
         finally:
             self._connected = False
             self._stored.set()  # whoever waits for the last acknowledgement waits in vain
             await link.close()
 
-    async def _exchange(self, link: Link, sent_seq: int) -> None:
+    async def _exchange(self, link: Link) -> None:
         """Listen and send until one of the two fails."""
         listening = asyncio.create_task(self._listen(link))
         listening.add_done_callback(lambda _: self._news.set())
         try:
             while not listening.done():
                 self._news.clear()
-                sent_seq = await self._send_news(link, sent_seq)
+                await self._send_news(link)
+                self._resting = link
                 await self._news.wait()
+                self._resting = None
             await listening
         finally:
+            self._resting = None
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
 
-    async def _send_news(self, link: Link, sent_seq: int) -> int:
-        """Send what is new of the agent itself, then every frame after `sent_seq`; gives the last one sent."""
+    async def _send_news(self, link: Link) -> None:
+        """Send what is new of the agent itself, then every frame that was not sent."""
         hello = self._introduce()
-        if hello.facts != self._told_facts or self._clock_was_set(hello):
+        if self._is_news(hello):
+            self._tell_of_the_clock(self._clock_step_seconds(hello))
             self._remember(hello)
             await link.send(wire.encode(hello))
-        while frames := self._outbox.after(sent_seq, FRAMES_AT_ONCE):
+        while frames := self._outbox.after(self._sent_seq, FRAMES_AT_ONCE):
             for frame in frames:
                 await link.send(frame.text)
-                sent_seq = frame.seq
-        return sent_seq
+                self._sent_seq = frame.seq
+
+    def _post_news(self) -> bool:
+        """The same at once, as of most samples: to wake the task that sends costs as much as to send."""
+        link = self._resting
+        if link is None or self._news.is_set() or self._is_news(self._introduce()):
+            return False
+        for frame in self._outbox.after(self._sent_seq, FRAMES_POSTED):
+            if not link.post(frame.text):
+                return False
+            self._sent_seq = frame.seq
+        return self._sent_seq >= self._outbox.last_seq
+
+    def _is_news(self, hello: wire.Hello) -> bool:
+        return hello.facts != self._told_facts or abs(self._clock_step_seconds(hello)) > CLOCK_SET_SECONDS
 
     def _remember(self, hello: wire.Hello) -> None:
         self._told_facts = hello.facts
         self._told_ahead = hello.sent_at - self._clock()
 
-    def _clock_was_set(self, hello: wire.Hello) -> bool:
-        """Whether the wall clock was set, or the machine slept, since the server last measured it."""
-        step_seconds = hello.sent_at - self._clock() - self._told_ahead
-        if abs(step_seconds) <= CLOCK_SET_SECONDS:
-            return False
-        logger.warning(
-            "this machine's clock was set by %+.1f s (or it slept): the server measures it anew", step_seconds
-        )
-        return True
+    def _clock_step_seconds(self, hello: wire.Hello) -> float:
+        """By how much the wall clock was set, or the machine slept, since the server last measured it."""
+        return hello.sent_at - self._clock() - self._told_ahead
+
+    def _tell_of_the_clock(self, step_seconds: float) -> None:
+        if abs(step_seconds) > CLOCK_SET_SECONDS:
+            logger.warning(
+                "this machine's clock was set by %+.1f s (or it slept): the server measures it anew", step_seconds
+            )
 
     async def _listen(self, link: Link) -> None:
         while True:

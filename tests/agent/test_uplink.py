@@ -15,6 +15,7 @@ from websockets.asyncio.server import ServerConnection
 
 from oomwatch import wire
 from oomwatch_agent.credentials import Credentials
+from oomwatch_agent.link import Link
 from oomwatch_agent.outbox import Outbox
 from oomwatch_agent.uplink import Uplink, end
 
@@ -33,7 +34,7 @@ class Bench:
         self.uplink = Uplink(
             url or server.url,
             self.outbox,
-            self._hello,
+            self.hello,
             credentials=Credentials(token),
             jitter=random.Random(1),
             sleep=self._sleep,
@@ -56,7 +57,7 @@ class Bench:
         self.wall += seconds if wall_seconds is None else wall_seconds
         self.add_samples(1)
 
-    def _hello(self) -> wire.Hello:
+    def hello(self) -> wire.Hello:
         return wire.Hello(
             protocol=1,
             agent_version="1",
@@ -229,6 +230,54 @@ def test_small_steps_of_the_clock_are_told_once_they_add_up() -> None:
                 await _until(functools.partial(lambda count: bench.server.seqs()[-1:] == [count], count))
             assert len(bench.server.heard_of(wire.Hello)) == 2
             assert isinstance(bench.server.heard[-2], wire.Hello), "the fourth step makes it more than a second"
+
+    _story(story)
+
+
+def test_what_comes_while_all_is_sent_goes_out_in_the_same_step() -> None:
+    async def story() -> None:
+        server = FakeServer(welcoming())
+        await server.start()
+        bench = Bench(server)
+        task = asyncio.create_task(bench.uplink.run())
+        bench.add_samples(1)
+        await _until(lambda: bench.outbox.acknowledged_seq == 1)
+        bench.add_samples(2)
+        task.cancel()  # it has no turn in which to send
+        await end(task)
+        await server.all_closed()
+        assert server.seqs() == [1, 2, 3]
+        await server.stop()
+
+    _story(story)
+
+
+def test_a_set_clock_is_told_to_the_log_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        async with _running(FakeServer(welcoming())) as bench:
+            bench.pass_time(1.0)
+            await _until(lambda: bench.outbox.acknowledged_seq == 1)
+            bench.pass_time(1.0, wall_seconds=60.0)
+            await _until(lambda: bench.outbox.acknowledged_seq == 2)
+
+    _story(story)
+    assert caplog.text.count("clock was set") == 1
+
+
+def test_nothing_is_posted_where_the_kernel_takes_no_more_or_the_connection_is_closed() -> None:
+    async def story() -> None:
+        server = FakeServer(welcoming())
+        await server.start()
+        link = await Link.open(server.url, Credentials())
+        await link.greet(Bench(server).hello())
+        posted = 0
+        while link.post(b'"' + b"x" * 2**20 + b'"'):  # the server has no turn in which to read
+            posted += 1
+            assert posted < 1000
+        assert posted
+        await link.close()
+        assert not link.post(b"{}")
+        await server.stop()
 
     _story(story)
 
