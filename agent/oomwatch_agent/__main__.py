@@ -57,6 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from oomwatch_agent import parse  # noqa: PLC0415 - the agent itself never prints what it reads
 
         return parse.main(arguments[1:])
+    if argv is None:  # this is the program itself, and it is yet to begin: who stops it now has stopped it
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         invocation = load(argv, os.environ)
     except SettingError as error:

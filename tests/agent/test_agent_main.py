@@ -121,6 +121,22 @@ def test_the_effective_settings_are_logged_without_the_token() -> None:
     assert server.authorizations == ["Bearer s3cret"]
 
 
+def test_who_stops_it_while_it_starts_has_stopped_it(tmp_path: Path) -> None:
+    settings = tmp_path / "agent.yaml"
+    os.mkfifo(settings)
+
+    async def story() -> None:
+        agent = await Process.start("--config", str(settings), *SIMULATED)
+        with await asyncio.to_thread(
+            settings.open, "w"
+        ):  # opens once the agent waits for its settings, which never come
+            agent.signal(signal.SIGTERM)
+            status, _, log = await agent.ended()
+        assert (status, log) == (0, "")
+
+    asyncio.run(story())
+
+
 def test_without_a_server_it_runs_on_and_stops_at_once_when_asked() -> None:
     async def story() -> None:
         agent = await Process.start("--server", "127.0.0.1:1", *SIMULATED)
