@@ -1,8 +1,9 @@
 """What the agent spares when reading costs more CPU than it may use. PURE: CPU and time are arguments.
 
-First the looks between samples become fewer, then the slow reads (process tables, dear on a large node), and then
-the sources that are neither accelerators nor the host. Device and host memory are read at every interval, whatever it
-costs: they are what the agent is for.
+First the slow reads become fewer (process tables, dear on a large node: what they tell changes slowly), then the looks
+between samples as well. There are none left only once the slow reads and the sources that are neither accelerators nor
+the host have given what they can: looks alone see what fills a card within a second. Device and host memory are read at
+every interval, whatever it costs: they are what the agent is for.
 """
 
 from typing import NamedTuple
@@ -20,14 +21,15 @@ class Spared(NamedTuple):
     other_sources: int = 1
 
 
-# Each step halves what costs least to go without.
+# Each step takes from what costs least to go without. With looks at a quarter of their pace a memory is looked at only
+# while it could soon be full: at the usual pace the next sample comes first.
 STEPS = (
     Spared(),
-    Spared(looks=2),
-    Spared(looks=4),
-    Spared(looks=1000),
-    Spared(looks=1000, slow_reads=2),
-    Spared(looks=1000, slow_reads=4),
+    Spared(slow_reads=2),
+    Spared(looks=2, slow_reads=2),
+    Spared(looks=2, slow_reads=4),
+    Spared(looks=4, slow_reads=4),
+    Spared(looks=4, slow_reads=6, other_sources=2),
     Spared(looks=1000, slow_reads=6, other_sources=2),
     Spared(looks=1000, slow_reads=6, other_sources=5),
     Spared(looks=1000, slow_reads=6, other_sources=10),
@@ -48,19 +50,21 @@ class Budget:
     def spared(self) -> Spared:
         return STEPS[self._step]
 
+    def is_due(self, now: float) -> bool:
+        """Whether `see` would learn anything now."""
+        return self._ratio > 0 and (self._began is None or now - self._began[0] >= WINDOW_SECONDS)
+
     def see(self, cpu_seconds: float, now: float) -> bool:
         """Take in the CPU that this process has used since it started. True: what is spared has changed.
 
         What came before the first call, the start, does not count.
         """
-        if self._ratio <= 0:
+        if not self.is_due(now):
             return False
-        if self._began is None:
-            self._began = (now, cpu_seconds)
-        began_at, cpu_before = self._began
-        if now - began_at < WINDOW_SECONDS:
+        before, self._began = self._began, (now, cpu_seconds)
+        if before is None:
             return False
-        self._began = (now, cpu_seconds)
+        began_at, cpu_before = before
         self.used_ratio = (cpu_seconds - cpu_before) / (now - began_at)
         return self._judge(self.used_ratio)
 
@@ -78,11 +82,13 @@ class Budget:
         """What is spared and why, for people; None while nothing is."""
         if not self._step or self.used_ratio is None:
             return None
-        spared = self.spared
-        none = spared.looks == STEPS[-1].looks
-        what = ["no looks between samples" if none else f"looks between samples are {spared.looks} times more seldom"]
+        spared, what = self.spared, list[str]()
         if spared.slow_reads > 1:
             what.append(f"processes are listed {spared.slow_reads} times more seldom")
+        if spared.looks == STEPS[-1].looks:
+            what.append("no looks between samples")
+        elif spared.looks > 1:
+            what.append(f"looks between samples are {spared.looks} times more seldom")
         if spared.other_sources > 1:
             what.append(f"logs, probes and engines are read at one sample of {spared.other_sources}")
         return (

@@ -44,7 +44,7 @@ class Sparing:
 
     def sampled(self, now: float) -> None:
         """A sample was taken. Says in the log when more or less is spared than before."""
-        if not self._budget.see(self._cpu() - self._purse.given_seconds, now):
+        if not self._budget.is_due(now) or not self._budget.see(self._cpu() - self._purse.given_seconds, now):
             return
         spared, why = self._budget.spared, self._budget.sentence()
         self._paces.ease = spared.looks

@@ -1,4 +1,4 @@
-"""The agent keeps to its CPU budget: looks become fewer first, then slow reads, then what is not memory itself."""
+"""The agent keeps to its CPU budget: slow reads become fewer, then looks, then what is not memory itself."""
 
 import itertools
 import time
@@ -47,11 +47,24 @@ def test_what_the_start_cost_does_not_count() -> None:
     assert Used(Budget(0.01), started_with=5.0).go_on(0.002, 5) == []
 
 
-def test_looks_are_spared_first_then_slow_reads_and_the_other_sources_last() -> None:
+def test_process_tables_are_spared_first_and_looks_given_up_last() -> None:
     changes = Used(Budget(0.01)).go_on(0.05, len(STEPS) + 5)
     assert tuple(changes) == STEPS[1:]
-    assert all(one.slow_reads == one.other_sources == 1 for one in changes[:3])
-    assert changes[3].other_sources == 1 < changes[3].slow_reads
+    assert changes[0] == Spared(slow_reads=2)
+    first_without_looks = next(one for one in changes if one.looks > 4)
+    assert first_without_looks.slow_reads == STEPS[-1].slow_reads
+    assert first_without_looks.other_sources > 1
+
+
+def test_where_all_costs_several_times_as_much_looks_go_on() -> None:
+    """As on a virtual machine that does nothing else: 13.7 ms a second, of which three looks take 4 and tables 2.5."""
+    budget = Budget(0.01)
+    used = Used(budget)
+    for _ in range(20):
+        spared = budget.spared
+        looks = {1: 3, 2: 1}.get(spared.looks, 0)  # in a second, of cards that stand still
+        used.go_on(0.0072 + 0.0013 * looks + 0.0025 / spared.slow_reads, 1)
+    assert budget.spared == Spared(looks=2, slow_reads=2)
 
 
 def test_within_a_minute_and_a_half_all_is_spared_that_can_be() -> None:
@@ -76,7 +89,8 @@ def test_the_sentence_names_what_is_spared_and_the_remedy() -> None:
     budget = Budget(0.01)
     used = Used(budget)
     used.go_on(0.02, 1)
-    assert "1 % of a core" in (budget.sentence() or "")
+    assert "1 % of a core: processes are listed 2 times more seldom;" in (budget.sentence() or "")
+    used.go_on(0.02, 1)
     assert "looks between samples are 2 times more seldom" in (budget.sentence() or "")
     used.go_on(0.02, len(STEPS))
     assert "processes are listed 6 times more seldom" in (budget.sentence() or "")
