@@ -7,6 +7,9 @@ runs nvitop-exporter (requirements-dev.txt), which is asked for its page once a 
 the GPUs of the stand-in for libnvidia-ml (tests/nvml), which reads its script again at every call: a real driver
 answers faster than that, except where it takes a lock. Functions that the stand-in lacks the exporter gives up after
 its first try. CPU is what the kernel's scheduler counted for all threads, in ns.
+
+Over the same seconds a bare Python does a small piece of work after each second of rest (bench.resting), so that the
+report says what this machine makes of resting: an agent rests between its looks.
 """
 
 import argparse
@@ -140,6 +143,12 @@ async def exporter(gpus: ScriptedGpus) -> AsyncIterator[int]:
             await asyncio.gather(scraping, return_exceptions=True)
 
 
+async def resting(turns: int) -> asyncio.subprocess.Process:
+    """The control; it says what it found once it has rested so many times."""
+    program = [sys.executable, str(ROOT / "bench" / "resting.py"), "--turns", str(turns)]
+    return await asyncio.create_subprocess_exec(*program, stdout=asyncio.subprocess.PIPE)
+
+
 async def _scrape(port: int) -> None:
     """Ask for the page each second, with a new connection only where there is none."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
@@ -168,6 +177,7 @@ async def measure(options: argparse.Namespace, folder: Path) -> None:
             pids["nvitop-exporter"] = await programs.enter_async_context(exporter(gpus))
         await asyncio.sleep(WARM_UP_SECONDS)
         frames, frame_bytes, started_at = server.frames, server.frame_bytes, time.monotonic()
+        control = await resting(round(options.seconds))
         meters = {name: Meter(pid) for name, pid in pids.items()}
         await asyncio.sleep(options.seconds)
         for name, meter in meters.items():
@@ -175,6 +185,8 @@ async def measure(options: argparse.Namespace, folder: Path) -> None:
         passed = time.monotonic() - started_at
         print(f"messages                 {(server.frames - frames) / passed:.2f} a second")
         print(f"bytes of a message       {(server.frame_bytes - frame_bytes) / max(1, server.frames - frames):.0f}")
+        told, _ = await control.communicate()
+        print(told.decode().strip())
 
 
 def _print(name: str, cost: Cost) -> None:
