@@ -32,6 +32,8 @@ class HangGuard(Generic[K, V]):
 
     def hung(self) -> frozenset[K]:
         """What was asked and has not come back until now."""
+        if not self._out:  # while all is well
+            return frozenset()
         self._out = {key: asked for key, asked in self._out.items() if not asked.has(key)}
         return frozenset(self._out)
 
@@ -55,7 +57,8 @@ class HangGuard(Generic[K, V]):
     def end(self, asked: "Round[K, V]") -> dict[K, V]:
         """The answers, once all are here or the limit is over."""
         asked.wait()
-        self._out.update({key: asked for key in asked.keys if not asked.has(key)})
+        if not asked.has_all:
+            self._out.update({key: asked for key in asked.keys if not asked.has(key)})
         return asked.results()
 
 
@@ -80,6 +83,8 @@ class Round(Generic[K, V]):
 
     def wait(self) -> None:
         """Until all have answered, or the limit is over; what waits for long gets threads of its own."""
+        if self.has_all:
+            return
         if not self._is_finished_within(self._limit_seconds * _PATIENCE_RATIO):
             for _ in range(len(self._waiting)):
                 self.start_thread()
@@ -88,6 +93,10 @@ class Round(Generic[K, V]):
     def _is_finished_within(self, seconds: float) -> bool:
         """Since it began. Asked once more after a no."""
         return self._finished.acquire(timeout=max(0.0, self._began_at + seconds - time.monotonic()))
+
+    @property
+    def has_all(self) -> bool:
+        return len(self._answers) == len(self.keys)
 
     def has(self, key: K) -> bool:
         return key in self._answers
@@ -115,7 +124,7 @@ class Round(Generic[K, V]):
                 self._answers[key] = self._job(key)
             except BaseException as error:  # whatever it is, the asking thread raises it
                 self._answers[key] = error
-            if len(self._answers) == len(self.keys):
+            if self.has_all:
                 self._finish()
 
     def _finish(self) -> None:

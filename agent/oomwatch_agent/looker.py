@@ -42,6 +42,8 @@ class _Eye:
 
     def __init__(self, source: Looking, now: float) -> None:
         self.source = source
+        self.look = source.look
+        self.looks_an_interval = source.looks_an_interval  # as of the last sample
         self.looked_at = now
         self.sights: Sequence[Sight] | None = None  # of the last look; None: what is known of them has changed since
         self.memories: Sequence[Nearing] = ()
@@ -61,17 +63,19 @@ class _Eye:
 
     def forget(self, changed: Iterable[Nearing]) -> None:
         """Of some of these memories more or less is in use than at the last look."""
-        changed = [memory for memory in changed if memory in self.memories]
-        if changed:
-            self.sights = None
-        if self._still_at is not None:
-            for memory in changed:
-                memory.stood_still(self._still_at)
+        for memory in changed:
+            if memory in self.memories:
+                self.sights = None
+                if self._still_at is not None:
+                    memory.stood_still(self._still_at)
 
     def plan(self, paces: Paces, told_at: float, now: float) -> None:
         """After a look, or a sample: when to look again. `told_at` is the time of the last sample."""
-        wanted = min([one.seconds_between_looks(now) for one in self.memories if one.worst], default=NEVER)
-        pause = paces.pause(wanted, self.source.looks_an_interval)
+        wanted = NEVER
+        for one in self.memories:
+            if one.worst and (seconds := one.seconds_between_looks(now)) < wanted:
+                wanted = seconds
+        pause = paces.pause(wanted, self.looks_an_interval)
         if pause is None:
             self.due_at = NEVER
             return
@@ -133,16 +137,20 @@ class Looker:
         """A sample tells these; gives the peaks that only looks saw. Starts the thread, and replaces a stuck one."""
         self._told_at = now = self._clock()
         with self._lock:
-            memories = [self._memory(one.memory) for one in sights]
-            seen = list(zip(memories, sights, strict=True))
-            changed = {memory for memory, one in seen if memory.used_bytes != one.used_bytes}
+            seen = [(self._memories.get(one.memory) or self._memory(one.memory), one) for one in sights]
+            changed = [memory for memory, one in seen if memory.used_bytes != one.used_bytes]
             for eye in self._eyes:
                 eye.forget(changed)
-            peaks = [memory.tell(one.used_bytes, one.usable_bytes, now) for memory, one in seen]
+            peaks: dict[str, Peak] = {}
+            for memory, one in seen:
+                peak = memory.tell(one.used_bytes, one.usable_bytes, now)
+                if peak is not None:
+                    peaks[one.memory] = peak
         for eye in self._eyes:
+            eye.looks_an_interval = eye.source.looks_an_interval
             eye.plan(self._paces, now, now)
         self._see_to_the_thread(now)
-        return {one.memory: peak for one, peak in zip(sights, peaks, strict=True) if peak is not None}
+        return peaks
 
     def close(self) -> None:
         """End the thread, once its look is over."""
@@ -183,23 +191,26 @@ class Looker:
             bell.acquire(timeout=self._seconds_to_next())
             if self._thread is not me:
                 return
-            self._run_errand()
-            now = self._clock() + EARLY_SECONDS
+            now = self._clock()
+            if self._errand_at <= now + CLOCK_SECONDS:
+                self._run_errand()
+                now = self._clock()
             for eye in self._eyes:
-                if self._thread is me and eye.due_at <= now:
+                if eye.due_at <= now + EARLY_SECONDS and self._thread is me:
                     self._look(eye, me)
 
     def _run_errand(self) -> None:
         errand, due_at = self._errand, self._errand_at
-        if errand is not None and due_at <= self._clock() + CLOCK_SECONDS:
+        if errand is not None and due_at < NEVER:  # it may have been called off in this moment
             self._errand_at = due_at + self._paces.interval_seconds
             errand()
 
     def _look(self, eye: _Eye, me: threading.Thread) -> None:
         eye.looked_at = self._began_at = self._clock()
-        sights: Sequence[Sight] = ()
-        with contextlib.suppress(Exception):  # whatever it is, the next reading meets it too
-            sights = eye.source.look()
+        try:
+            sights = eye.look()
+        except Exception:  # whatever it is, the next reading meets it too
+            sights = ()
         if self._thread is not me:  # this look hung, and another thread has taken over; or all is closed
             return
         self._began_at, now = None, self._clock()
@@ -212,10 +223,10 @@ class Looker:
     def _seconds_to_next(self) -> float:
         """Until a look is due; where none is before the next sample, so long that the sample has come by then."""
         self._wakes_at = NEVER  # first: who changes what is read here from now on sees it, and rings
-        due_at = min([eye.due_at for eye in self._eyes], default=NEVER)
-        errand_at = self._errand_at if self._errand is not None else NEVER
-        now = self._clock()
-        self._wakes_at = min(now + self._paces.interval_seconds, max(now, min(due_at, errand_at)))
+        now, due_at = self._clock(), self._errand_at
+        for eye in self._eyes:
+            due_at = min(due_at, eye.due_at)
+        self._wakes_at = min(now + self._paces.interval_seconds, max(now, due_at))
         return self._wakes_at - now
 
 

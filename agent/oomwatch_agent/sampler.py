@@ -121,6 +121,7 @@ class Sampler:
         self._census = Census(run)
         self._identifier = Identifier(self._census)
         self._deduplicator = Deduplicator()
+        self._merged_of: object = None  # what the facts were made of
         self.facts = self._merged_facts()
 
     def collect(self, at: float, *, slow: bool, within_seconds: float | None = None) -> Collected:
@@ -263,8 +264,10 @@ class Sampler:
             self._take_error(slot, answer.error)
         elif answer.reading is not None:
             slot.failures, slot.reopen = 0, False
-            slot.facts = answer.reading.facts or slot.facts
-            slot.listen()
+            told = answer.reading.facts
+            slot.facts = told or slot.facts
+            if told is not None or not slot.speaks:  # else it says of itself what it said
+                slot.listen()
             yield answer.index, answer.reading
 
     def _take_error(self, slot: _Slot, error: Exception) -> None:
@@ -292,6 +295,11 @@ class Sampler:
     # ------------------------------------------------------------ merging
 
     def _refresh_facts(self) -> None:
+        signs = [(slot.facts, slot.speaks, slot.state, slot.detail) for slot in self._slots]
+        said = self._sparing, self._limits.sentence()
+        if (signs, said) == self._merged_of:  # as at most samples; of one and the same object that is told at once
+            return
+        self._merged_of = signs, said
         facts = self._merged_facts()
         if facts != self.facts:
             self.facts = facts

@@ -35,6 +35,8 @@ def gpus_with_peaks(
     gpus: Sequence[wire.GpuSample], peaks: Mapping[str, Peak], now: float
 ) -> tuple[wire.GpuSample, ...]:
     """The same samples, with the peaks of their cards. `now` is by the clock of the peaks."""
+    if not peaks:  # of most samples
+        return tuple(gpus)
     return tuple(_with_peak(gpu, peaks[gpu.gpu], now) if gpu.gpu in peaks else gpu for gpu in gpus)
 
 

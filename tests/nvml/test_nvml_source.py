@@ -80,6 +80,33 @@ def test_a_look_asks_for_memory_alone(gpus: ScriptedGpus, source: NvmlSource) ->
     assert {function for function, _ in gpus.calls()} == {"nvmlDeviceGetMemoryInfo_v2"}
 
 
+def test_a_look_gives_the_same_object_until_something_changes(gpus: ScriptedGpus, source: NvmlSource) -> None:
+    source.open()
+    before = source.look()
+    assert source.look() is before
+    gpus.set(1, used_bytes=GIB)
+    assert [one.used_bytes for one in source.look()] == [0, GIB]
+
+
+def test_a_card_that_one_look_has_no_answer_of_is_seen_by_the_next(gpus: ScriptedGpus, source: NvmlSource) -> None:
+    source.open()
+    gpus.set(0, used_bytes=GIB, refuse={"nvmlDeviceGetMemoryInfo_v2": standin.UNKNOWN})
+    gpus.set(1, used_bytes=2 * GIB)
+    assert [(one.memory, one.used_bytes) for one in source.look()] == [("1", 2 * GIB)]
+    gpus.set(0, refuse={})
+    assert [(one.memory, one.used_bytes) for one in source.look()] == [("0", GIB), ("1", 2 * GIB)]
+
+
+def test_a_driver_without_memory_version_2_is_looked_at_all_the_same(gpus: ScriptedGpus, source: NvmlSource) -> None:
+    for index in (0, 1):
+        gpus.set(index, used_bytes=GIB, refuse={"nvmlDeviceGetMemoryInfo_v2": standin.FUNCTION_NOT_FOUND})
+    source.open()
+    source.look()
+    gpus.count_calls()
+    assert [one.used_bytes for one in source.look()] == [GIB + 640 * 1024**2] * 2
+    assert {function for function, _ in gpus.calls()} == {"nvmlDeviceGetMemoryInfo"}
+
+
 def test_a_look_leaves_lost_and_hung_cards_to_the_next_reading(gpus: ScriptedGpus, source: NvmlSource) -> None:
     source.open()
     gpus.set(0, lost=True, used_bytes=70 * GIB)
@@ -134,6 +161,18 @@ def test_facts_come_with_a_reading_only_when_they_changed(gpus: ScriptedGpus, so
     assert changed is not None
     assert changed.gpus[0].power_limit_watts == 500.0
     assert source.read(slow=True).facts is None
+
+
+def test_what_changes_only_with_the_card_is_asked_once_in_six_slow_readings(
+    gpus: ScriptedGpus, source: NvmlSource
+) -> None:
+    source.open()
+    gpus.count_calls()
+    gpus.set(0, total_bytes=40 * GIB)  # its error correction was switched on
+    told = [facts for facts in (source.read(slow=True).facts for _ in range(6)) if facts is not None]
+    assert [facts.gpus[0].total_bytes for facts in told] == [40 * GIB]
+    asked = Counter(gpus.calls())
+    assert (asked["nvmlDeviceGetName", 0], asked["nvmlDeviceGetUUID", 0]) == (1, 6)
 
 
 def test_a_new_gpu_gets_facts_and_samples(gpus: ScriptedGpus, source: NvmlSource) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from oomwatch import wire
 from oomwatch_agent.cards.losses import Losses
-from oomwatch_agent.cards.nvml_calls import call, event_gauge, gauge, initialise, unload
+from oomwatch_agent.cards.nvml_calls import call, event_gauge, gauge, initialise, sweep, unload
 from oomwatch_agent.cards.nvml_gpu import Gaze, Gpu, LostError, NoAnswerError, Untyped, Xids
 from oomwatch_agent.hang_guard import HangGuard, Round
 from oomwatch_agent.source import Reading, Sight, SourceMissingError
@@ -48,6 +48,8 @@ class NvmlSource:
         self._driver_version: str | None = None
         self._starts = 0  # of the library that are to be undone: more than one where one hung and was answered later
         self._facts: wire.NodeFacts | None = None
+        self._bus_ids: dict[str, str | None] = {}
+        self._looks_told = 0  # for facts, at all cards, when they were told last
         self._opened = False
         self._gate = threading.Lock()  # of the next one, and of closing beside a look
         self._looks = 0  # that go on
@@ -73,10 +75,9 @@ class NvmlSource:
         self._guard.ask([gpu.index for gpu in self._gpus], lambda index: self._gpus[index].look())
         self._guard.ask([_EVENTS], lambda _: self._xids.open(self._gpus))
         self._silent = frozenset()
-        self._gaze = Gaze(self._gpus)
+        self._gaze = Gaze(self._gpus, sweep)
         self._losses.know(unit.label for gpu in self._gpus for unit in gpu.units)
-        self._facts = self._current_facts()
-        return self._facts
+        return self._learn()
 
     def read(self, *, slow: bool) -> Reading:
         """Raises SourceMissingError where the driver as a whole went away: it must then be opened again."""
@@ -93,19 +94,19 @@ class NvmlSource:
         return self._reading(self._guard.end(begun), slow=False)
 
     def _reading(self, answers: dict[int, Untyped], *, slow: bool) -> Reading:
-        silent = frozenset(gpu.index for gpu in self._gpus if gpu.index not in answers)
+        silent = frozenset([gpu.index for gpu in self._gpus if gpu.index not in answers])
         if slow or silent != self._silent:
-            self._silent, self._gaze = silent, Gaze(gpu for gpu in self._gpus if gpu.index not in silent)
-        samples = tuple(sample for gpu in self._gpus for sample in answers.get(gpu.index, _unanswered(gpu)))
-        facts = self._current_facts()
-        changed, self._facts = facts != self._facts, facts
+            self._silent, self._gaze = silent, Gaze((gpu for gpu in self._gpus if gpu.index not in silent), sweep)
+        read: list[wire.GpuSample] = []
+        for gpu in self._gpus:
+            read += answers[gpu.index] if gpu.index in answers else _unanswered(gpu)
+        samples = self._processes.named(tuple(read)) if slow else tuple(read)
+        xids, facts = answers.get(_EVENTS), self._news_of_facts()
         return Reading(
-            gpus=self._processes.named(samples) if slow else samples,
+            gpus=samples,
             identities=self._processes.identities if slow else (),
-            found=self._losses.news(
-                samples, self._labelled(answers.get(_EVENTS, [])), _bus_ids(facts), time.monotonic()
-            ),
-            facts=facts if changed else None,
+            found=self._losses.news(samples, self._labelled(xids) if xids else (), self._bus_ids, time.monotonic()),
+            facts=facts,
         )
 
     def look(self) -> Sequence[Sight]:
@@ -173,6 +174,22 @@ class NvmlSource:
         known = len(self._gpus)
         self._gpus += [Gpu(call, gauge, index, self._driver_version) for index in range(known, count or known)]
 
+    def _news_of_facts(self) -> wire.NodeFacts | None:
+        """The facts, where they have changed."""
+        if self._looks_for_facts() == self._looks_told:  # as at most readings: nobody has looked for facts since
+            return None
+        before, facts = self._facts, self._learn()
+        return facts if facts != before else None
+
+    def _learn(self) -> wire.NodeFacts:
+        self._looks_told = self._looks_for_facts()  # first: of a look that ends meanwhile the next reading hears
+        self._facts = facts = self._current_facts()
+        self._bus_ids = {gpu.gpu: gpu.pci_bus_id for gpu in facts.gpus}
+        return facts
+
+    def _looks_for_facts(self) -> int:
+        return len(self._gpus) + sum([gpu.looks for gpu in self._gpus])
+
     def _current_facts(self) -> wire.NodeFacts:
         troubles = [f"GPU {gpu.index}: {gpu.trouble}" for gpu in self._gpus if gpu.trouble and not gpu.units]
         detail = "; ".join(troubles)[: wire.TEXT_CHARS_MAX] or None
@@ -182,15 +199,9 @@ class NvmlSource:
         )
 
     def _labelled(self, xids: Sequence[tuple[int | None, int]]) -> list[tuple[str, int]]:
-        if not xids:  # of most readings
-            return []
         labels = {gpu.address: [unit.label for unit in gpu.units] for gpu in self._gpus}
         return [(label, xid) for address, xid in xids for label in labels.get(address, ())]
 
 
 def _unanswered(gpu: Gpu) -> list[wire.GpuSample]:
     return [wire.GpuSample(gpu=unit.label, status="no_data") for unit in gpu.units]
-
-
-def _bus_ids(facts: wire.NodeFacts) -> dict[str, str | None]:
-    return {gpu.gpu: gpu.pci_bus_id for gpu in facts.gpus}

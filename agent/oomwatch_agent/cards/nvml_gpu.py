@@ -10,6 +10,8 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
+
 from oomwatch import wire
 from oomwatch_agent.source import Sight, SourceMissingError
 
@@ -25,6 +27,9 @@ Call: TypeAlias = Callable[..., Untyped]
 # None: there is nothing cheaper.
 Gauge: TypeAlias = Callable[..., Callable[[], int] | None]
 
+# Of several handles, what asks how many bytes each has in use, as a gauge asks one; None: there is nothing cheaper.
+Sweep: TypeAlias = Callable[[Sequence[Untyped]], Callable[[], Sequence[int]] | None]
+
 # Values of nvml.h.
 MEMORY_V2 = 0x02000028
 _GPU_SENSOR = 0
@@ -35,6 +40,7 @@ _XID_EVENT = 8
 
 _MAX_MIG_INSTANCES = 7  # what today's cards can be cut into; used where the driver may not tell
 _MAX_EVENTS_A_READ = 100
+_WHOLE_LOOK_EVERY = 6  # slow reads: once a minute. Little of it changes while the card is the same
 
 
 class _Question(NamedTuple):
@@ -107,9 +113,9 @@ class _Figure:
         ]
 
     @property
-    def ask(self) -> Callable[[], int] | None:
+    def ask(self) -> Callable[[], int | None]:
         """What asks by the first question, and raises where there is no answer."""
-        return self._ways[0] if self._ways else None
+        return self._ways[0] if self._ways else _nothing
 
     def read(self) -> int | None:
         """By the first question that this driver knows: newer functions first. None: no answer. Raises LostError."""
@@ -124,6 +130,10 @@ class _Figure:
         return self.read()
 
 
+def _nothing() -> None:
+    """Of a figure that the driver has no answer to."""
+
+
 def _number_by_call(call: Call, handle: Untyped, question: _Question) -> int:
     function, *arguments = question.words
     answer = call(function, handle, *arguments)
@@ -135,11 +145,20 @@ class _Figures:
 
     def __init__(self, call: Call, gauge: Gauge, handle: Untyped) -> None:
         figure = functools.partial(_Figure, call, gauge, handle)
-        self.used_bytes, self.seen_bytes = figure(*_USED), figure(*_USED)
-        self.utilization_percent = figure(_UTILIZATION)
-        self.celsius = figure(*_CELSIUS)
-        self.milliwatts = figure(_MILLIWATTS)
-        self.ecc = figure(_ECC)
+        self.seen_bytes = figure(*_USED)
+        self._figures = (figure(*_USED), figure(_UTILIZATION), figure(_MILLIWATTS), figure(*_CELSIUS), figure(_ECC))
+        self._asks: list[Callable[[], int | None]] | None = None  # of all of them; None: find out which there are
+
+    def read(self) -> list[int | None]:
+        """Bytes in use, utilization in percent, milliwatts, celsius, uncorrected ECC errors. Raises LostError."""
+        if self._asks is not None:
+            try:
+                return [ask() for ask in self._asks]
+            except NoAnswerError:
+                self._asks = None
+        found = [one.read() for one in self._figures]
+        self._asks = [one.ask for one in self._figures]
+        return found
 
 
 class _Unit(_Device):
@@ -154,8 +173,13 @@ class _Unit(_Device):
         self._gauge = gauge
         self._figures: _Figures  # made by `look`
 
-    def look(self, handle: Untyped, driver_version: str | None, pci_bus_id: str | None) -> None:
-        """Read the facts (again). They stay as they were while the driver does not tell them."""
+    def look(
+        self, handle: Untyped, driver_version: str | None, pci_bus_id: Callable[[], str | None], *, whole: bool
+    ) -> None:
+        """Read the facts (again). They stay as they were while the driver does not tell them.
+
+        Of a device that is known nothing but the power limit, unless it is to be a `whole` look.
+        """
         is_new = _address(handle) != _address(self.handle)
         self.handle = handle
         uuid = self.ask("nvmlDeviceGetUUID")
@@ -164,10 +188,14 @@ class _Unit(_Device):
             self.silent_on.clear()
         if is_new:
             self._figures = _Figures(self._call, self._gauge, handle)
+        limit = self.ask_first_of(("nvmlDeviceGetEnforcedPowerLimit",), ("nvmlDeviceGetPowerManagementLimit",))
+        if self.facts is not None and uuid and not is_new and not whole:
+            if _watts(limit) != self.facts.power_limit_watts:
+                self.facts = msgspec.structs.replace(self.facts, power_limit_watts=_watts(limit))
+            return
         memory = self._memory()
         if not uuid or memory is None:
             return
-        limit = self.ask_first_of(("nvmlDeviceGetEnforcedPowerLimit",), ("nvmlDeviceGetPowerManagementLimit",))
         self.facts = wire.GpuFacts(
             gpu=self.label,
             uuid=uuid[: wire.NAME_CHARS_MAX],
@@ -175,7 +203,7 @@ class _Unit(_Device):
             total_bytes=memory.total,
             reserved_bytes=getattr(memory, "reserved", 0),  # version 1 counts it as used
             mig=self.mig,
-            pci_bus_id=pci_bus_id,
+            pci_bus_id=pci_bus_id(),
             power_limit_watts=_watts(limit),
             driver_version=driver_version,
         )
@@ -183,24 +211,20 @@ class _Unit(_Device):
 
     def sample(self, *, slow: bool) -> wire.GpuSample:
         try:
-            return self._sample(slow=slow)
+            used_bytes, percent, milliwatts, celsius, ecc = self._figures.read()
+            processes = self._processes() if slow and used_bytes is not None else None
         except LostError:
             return wire.GpuSample(gpu=self.label, status="lost")
-
-    def _sample(self, *, slow: bool) -> wire.GpuSample:
-        figures = self._figures
-        used_bytes = figures.used_bytes.read()
         if used_bytes is None:
             return wire.GpuSample(gpu=self.label, status="no_data")
-        percent = figures.utilization_percent.read()
         return wire.GpuSample(
             gpu=self.label,
             used_bytes=_plausible(used_bytes, wire.COUNT_MAX),
             utilization_ratio=None if percent is None else percent / 100,
-            power_watts=_watts(figures.milliwatts.read()),
-            temperature_celsius=_plausible(figures.celsius.read(), wire.CELSIUS_MAX),
-            ecc_uncorrected_total=_plausible(figures.ecc.read(), wire.COUNT_MAX),
-            processes=self._processes() if slow else None,
+            power_watts=_watts(milliwatts),
+            temperature_celsius=_plausible(celsius, wire.CELSIUS_MAX),
+            ecc_uncorrected_total=_plausible(ecc, wire.COUNT_MAX),
+            processes=processes,
         )
 
     @property
@@ -235,6 +259,7 @@ class Gpu:
 
     def __init__(self, call: Call, gauge: Gauge, index: int, driver_version: str | None) -> None:
         self.index = index
+        self.looks = 0  # for facts, until now
         self.units: tuple[_Unit, ...] = ()
         self.trouble: str | None = "it does not answer"  # why nothing is listed of it, until it was looked at
         self._driver_version = driver_version
@@ -259,20 +284,25 @@ class Gpu:
             self._look()
         except (LostError, NoAnswerError) as error:
             self.trouble = str(error)
+        finally:
+            self.looks += 1  # last: who sees it sees what came of the look
 
     def _look(self) -> None:
-        pci = self._whole.ask("nvmlDeviceGetPciInfo_v3")
-        self.trouble = None
+        self.trouble, whole = None, self.looks % _WHOLE_LOOK_EVERY == 0
         known = {unit.label: unit for unit in self.units}
         units = []
         for label, handle, mig in self._targets():
             unit = known.get(label) or _Unit(self._call, self._gauge, label, mig=mig)
-            unit.look(handle, self._driver_version, pci.busId if pci else None)
+            unit.look(handle, self._driver_version, self._bus_id, whole=whole)
             if unit.facts is not None:
                 units.append(unit)
             else:
                 self.trouble = "its name or its memory cannot be read"
         self.units = tuple(units)
+
+    def _bus_id(self) -> str | None:
+        pci = self._whole.ask("nvmlDeviceGetPciInfo_v3")
+        return pci.busId if pci else None
 
     def _targets(self) -> list[tuple[str, Untyped, bool]]:
         migs = [(f"{self.index}:{number}", handle, True) for number, handle in self._migs()]
@@ -292,12 +322,11 @@ class Gpu:
 
 
 class Gaze:
-    """What is looked at between two readings: the memory of some units, as they are now."""
+    """What is looked at between two readings: the memory of some units, as they are now. `sweep` asks all at once."""
 
-    def __init__(self, gpus: Iterable[Gpu] = ()) -> None:
+    def __init__(self, gpus: Iterable[Gpu] = (), sweep: Sweep | None = None) -> None:
         self._units = [unit for gpu in gpus for unit in gpu.units]
-        self._figures = [unit.seen_bytes for unit in self._units]
-        self._asks = [figure.ask for figure in self._figures if figure.ask is not None]
+        self._sweep = sweep([unit.handle for unit in self._units]) if sweep is not None and self._units else None
         self._last: tuple[Sequence[int | None], Sequence[Sight]] = ((), ())
 
     def look(self) -> Sequence[Sight]:
@@ -305,18 +334,23 @@ class Gaze:
 
         Of a lost GPU the next reading tells.
         """
-        try:
-            used: Sequence[int | None] = [ask() for ask in self._asks]
-        except (NoAnswerError, LostError):
-            used = ()
-        if len(used) != len(self._units):
-            used = [_seen(figure) for figure in self._figures]
+        used = self._used()
         before, sights = self._last
-        if used != before:
+        if used is not before and used != before:
             found = zip(self._units, used, strict=True)
             sights = [unit.sight(now) for unit, now in found if now is not None and now <= wire.COUNT_MAX]
             self._last = used, sights
         return sights
+
+    def _used(self) -> Sequence[int | None]:
+        if self._sweep is not None:
+            try:
+                return self._sweep()
+            except LostError:
+                pass
+            except NoAnswerError as reason:
+                self._sweep = None if reason.for_ever else self._sweep
+        return [_seen(unit.seen_bytes) for unit in self._units]
 
 
 def _seen(figure: _Figure) -> int | None:

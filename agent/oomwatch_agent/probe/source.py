@@ -74,7 +74,10 @@ class ProbeSource:
         """The latest of every process that was heard in the last ten seconds; an event for each that is new."""
         now = self._clock()
         listening = self._listening(check=slow)
-        found = tuple(found for datagram in listening.take() for found in self._take(datagram, now))
+        datagrams = listening.take()
+        if not (datagrams or self._guests or self._refused_at is not None or slow):
+            return Reading()  # nobody has the probe inside: all is as it was
+        found = tuple(found for datagram in datagrams for found in self._take(datagram, now))
         self._forget(now)
         if self._asking is not None:
             self._asking.hear(listening.path.parent, {pid: guest.report for pid, guest in self._guests.items()})

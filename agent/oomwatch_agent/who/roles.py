@@ -1,5 +1,7 @@
 """What a process of a training does, by the names that Ray, verl, vLLM and SGLang give their processes. PURE."""
 
+import functools
+
 from oomwatch import wire
 
 # Words in an actor's name or a process' title, by role. The probe, which imports nothing of ours, has the same table
@@ -14,6 +16,7 @@ SIGNS: dict[str, tuple[str, ...]] = {
 }
 
 
+@functools.lru_cache(maxsize=1024)
 def role_of(words: str | None) -> str | None:
     """The role that a name tells; None where it tells none ("WorkerDict" may hold any of them)."""
     lower = (words or "").lower()
