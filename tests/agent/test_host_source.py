@@ -407,6 +407,23 @@ def test_a_small_process_that_grew_is_among_the_largest_at_once_where_memory_was
     assert processes[0] == wire.HostProcess(pid=7, name="grower", rss_bytes=9000 * PAGE_BYTES)
 
 
+def test_memory_that_a_large_process_took_has_no_small_one_read(machine: Machine) -> None:
+    for number in range(30):
+        machine.process(100 + number, pages=2000 + number, command=f"worker{number}\0")
+    for pid in range(7, 19):
+        machine.process(pid, pages=10, command="small\0")
+    source = opened(machine)
+    source.read(slow=True)
+    for pid in range(7, 19):
+        machine.process(pid, pages=9000, command="grown\0")
+    machine.process(129, pages=2029 + GIB // PAGE_BYTES, command="worker29\0")
+    machine.memory(total_gib=100, available_gib=39)
+    processes = host(source.read(slow=True)).processes
+    assert processes is not None
+    assert processes[0].pid == 129
+    assert sum(process.name == "grown" for process in processes) == 2, "of those whose turn it was"
+
+
 def test_small_processes_are_read_in_turns_and_each_within_a_minute(machine: Machine) -> None:
     for number in range(30):
         machine.process(100 + number, pages=2000 + number, command=f"worker{number}\0")
