@@ -31,6 +31,8 @@ _ROW = re.compile(r"^\|.*$", re.MULTILINE)
 _CODE = re.compile(r"`[^`]+`")
 # A line's end between two Chinese characters would be shown as a space.
 _BROKEN = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uffef”])\n *(?=[\u3000-\u9fff\uff00-\uffef“])")
+# Read as text, and not as YAML: to that a digest without a letter is a number.
+HEAD = re.compile(r"\A---\ntranslates: (\w+)\n---\n+")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 
 _UNSOUGHT = "---\nsearch: {exclude: true}\n---\n\n"
@@ -46,6 +48,12 @@ def english_of(translation: Path) -> str:
 def digest(english: str) -> str:
     """What a translation names as the text that it was made from: `translates: DIGEST` in its head."""
     return hashlib.sha256(english.encode()).hexdigest()[:12]
+
+
+def is_older(translation: Path) -> bool:
+    """Whether the English text has changed since the translation was read against it."""
+    head = HEAD.match(translation.read_text(encoding="utf-8"))
+    return not head or head[1] != digest(english_of(translation))
 
 
 def headings(text: str) -> Iterator[tuple[int, str, int]]:
@@ -157,18 +165,21 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     del files
     if config.theme["language"] != "zh" or page.file.src_uri.startswith("source/"):
         return markdown
-    return _translated(markdown, page)
+    if not page.file.src_uri.endswith(".zh.md"):
+        return _noted(markdown, UNTRANSLATED)
+    return translated(markdown, DOCS / page.file.src_uri)
 
 
-def _translated(markdown: str, page: Page) -> str:
-    source = page.file.src_uri
-    if not source.endswith(".zh.md"):
-        return UNTRANSLATED + markdown
-    english = english_of(DOCS / source)
-    marked = _BROKEN.sub("", with_anchors(markdown, english))
-    if page.meta.get("translates") == digest(english):
-        return marked
-    return OUTDATED + marked
+def translated(markdown: str, translation: Path) -> str:
+    """The translation's text without its head, as it is shown."""
+    marked = _BROKEN.sub("", with_anchors(markdown, english_of(translation)))
+    return _noted(marked, OUTDATED) if is_older(translation) else marked
+
+
+def _noted(markdown: str, note: str) -> str:
+    """The page with a note below its heading, which names the page in the navigation only where it stands first."""
+    head, _, rest = markdown.lstrip().partition("\n")
+    return f"{head}\n\n{note}{rest}" if head.startswith("# ") else note + markdown
 
 
 def _on_the_site(link: re.Match[str], folder: str, here: str) -> str:

@@ -6,19 +6,10 @@ text. The site says at the top of an older one that the English text is newer.
 
 # ruff: noqa: T201 - it tells its caller
 
-import re
 import sys
 from pathlib import Path
 
-from scripts.site_hooks import DOCS, digest, english_of
-
-_HEAD = re.compile(r"\A---\ntranslates: (\w+)\n---\n+")
-
-
-def is_older(translation: Path) -> bool:
-    """Whether the English text has changed since the translation was read against it."""
-    head = _HEAD.match(translation.read_text(encoding="utf-8"))
-    return not head or head[1] != digest(english_of(translation))
+from scripts.site_hooks import DOCS, HEAD, digest, english_of, is_older
 
 
 def note(translation: Path) -> None:
@@ -29,7 +20,7 @@ def note(translation: Path) -> None:
 
 def without_head(page: Path) -> str:
     """The page's own text."""
-    return _HEAD.sub("", page.read_text(encoding="utf-8"))
+    return HEAD.sub("", page.read_text(encoding="utf-8"))
 
 
 def main(names: list[str]) -> None:

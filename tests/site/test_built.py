@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
+from scripts.site_hooks import is_older
 from tests.browser.conftest import chromium
 from tests.site.conftest import ROOT
 
 __all__ = ["chromium"]  # the fixture
 
+TRANSLATIONS = sorted(ROOT.glob("docs/**/*.zh.md"))
 PATIENCE_MS = 60_000
 # What a browser loads by itself, as a link that is clicked is not: scripts, images, frames, style sheets, icons, fonts.
 _LOADED = re.compile(
@@ -39,6 +41,27 @@ def test_a_page_without_a_translation_says_so_in_chinese_alone(site: Path) -> No
     page = "CONTRIBUTING/index.html"
     assert "此页尚无中文翻译" in (site / "zh" / page).read_text(encoding="utf-8")
     assert "此页尚无中文翻译" not in (site / page).read_text(encoding="utf-8")
+
+
+def shown(site: Path, page: Path) -> str:
+    """What the site shows of a page of docs/, in its own language."""
+    name = page.relative_to(ROOT / "docs").with_name(page.name.removesuffix(".md"))
+    tree, plain = (site / "zh", name.with_suffix("")) if name.suffix == ".zh" else (site, name)
+    folder = plain.parent if plain.name == "index" else plain
+    return (tree / folder / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_translation_is_called_older_only_where_it_is(site: Path) -> None:
+    called = [page for page in TRANSLATIONS if "英文原文在翻译之后有改动" in shown(site, page)]
+    assert called == [page for page in TRANSLATIONS if is_older(page)]
+
+
+def test_a_page_is_named_by_its_heading(site: Path) -> None:
+    for page in (ROOT / "docs/reference/options.zh.md", ROOT / "docs/reference/rule-file.zh.md"):
+        (heading,) = re.findall(r"^# (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        assert f"<title>{heading} - oomwatch</title>" in shown(site, page)
+    untranslated = (site / "zh/CONTRIBUTING/index.html").read_text(encoding="utf-8")
+    assert "<title>Contributing - oomwatch</title>" in untranslated
 
 
 def test_the_anchors_of_a_translation_are_those_of_the_english_page(site: Path) -> None:
