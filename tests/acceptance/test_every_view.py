@@ -12,7 +12,8 @@ from playwright.sync_api import Page, expect
 from tests.acceptance.journeys import PATIENCE_MS, Journey, every_journey
 from tests.acceptance.programs import Server, agent, ending, until
 from tests.acceptance.training import RUN, Training
-from tests.browser.conftest import Reader, chromium, reader  # noqa: F401 - fixtures
+from tests.browser.conftest import Reader, reader  # noqa: F401 - a fixture
+from tests.browser.conftest import whole_chromium as chromium  # noqa: F401 - a fixture
 from tests.browser.look import views
 from tests.nvml.standin import GIB, ScriptedGpus
 

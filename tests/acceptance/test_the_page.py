@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 from tests.acceptance.programs import ROOT, Server, agent, ending, until
 from tests.acceptance.training import Training
-from tests.browser.conftest import chromium  # noqa: F401 - a fixture
+from tests.browser.conftest import whole_chromium as chromium  # noqa: F401 - a fixture
 from tests.nvml.standin import GIB, ScriptedGpus
 from tests.server.receiver import Answer, Receiver
 

@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import NamedTuple, NoReturn
+from pathlib import Path
+from typing import ClassVar, NamedTuple, NoReturn
 
 import msgspec
 import uvicorn
@@ -32,7 +33,7 @@ from oomwatch.web.answers import RefusedError, refused
 from oomwatch.web.policy import with_headers
 from oomwatch.web.practice import Practice
 from oomwatch.web.rows import GpuRow
-from oomwatch.web.static import PageFiles
+from oomwatch.web.static import Content, PageFiles, Stamps
 from oomwatch_frontend import STATIC
 
 
@@ -44,6 +45,21 @@ class WithPolicy:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, with_headers(send) if scope["type"] == "http" else send)
+
+
+class StageFiles(PageFiles):
+    """What one stage has read and compressed, the next one has, as long as the files are the same."""
+
+    _last: ClassVar[tuple[Stamps, Content]] = ((), Content("", {}))
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._stamps, self._content = self._last
+
+    async def _fresh(self) -> Content:
+        content = await super()._fresh()
+        StageFiles._last = self._stamps, content
+        return content
 
 
 class Parts(NamedTuple):
@@ -108,7 +124,7 @@ class Stage:
     def _app(self) -> FastAPI:
         app = FastAPI(lifespan=self._lifespan)
 
-        files = PageFiles(STATIC)
+        files = StageFiles(STATIC)
         app.add_middleware(WithPolicy)
         app.add_route("/", files.page)
         app.add_api_route("/api/v1/history", self._history)
