@@ -1,6 +1,6 @@
 """What a server costs and how quick it is: 128 simulated agents with 1,024 GPUs, 50 browsers, a webhook.
 
-    python -m bench.server [--seconds 20] [--agents 128] [--browsers 50] [--processes-every 10]
+    python -m bench.server [--seconds 20] [--agents 128] [--browsers 50] [--processes-every 10] [--server-python PATH]
 
 Starts `oomwatch serve` as a process of its own. Every agent sends one sample a second, each at its own moment of the
 second, and as real agents do the process tables in every tenth. First nothing happens; then, once a second, a GPU fills
@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import msgspec
 import psutil
+from bench.compare.programs import add_server_python
 from tests.ports import free_port
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
@@ -244,14 +245,16 @@ def cpu_seconds(pid: int) -> tuple[float, float]:
 
 
 @contextlib.contextmanager
-def serving(folder: str, port: int, profile: str | None = None) -> Iterator[tuple[psutil.Process, float]]:
+def serving(
+    folder: str, port: int, python: str | None, profile: str | None = None
+) -> Iterator[tuple[psutil.Process, float]]:
     """A server as from its second start on, and the seconds until it was ready.
 
     The first one makes the tables, for which it loads Alembic: 11 MiB.
     """
     Store.open(f"sqlite:///{folder}/oomwatch.db").close()
     profiled = ["-m", "cProfile", "-o", profile] if profile else []
-    command = [sys.executable, *profiled, "-m", "oomwatch", "serve", "--listen", f"127.0.0.1:{port}"]
+    command = [python or sys.executable, *profiled, "-m", "oomwatch", "serve", "--listen", f"127.0.0.1:{port}"]
     command += ["--db", f"{folder}/oomwatch.db", "--rules", f"{folder}/alerts.yaml", "--log-level", "warning"]
     started = time.monotonic()
     with subprocess.Popen(command, env=os.environ) as server:
@@ -282,6 +285,7 @@ def main() -> None:
     parser.add_argument("--browsers", type=int, default=50)
     parser.add_argument("--processes-every", type=int, default=10, metavar="SAMPLES")
     parser.add_argument("--profile", metavar="FILE", help="profile the server with cProfile")
+    add_server_python(parser)
     options = parser.parse_args()
     clock, port = Clock(), free_port()
     hook = receive(clock)
@@ -289,9 +293,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         shipped = Path(__file__).resolve().parent.parent / "alerts.yaml"
         Path(folder, "alerts.yaml").write_text(rules(shipped, hook.server_address[1]), encoding="utf-8")
-        with serving(folder, port, options.profile) as (process, _):
+        with serving(folder, port, options.server_python, options.profile) as (process, _):
             figures = asyncio.run(measure(load, process, options))
-        with serving(folder, port) as (_, ready_seconds):
+        with serving(folder, port, options.server_python) as (_, ready_seconds):
             pass
     hook.shutdown()
     hook.server_close()

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
-from bench.compare.programs import helping, taken
+from bench.compare.programs import add_server_python, helping, taken
 from bench.compare.readings import GPUS
 from bench.compare.sides import Side, ours
 from bench.detection.receiver import receiving
@@ -77,13 +77,14 @@ def main() -> None:
     parser.add_argument("--settle", type=float, default=15, metavar="SECONDS")
     parser.add_argument("--seconds", type=float, default=60, help="of quiet, and of the storm")
     parser.add_argument("--told", type=float, default=60, metavar="SECONDS", help="to wait for the webhook after it")
+    add_server_python(parser)
     options = parser.parse_args()
     nodes = options.gpus // GPUS
     print(f"{options.gpus:,} GPUs; {os.cpu_count()} cores, load {os.getloadavg()[1]:.1f} over the last five minutes")
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
         told = stack.enter_context(receiving())
-        side = stack.enter_context(ours(Path(folder), nodes, f"{told.url}/storm"))
+        side = stack.enter_context(ours(Path(folder), nodes, f"{told.url}/storm", python=options.server_python))
         watched(side, "quiet", options.browsers, options.settle, options.seconds)
         come_back(side, nodes)
         began = time.monotonic() + options.settle

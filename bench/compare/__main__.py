@@ -1,6 +1,7 @@
 """What watching costs, in one run, side by side, at four sizes.
 
     python -m bench.compare [--gpus 8,128,1024,10240] [--browsers 50] [--seconds 20] [--firing 12] [--sides ...]
+                            [--server-python PATH]
 
   oomwatch     the server: all shipped rules, history, and browsers that watch (--browsers, or fewer)
   prometheus   Debian's Prometheus, scrape and evaluation each second, and Alertmanager, by those of the same rules that
@@ -30,7 +31,7 @@ from typing import NamedTuple
 
 import msgspec
 from bench.compare.filling import Fill
-from bench.compare.programs import Helper, Taken, helping, taken
+from bench.compare.programs import Helper, Taken, add_server_python, helping, taken
 from bench.compare.readings import GPUS
 from bench.compare.sides import Side, ours, theirs
 from bench.detection.receiver import Card, Told, receiving
@@ -55,7 +56,7 @@ def measure(side: str, gpus: int, told: Told, options: argparse.Namespace) -> Ro
     """One side at one size."""
     name, browsers = f"{side}-{gpus}", max(1, round(min(gpus / WATCHED, 1) * options.browsers))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, contextlib.ExitStack() as stack:
-        started = _started(side, Path(folder), gpus // GPUS, f"{told.url}/{name}")
+        started = _started(side, Path(folder), gpus // GPUS, f"{told.url}/{name}", options.server_python)
         at_work = stack.enter_context(started)
         watching = stack.enter_context(_watching(side, at_work, browsers if options.browsers else 0))
         time.sleep(options.settle)
@@ -72,9 +73,11 @@ def measure(side: str, gpus: int, told: Told, options: argparse.Namespace) -> Ro
         return Row(gpus, side, browsers if watching else 0, quiet, sorted(ticks), sorted(delays), len(filled))
 
 
-def _started(side: str, folder: Path, nodes: int, hook: str) -> contextlib.AbstractContextManager[Side]:
+def _started(
+    side: str, folder: Path, nodes: int, hook: str, python: str | None
+) -> contextlib.AbstractContextManager[Side]:
     if side == "oomwatch":
-        return ours(folder, nodes, hook)
+        return ours(folder, nodes, hook, python=python)
     return theirs(nodes, hook, plain=side == "plain")
 
 
@@ -140,6 +143,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20, help="of quiet, in which CPU is counted")
     parser.add_argument("--settle", type=float, default=12, help="seconds before")
     parser.add_argument("--firing", type=int, default=12, metavar="SECONDS", help="in which a GPU a second fills up")
+    add_server_python(parser)
     options = parser.parse_args()
     rows = []
     with receiving() as told:

@@ -1,5 +1,6 @@
 """Programs that run beside us: what they say line by line, and what they take of the machine."""
 
+import argparse
 import contextlib
 import subprocess
 import sys
@@ -14,6 +15,15 @@ import psutil
 ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 300.0
 MIB = 2**20
+
+
+def add_server_python(parser: argparse.ArgumentParser) -> None:
+    """--server-python, by which a server is measured as people have it."""
+    parser.add_argument(
+        "--server-python",
+        metavar="PATH",
+        help="of an environment without the packages for development; httpx loads one of those, 4 MiB",
+    )
 
 
 class Helper:

@@ -52,14 +52,14 @@ class Side(NamedTuple):
 
 
 @contextlib.contextmanager
-def ours(folder: Path, nodes: int, hook: str, *more: str) -> Iterator[Side]:
-    """The server by all shipped rules, and its agents."""
+def ours(folder: Path, nodes: int, hook: str, *, python: str | None = None) -> Iterator[Side]:
+    """The server by all shipped rules, run by that interpreter or ours, and its agents."""
     rules = folder / "alerts.yaml"
     shipped = (ROOT / "alerts.yaml").read_text(encoding="utf-8").split("\nnotify:", 1)[0]
     rules.write_text(shipped + OURS.format(url=hook), encoding="utf-8")
     # As from its second start on: the first one makes the tables, for which it loads Alembic, 11 MiB.
     Store.open(f"sqlite:///{folder / 'oomwatch.db'}").close()
-    server = Server(folder, rules, "--log-level", "warning", *more)
+    server = Server(folder, rules, "--log-level", "warning", python=python)
     with ended(server), helping("agents", "--port", str(server.port), "--nodes", str(nodes)) as load:
         yield Side([psutil.Process(server.program.pid)], load, server.port, server=server)
 

@@ -44,13 +44,16 @@ class Program:
         environ: Mapping[str, str] | None = None,
         *,
         before: Sequence[str] = (),
+        python: str | None = None,
     ) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
         quiet = {name: value for name, value in ENVIRON.items() if not name.startswith("OOMWATCH_")}
+        if python is not None:  # of an environment of its own, which is not to see what lies in this one
+            del quiet["PYTHONPATH"]
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                [*before, sys.executable, *arguments],
+                [*before, python or sys.executable, *arguments],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -89,22 +92,32 @@ class Program:
 class ServerProgram:
     """`oomwatch serve` on a port of its own; its database lies in its folder unless `--db` names another.
 
-    Not started yet; may be killed and started again. `before` are words that its command line begins with.
+    Not started yet; may be killed and started again. `before` are words that its command line begins with, `python` is
+    the interpreter of another environment in which oomwatch is installed.
     """
 
-    def __init__(self, folder: Path, rules: Path, *more: str, name: str = "server", before: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        rules: Path,
+        *more: str,
+        name: str = "server",
+        before: Sequence[str] = (),
+        python: str | None = None,
+    ) -> None:
         self.name = name
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._folder = folder
         self._before = before
+        self._python = python
         db = () if "--db" in more else ("--db", str(folder / "oomwatch.db"))
         listen = ("--listen", f"127.0.0.1:{self.port}")
         self._arguments = ["-m", "oomwatch", "serve", *listen, *db, "--rules", str(rules), *more]
         self.program: Program
 
     def start(self) -> Program:
-        self.program = Program(self.name, self._arguments, self._folder, before=self._before)
+        self.program = Program(self.name, self._arguments, self._folder, before=self._before, python=self._python)
         return self.program
 
     def end(self) -> None:
@@ -141,8 +154,8 @@ class ServerProgram:
 class Server(ServerProgram):
     """One that is ready from the beginning, and whenever it was started again."""
 
-    def __init__(self, folder: Path, rules: Path, *more: str) -> None:
-        super().__init__(folder, rules, *more)
+    def __init__(self, folder: Path, rules: Path, *more: str, python: str | None = None) -> None:
+        super().__init__(folder, rules, *more, python=python)
         self.start()
 
     def start(self) -> Program:

@@ -5,9 +5,12 @@ from tests.core.story import GIB, Story
 
 from oomwatch import wire
 from oomwatch.core.blocks import BlockWindow
-from oomwatch.core.envelope import SLICES_MAX, Envelope
+from oomwatch.core.envelope import SLICES_FEW, SLICES_MAX, Envelope
 from oomwatch.core.gpurecord import GpuRecord
+from oomwatch.core.gpusteps import GpuSteps
 from oomwatch.core.peaks import GpuStep
+from oomwatch.core.phases import Span
+from oomwatch.core.steps import StepRecord
 from oomwatch.core.subject import Subject
 
 PHASES = {"rollout": 20.0, "old_log_prob": 10.0, "update_actor": 20.0}
@@ -181,6 +184,20 @@ def test_a_long_step_is_kept_more_coarsely_and_its_peak_survives() -> None:
         envelope.add(float(second), 80.0 if second == 1234 else 10.0)
     assert len(envelope) <= SLICES_MAX
     assert envelope.between(1200.0, 1300.0) == (10.0, 80.0)
+
+
+def test_until_a_step_is_told_there_is_little_room_and_from_then_on_all_of_it() -> None:
+    steps, whole = GpuSteps(), 4.0 * SLICES_FEW
+    for end in (whole, 2 * whole):
+        change = end - 98.5
+        for second in range(int(end - whole), int(end)):
+            steps.read(float(second), 80.0 if second > change else 30.0)
+        told = StepRecord(end, wire.Step(step=1, step_seconds=whole), segment=0, usual=True, backlog=False)
+        spans = [Span(end - whole, change, "rollout", 1, "mark"), Span(change, end, "update_actor", 1, "mark")]
+        steps.cut(told, spans, None)
+    first, second_step = steps.kept
+    assert (first.floor_bytes, first.peak_bytes) == (30.0, 80.0)
+    assert (first.peak_of("rollout"), second_step.peak_of("rollout")) == (80.0, 30.0)  # to the second but once
 
 
 @pytest.mark.parametrize("at", [4.5, 2.0])

@@ -5,6 +5,7 @@ from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 SLICES_MAX = 900  # a quarter of an hour of readings a second, 14 KiB a GPU
+SLICES_FEW = 240  # while no step has been told: for most cards, whose programs tell of none, 4 KiB
 SLICE_SECONDS_MIN = 1.0
 SLICE_SECONDS_MAX = 16.0  # four hours: longer than a step takes
 
@@ -24,9 +25,10 @@ class Envelope:
     A slice bears the time of its first reading, so that one reading a slice stays as exact as it was told.
     """
 
-    __slots__ = ("_at", "_high", "_low", "_slice_seconds")
+    __slots__ = ("_at", "_high", "_low", "_slice_seconds", "slices_max")
 
-    def __init__(self) -> None:
+    def __init__(self, slices_max: int = SLICES_MAX) -> None:
+        self.slices_max = slices_max
         self._at = array("d")
         self._low = array("f")  # bytes; exact to some KiB
         self._high = array("f")
@@ -44,7 +46,7 @@ class Envelope:
             self._high.append(value)
         else:
             self._add_within(at, value)
-        if len(times) > SLICES_MAX:
+        if len(times) > self.slices_max:
             self._make_room()
 
     def _add_within(self, at: float, value: float) -> None:
@@ -66,7 +68,7 @@ class Envelope:
         """What is older has been cut, and is wanted no more."""
         first = bisect_left(self._at, at)
         del self._at[:first], self._low[:first], self._high[:first]
-        if len(self._at) < SLICES_MAX // 2:
+        if len(self._at) < self.slices_max // 2:
             self._slice_seconds = SLICE_SECONDS_MIN
 
     def shift(self, seconds: float) -> None:

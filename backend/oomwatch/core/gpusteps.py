@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from oomwatch.core.allocator import Allocator
-from oomwatch.core.envelope import Envelope, Extremes
-from oomwatch.core.likemoments import Tables, held_in
+from oomwatch.core.envelope import SLICES_FEW, SLICES_MAX, Envelope, Extremes
+from oomwatch.core.likemoments import READINGS_FEW, Tables, held_in
 from oomwatch.core.peaks import GpuStep, Held, PhaseMemory
 from oomwatch.core.phases import UNCERTAIN_SECONDS, Span
 from oomwatch.core.steps import StepRecord
@@ -39,12 +39,16 @@ class _Gathered:
 
 
 class GpuSteps:
-    """The last steps of one GPU, oldest first, and what has been read of the step that runs."""
+    """The last steps of one GPU, oldest first, and what has been read of the step that runs.
+
+    Until the first of them is told there is little room: most likely none ever will be. If it is, and took longer than
+    that room, it is cut a little more coarsely, which a first step can be: it is no measure for the others.
+    """
 
     def __init__(self) -> None:
         self.kept: list[GpuStep] = []
-        self._envelope = Envelope()
-        self._gathered = _Gathered()
+        self._envelope = Envelope(SLICES_FEW)
+        self._gathered = _Gathered(tables=Tables(READINGS_FEW))
         self._sleeper: int | None = None  # of the last steps
 
     @property
@@ -124,6 +128,7 @@ class GpuSteps:
         )
         self.kept.append(finished)
         del self.kept[:-STEPS_KEPT]
+        self._envelope.slices_max = SLICES_MAX
         self._envelope.drop_before(end - KEEP_SECONDS)
         if gathered.residue_bytes is not None:
             self._sleeper = gathered.sleeper

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from oomwatch.core.phases import UNCERTAIN_SECONDS, Span
 
 READINGS_MAX = 240  # of one step, 40 minutes of them: of a longer one every other is forgotten
+READINGS_FEW = 60  # while no step has been told
 AWAKE = ("rollout", "update_weights", "validation")  # the engine's weights and cache are on the card
 _Sizes: TypeAlias = Mapping[str, float]  # bytes by kind
 Reading: TypeAlias = tuple[float, _Sizes]  # Unix seconds
@@ -24,9 +25,10 @@ class Tables:
     Once there are too many, every other one is forgotten: what is left still covers the whole step.
     """
 
-    __slots__ = ("_at", "_held")
+    __slots__ = ("_at", "_held", "_readings_max")
 
-    def __init__(self) -> None:
+    def __init__(self, readings_max: int = READINGS_MAX) -> None:
+        self._readings_max = readings_max
         self._at = array("d")
         self._held: dict[str, array[float]] = {}  # by kind; nothing where it was in no table
 
@@ -40,7 +42,7 @@ class Tables:
         self._at.append(at)
         for kind, column in self._held.items():
             column.append(sizes.get(kind, 0.0))
-        if len(self._at) > READINGS_MAX:
+        if len(self._at) > self._readings_max:
             self._at = self._at[::2]
             self._held = {kind: column[::2] for kind, column in self._held.items()}
 
