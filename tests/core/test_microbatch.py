@@ -4,14 +4,14 @@ import random
 from statistics import fmean
 
 import pytest
-from msgspec.structs import replace
 
 from oomwatch import wire
 from oomwatch.core import microbatch
 from oomwatch.core.memo import Keeping
 from oomwatch.core.microbatch import response_cap
-from oomwatch.core.peaks import GpuStep
+from oomwatch.core.peaks import Figures, GpuStep
 from oomwatch.core.runrecord import RunRecord
+from oomwatch.core.steps import StepRecord
 from oomwatch.plan.batches import batches_of
 from oomwatch.plan.settings import Config
 
@@ -29,17 +29,18 @@ DYNAMIC: dict[str, wire.ConfigValue] = {
 }
 
 
-def step(mean: float | None = 1000.0, longest: float | None = 4000.0, tokens: float | None = None) -> GpuStep:
-    return GpuStep(
-        at=0.0,
+def step(
+    mean: float | None = 1000.0, longest: float | None = 4000.0, tokens: float | None = None, clip: float | None = None
+) -> GpuStep:
+    told = wire.Step(
         step=9,
-        segment=0,
-        usual=True,
-        seconds=60.0,
-        length_mean_tokens=mean,
-        length_max_tokens=longest,
+        step_seconds=60.0,
+        response_length_mean_tokens=mean,
+        response_length_max_tokens=longest,
         tokens_total=tokens,
+        response_clip_ratio=clip,
     )
+    return GpuStep.of(StepRecord(0.0, told, segment=0, usual=True, backlog=False), Figures())
 
 
 def largest_ratio(phase: str, steps: list[GpuStep], config: Config, version: str = "0.7.1") -> float:
@@ -101,8 +102,8 @@ def test_a_dynamic_batch_grows_until_it_is_full() -> None:
 
 def test_the_cap_is_configured_or_shown_by_what_was_clipped() -> None:
     assert response_cap([step()], {"data.max_response_length": 2048}) == 2048
-    assert response_cap([replace(step(), clip_ratio=0.1)], {}) == 4000
-    assert response_cap([replace(step(), clip_ratio=0.0)], {}) is None
+    assert response_cap([step(clip=0.1)], {}) == 4000
+    assert response_cap([step(clip=0.0)], {}) is None
 
 
 def test_prompts_may_be_longer_too_by_half_of_what_is_left() -> None:

@@ -1,20 +1,16 @@
 """Which series of peaks are followed from step to step."""
 
+from oomwatch import wire
 from oomwatch.core.envelope import Extremes
-from oomwatch.core.peaks import GpuStep, PhaseMemory
+from oomwatch.core.peaks import Figures, GpuStep, PhaseMemory
+from oomwatch.core.steps import StepRecord
 from oomwatch.core.stepseries import WHOLE_STEP, by_phase
 
 
 def step(peak: float, **phases: float) -> GpuStep:
-    return GpuStep(
-        at=0.0,
-        step=9,
-        segment=0,
-        usual=True,
-        seconds=60.0,
-        peak_bytes=peak,
-        phases=PhaseMemory.of({name: Extremes(level, level) for name, level in phases.items()}),
-    )
+    record = StepRecord(0.0, wire.Step(step=9, step_seconds=60.0), segment=0, usual=True, backlog=False)
+    extremes = {name: Extremes(level, level) for name, level in phases.items()}
+    return GpuStep.of(record, Figures(peak=peak), phases=PhaseMemory.of(extremes))
 
 
 def test_phases_that_hold_the_peak_of_their_step_are_followed_alone() -> None:

@@ -1,5 +1,6 @@
 """What is kept of a GPU is bounded: a site has thousands."""
 
+import functools
 import tracemalloc
 
 import pytest
@@ -31,6 +32,7 @@ def watched(until: int, *, tells_steps: bool) -> GpuRecord:
     return gpu
 
 
+@functools.cache  # it is the run's, and the same for all of its GPUs
 def step_of(at: int) -> StepRecord:
     told = wire.Step(step=at // STEP_SECONDS, step_seconds=float(STEP_SECONDS), tokens_total=1000.0 + at)
     return StepRecord(float(at), told, segment=0, usual=True, backlog=False)
@@ -46,7 +48,7 @@ def spans_of(at: int) -> list[Span]:
 
 @pytest.mark.parametrize("tells_steps", [True, False])
 def test_a_gpu_that_was_watched_for_hours_takes_little(tells_steps: bool) -> None:
-    watched(3 * STEP_SECONDS, tells_steps=tells_steps)  # what is made once for all
+    watched(WATCHED_SECONDS, tells_steps=tells_steps)  # what is made once for all
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from msgspec.structs import replace
-
 from oomwatch.core.allocator import Allocator
 from oomwatch.core.envelope import SLICES_FEW, SLICES_MAX, Envelope, Extremes
 from oomwatch.core.likemoments import READINGS_FEW, Tables, held_in
-from oomwatch.core.peaks import GpuStep, Held, PhaseMemory
+from oomwatch.core.peaks import Figures, GpuStep, PhaseMemory
 from oomwatch.core.phases import UNCERTAIN_SECONDS, Span
 from oomwatch.core.steps import StepRecord
 
@@ -102,30 +100,19 @@ class GpuSteps:
         start = spans[0].start if spans else record.at - (step.step_seconds or 0.0)
         end = spans[-1].end if spans else record.at
         whole = self._envelope.between(start, end)
-        held = held_in(gathered.tables.within(start, end), spans)
-        finished = GpuStep(
-            at=record.at,
-            step=step.step,
-            segment=record.segment,
-            usual=record.usual,
-            seconds=step.step_seconds,
-            peak_bytes=whole.high if whole else None,
-            floor_bytes=whole.low if whole else None,
-            phases=self._phases(spans),
-            length_mean_tokens=step.response_length_mean_tokens,
-            length_max_tokens=step.response_length_max_tokens,
-            clip_ratio=step.response_clip_ratio,
-            tokens_total=step.tokens_total,
-            reserved_peak_bytes=gathered.reserved_peak_bytes,
-            allocated_peak_bytes=gathered.allocated_peak_bytes,
-            allocated_floor_bytes=gathered.allocated_floor_bytes,
-            slack_bytes=gathered.slack_bytes,
-            lifetime_peak_bytes=lifetime_peak_bytes,
-            residue_bytes=gathered.residue_bytes,
-            asleep_bytes=gathered.asleep_bytes,
-            retries=gathered.retries(),
-            held=None if held is None else Held(**held),
+        read = Figures(
+            peak=whole.high if whole else None,
+            floor=whole.low if whole else None,
+            reserved_peak=gathered.reserved_peak_bytes,
+            allocated_peak=gathered.allocated_peak_bytes,
+            allocated_floor=gathered.allocated_floor_bytes,
+            slack=gathered.slack_bytes,
+            lifetime_peak=lifetime_peak_bytes,
+            residue=gathered.residue_bytes,
+            asleep=gathered.asleep_bytes,
         )
+        held = held_in(gathered.tables.within(start, end), spans)
+        finished = GpuStep.of(record, read, phases=self._phases(spans), held=held, retries=gathered.retries())
         self.kept.append(finished)
         del self.kept[:-STEPS_KEPT]
         self._envelope.slices_max = SLICES_MAX
@@ -149,7 +136,7 @@ class GpuSteps:
 
     def shift(self, seconds: float) -> None:
         """The clock that the times are told by was set by so much."""
-        self.kept = [replace(one, at=one.at + seconds) for one in self.kept]
+        self.kept = [one.moved(seconds) for one in self.kept]
         self._envelope.shift(seconds)
         self._gathered.tables.shift(seconds)
 
