@@ -4,7 +4,7 @@ import ssl
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from oomwatch.oserror import with_remedy
+from oomwatch.oserror import in_words
 
 
 class Credentials(NamedTuple):
@@ -29,14 +29,14 @@ class Credentials(NamedTuple):
             context = ssl.create_default_context(cafile=self.tls_ca)
         except (OSError, ValueError) as error:
             raise CredentialsError(
-                f"tls_ca: {self.tls_ca} cannot be used: {with_remedy(error)}; it is a PEM file"
+                f"tls_ca: {self.tls_ca} cannot be used: {in_words(error)}; it is a PEM file"
             ) from error
         if self.tls_cert is not None:
             try:
                 context.load_cert_chain(self.tls_cert, self.tls_key, password=_no_password)
             except (OSError, ValueError) as error:
                 raise CredentialsError(
-                    f"tls_cert: {self.tls_cert} and its key cannot be used: {with_remedy(error)}; both are PEM files"
+                    f"tls_cert: {self.tls_cert} and its key cannot be used: {in_words(error)}; both are PEM files"
                 ) from error
         return context
 

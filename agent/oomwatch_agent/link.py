@@ -130,8 +130,9 @@ def _as_link_error(url: str) -> Iterator[None]:
             f"cannot reach {url}: no answer in time; is the address right, is a firewall between?"
         ) from error
     except ssl.SSLError as error:
-        remedy = "does it speak TLS, and is its certificate one that this machine trusts (--tls-ca)?"
-        raise LinkError(f"cannot connect to {url}: {in_words(error)}; {remedy}") from error
+        remedy = "name the authority that signed it with --tls-ca" if getattr(error, "verify_message", None) else None
+        said = f"{in_words(error)}; {remedy}" if remedy else with_remedy(error)
+        raise LinkError(f"cannot connect to {url}: {said}") from error
     except (OSError, EOFError) as error:
         raise LinkError(f"cannot reach {url}: {with_remedy(error)}") from error
 

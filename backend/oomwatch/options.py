@@ -216,7 +216,7 @@ def _read_file(path: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SettingError(f"cannot read the settings file {path}: {with_remedy(error)}") from error
+        raise SettingError(f"cannot read the settings file {path}: {_without_stream(with_remedy(error))}") from error
     if not isinstance(content, dict):
         raise SettingError(f"{path}: expected a mapping of settings, got {type(content).__name__}")
     fields = _fields(kind)
@@ -226,6 +226,11 @@ def _read_file(path: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
     if unknown:
         raise SettingError(f"{path}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}")
     return normal
+
+
+def _without_stream(text: str) -> str:
+    """YAML calls what it reads by a name of its own, and points below the line."""
+    return text.replace(' in "<unicode string>",', ", ").replace(",  ", ", ").partition(": ^")[0]
 
 
 def read_secret(path: str | Path, place: str) -> str:

@@ -43,6 +43,7 @@ _REMEDIES = {
 }
 _NO_NAME = "is the host's name right, and does the name service know it?"  # whatever getaddrinfo says
 _NO_ANSWER = "is the address right, and no firewall between?"
+_NO_TLS = "write http:// in place of https://, or have it speak TLS"
 _UNTRUSTED = "have the authority that signed it trusted: SSL_CERT_FILE names a PEM file with all that are"
 
 
@@ -129,5 +130,5 @@ def _remedy(error: BaseException) -> str | None:
     if type(error).__name__ == "gaierror":
         return _NO_NAME
     if type(error).__module__ == "ssl":
-        return None
+        return _NO_TLS if getattr(error, "reason", None) == "WRONG_VERSION_NUMBER" else None
     return next((_REMEDIES[number] for number in _numbers(error) if number in _REMEDIES), None)

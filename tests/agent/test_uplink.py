@@ -523,7 +523,7 @@ def test_a_server_without_tls_is_not_taken_for_one_that_is_down(caplog: pytest.L
         await plain.wait_closed()
 
     _story(story)
-    assert "does it speak TLS" in caplog.text
+    assert "it speaks no TLS there; write http:// in place of https://" in caplog.text
 
 
 # ---------------------------------------------------------------- goodbye

@@ -50,6 +50,19 @@ def overwrite_the_beginning(content: bytes) -> bytes:
     return b"\0" * 4096 + content[4096:]
 
 
+def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "other.db"
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("CREATE TABLE customers (name)")
+        other.commit()
+    before = file.read_bytes()
+    with pytest.raises(
+        StoreError, match=r"other\.db: is another program's \(it has customers\); name a file of its own"
+    ):
+        be_sure_of(str(file))
+    assert file.read_bytes() == before
+
+
 DAMAGES = [overwrite_the_middle, cut, overwrite_the_beginning]
 
 
@@ -163,10 +176,10 @@ def test_a_file_that_a_server_uses_is_not_put_aside(tmp_path: Path, capsys: pyte
     assert "another oomwatch server" in capsys.readouterr().err
 
 
-def test_a_file_that_the_kernel_will_not_give_is_told_by_whoever_opens_it(tmp_path: Path) -> None:
+def test_a_folder_in_the_place_of_the_file_is_said_to_be_one(tmp_path: Path) -> None:
     (tmp_path / "oomwatch.db").mkdir()
     assert damage(tmp_path / "oomwatch.db") is None
-    with pytest.raises(StoreError, match="unable to open"), serving(settings_in(tmp_path)):
+    with pytest.raises(StoreError, match="is a folder; name a file in it"), serving(settings_in(tmp_path)):
         pass
 
 

@@ -34,6 +34,7 @@ def be_sure_of(address: str) -> None:
     _refuse_half_done(file)
     if not file.exists():
         return
+    _refuse_what_is_none_of_ours(file)
     wrong = damage(file)
     if wrong is not None:
         raise StoreError(
@@ -41,6 +42,22 @@ def be_sure_of(address: str) -> None:
             "(docs/howto/backup.md), or give it up with oomwatch begin-anew, which puts it aside"
         )
     _try_to_write(file)
+
+
+def _refuse_what_is_none_of_ours(file: Path) -> None:
+    """A folder, and the database of another program, into which our tables would be written. Raises StoreError."""
+    if file.is_dir():
+        raise StoreError(f"database {file}: is a folder; name a file in it")
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            tables = {
+                str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            }
+    except sqlite3.Error:
+        return  # damaged, locked or not allowed: what looks next says so
+    if tables and tables.isdisjoint({"alembic_version", *metadata.tables}):
+        named = ", ".join(sorted(tables)[:3])
+        raise StoreError(f"database {file}: is another program's (it has {named}); name a file of its own with --db")
 
 
 def unfinished(file: Path) -> Path:

@@ -14,7 +14,7 @@ import uvicorn
 
 from oomwatch.listener import BACKLOG
 from oomwatch.options import SettingError
-from oomwatch.oserror import with_remedy
+from oomwatch.oserror import in_words
 from oomwatch.settings import Settings, believed_proxies
 from oomwatch.web.connections import Connections, Http, WebSocket, connections_at_most, files_at_most
 
@@ -106,15 +106,13 @@ def _try_certificate(certificate: Path, key: Path | None, client_ca: Path | None
         context.load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError) as error:
         raise SettingError(
-            f"tls_cert: {certificate} and its key cannot be used: {with_remedy(error)}; both are PEM files"
+            f"tls_cert: {certificate} and its key cannot be used: {in_words(error)}; both are PEM files"
         ) from error
     try:
         if client_ca is not None:
             context.load_verify_locations(client_ca)
     except (OSError, ValueError) as error:
-        raise SettingError(
-            f"tls_client_ca: {client_ca} cannot be used: {with_remedy(error)}; it is a PEM file"
-        ) from error
+        raise SettingError(f"tls_client_ca: {client_ca} cannot be used: {in_words(error)}; it is a PEM file") from error
 
 
 def _no_password() -> str:
