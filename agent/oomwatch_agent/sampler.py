@@ -257,7 +257,7 @@ class Sampler:
         asked_at, slot.asked_at = slot.asked_at, None
         if answer.facts is not None:  # it was opened, which may take its time
             slot.opened, slot.facts = True, answer.facts
-        elif asked_at is not None:
+        elif asked_at is not None and not isinstance(answer.error, SourceMissingError):  # which is to be opened, too
             was_slow = self._clock() - asked_at > PATIENCE_RATIO * self._answer_within_seconds
             slot.quick_reads = 0 if was_slow else slot.quick_reads + 1
         if answer.error is not None:

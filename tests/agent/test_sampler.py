@@ -517,6 +517,25 @@ def test_a_source_that_goes_missing_leaves_its_gpus_without_data(make: Make) -> 
     assert _statuses(_collect(sampler)) == {"0": "no_data", "1": "no_data"}
 
 
+class _SearchedFor(FakeSource):
+    """Is not here, and it takes long to find that out."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__("ray", gpus=0)
+        self._clock = clock
+
+    def open(self) -> wire.NodeFacts:
+        self._clock.now += DEADLINE_SECONDS
+        raise SourceMissingError("no Ray session on this node")
+
+
+def test_a_source_that_is_missing_is_none_that_takes_long_to_read(make: Make, clock: FakeClock) -> None:
+    """It is looked for twice a minute: to be quick thirty times it would take a quarter of an hour."""
+    sampler = make(_SearchedFor(clock), FakeHost())
+    _collect(sampler)
+    assert sampler.is_calm
+
+
 def test_an_unforeseen_failure_is_told_with_its_traceback_once(
     make: Make, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
