@@ -96,12 +96,27 @@ def test_a_blob_from_before_anybody_told_whose_memory_it_was_is_read_and_merged_
     plain = columns.from_readings(columns.GPU_FIELDS, [(at, wire.GpuSample(gpu="0", used_bytes=7))])
     newer = columns.from_readings(columns.GPU_FIELDS, [(at + 1000, wire.GpuSample(gpu="0", used_bytes=8))])
     row = NOTHING_OF_GPU._replace(trainer_bytes=5)
-    newer = columns.widened(newer, columns.TORCH_FIELDS + columns.HOLDER_FIELDS, [row])
+    newer = columns.widened(newer, columns.TORCH_FIELDS + columns.HOLDER_FIELDS, {at + 1000: row})
     place = columns.field_index(fields, "trainer_bytes")
     assert columns.unpack(at, columns.pack(plain), only=[place]).values == ()
     both = columns.unpack(at, columns.pack(columns.merged([plain, newer])), only=[place])
     assert isinstance(both, Columns)
     assert [value == value for value in both.values[0]] == [False, True]  # noqa: PLR0124 - NaN is not itself
+
+
+def test_what_is_told_beside_a_reading_that_is_missing_is_left_out() -> None:
+    at = 1_700_000_000_000
+    plain = columns.from_readings(columns.GPU_FIELDS, [(at, wire.GpuSample(gpu="0", used_bytes=7))])
+    beside = {at + 1000: NOTHING_OF_GPU._replace(reserved_bytes=5)}
+    assert columns.widened(plain, columns.TORCH_FIELDS, beside) == plain
+
+
+def test_a_gpu_that_was_not_read_costs_nobody_what_its_probe_told(store: Store) -> None:
+    """As where the driver does not answer for a moment, in which a probe tells all the same."""
+    probe = wire.TorchSample(pid=7, gpu="0", reserved_bytes=5)
+    silent = wire.Sample(seq=1, at=NOON, torch=(probe,))
+    record(store, silent, wire.Sample(seq=2, at=NOON + 1, gpus=(wire.GpuSample(gpu="0", used_bytes=7),)))
+    assert store.series("gpu_used_bytes", GPU, NOON, NOON + 60, 1).mean == (7,)
 
 
 def test_what_probes_did_not_tell_is_no_reading_of_theirs_after_a_restart(store: Store) -> None:

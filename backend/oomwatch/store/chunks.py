@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from oomwatch import wire
 from oomwatch.store import columns, folding
-from oomwatch.store.beside import NOTHING_OF_GPU, NOTHING_OF_HOST, beside_gpus, beside_host
+from oomwatch.store.beside import NOTHING_OF_HOST, beside_gpus, beside_host
 from oomwatch.store.columns import Columns, Field, Reading
 from oomwatch.store.peaks import seen_before
 from oomwatch.store.rows import add, pieces, put
@@ -101,8 +101,7 @@ def _fields_beside(gpu: str) -> tuple[Field, ...]:
 def _chunk(subject: int, gpu: str, rows: Sequence[tuple[int, Reading]], beside: Mapping[int, object] | None) -> Chunk:
     packed = columns.from_readings(fields_of(gpu), rows)
     if beside:
-        nothing = NOTHING_OF_HOST if gpu == HOST else NOTHING_OF_GPU
-        packed = columns.widened(packed, _fields_beside(gpu), [beside.get(at_ms, nothing) for at_ms in packed.at_ms])
+        packed = columns.widened(packed, _fields_beside(gpu), beside)
     return loose(subject, packed)
 
 

@@ -23,9 +23,9 @@ import sys
 import zlib
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, islice, pairwise
-from operator import attrgetter, le
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
+from operator import attrgetter, itemgetter, le, sub
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from oomwatch import wire
@@ -124,19 +124,31 @@ class Columns(NamedTuple):
 
 def from_readings(fields: Sequence[Field], rows: Sequence[tuple[int, Reading]]) -> Columns:
     """Columns of (milliseconds, reading) rows in any order."""
-    rows = sorted(rows, key=lambda row: row[0])
-    read = attrgetter(*(field.name for field in fields))
-    by_field = zip(*(read(reading) for _, reading in rows), strict=True)
-    values = tuple(_stored(field, column) for field, column in zip(fields, by_field, strict=True))
-    return Columns(array("q", (at_ms for at_ms, _ in rows)), values)
+    at_ms, readings = zip(*sorted(rows, key=itemgetter(0)), strict=True)
+    return Columns(array("q", at_ms), tuple(map(_stored, fields, _by_field(fields, readings))))
 
 
-def widened(columns: Columns, fields: Sequence[Field], beside: Sequence[Any]) -> Columns:
-    """The same rows with further columns: one of `beside` a row, which has the fields as attributes."""
-    read = attrgetter(*(field.name for field in fields))
-    by_field = zip(*(read(one) for one in beside), strict=True)
-    further = tuple(_stored(field, column) for field, column in zip(fields, by_field, strict=True))
-    return Columns(columns.at_ms, columns.values + further)
+def widened(columns: Columns, fields: Sequence[Field], beside: Mapping[int, Any]) -> Columns:
+    """The same rows with further columns. `beside` has, by milliseconds, what has the fields as attributes."""
+    at_ms = columns.at_ms
+    places = [place for place, moment in enumerate(at_ms) if moment in beside]
+    if not places:
+        return columns
+    nothing = _absent(len(at_ms))
+    further: list[array[float]] = []
+    for field, told in zip(fields, _by_field(fields, [beside[at_ms[place]] for place in places]), strict=True):
+        column = nothing
+        if told.count(None) < len(told):
+            column = nothing[:]
+            for place, value in zip(places, _stored(field, told), strict=True):
+                column[place] = value
+        further.append(column)
+    return Columns(at_ms, (*columns.values, *further))
+
+
+def _by_field(fields: Sequence[Field], things: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """What each of the things has of each field, as an attribute."""
+    return zip(*map(attrgetter(*(field.name for field in fields)), things), strict=True)
 
 
 def to_readings(fields: Sequence[Field], columns: Columns, make: Callable[..., R]) -> Iterator[tuple[int, R]]:
@@ -202,7 +214,7 @@ def _head(version: int, columns: Columns) -> bytes:
 
 def _steps(at_ms: "array[int]") -> list[int]:
     """The milliseconds since the row before."""
-    return [0, *(after - before for before, after in pairwise(at_ms))]
+    return [0, *map(sub, at_ms[1:], at_ms)]
 
 
 _Read = tuple[Sequence[int], "tuple[array[float], ...]"]  # milliseconds since the row before, columns
