@@ -141,7 +141,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Duration, option("how long least, greatest and mean of each minute are kept", metavar="TIME")
     ] = Duration(90 * 86400)
     flush_interval: Annotated[Duration, option("how often messages are stored and acknowledged", metavar="TIME")] = (
-        Duration(5)
+        Duration(10)
     )
     record: Annotated[
         Path | None, option("append everything the rules are given to a file, for oomwatch replay", metavar="FILE")

@@ -8,7 +8,7 @@ import { endsOf, spanOf } from "./timerange.js";
 /** @typedef {import("./timerange.js").Range} Range */
 
 const REFILL_SECONDS = 30; // what is shown as it arrives is exact again so often
-const LATE_SECONDS = 5; // after a gap: what an agent sends on then reaches the history a little later
+const LATE_SECONDS = 12; // after a gap: what an agent sends on then is in the history some ten seconds later (--flush-interval)
 const PATIENCE_MS = 15_000;
 
 /**
