@@ -28,10 +28,14 @@ run: $(VENV)/run.stamp ## start server, dashboard and an agent on this machine (
 	$(BIN)/oomwatch up $(ARGS)
 
 test: export PYTHONDONTWRITEBYTECODE :=
-test: system-packages verl-releases helm-sdk ## every check, then every test (ARGS="-k word" for pytest, WORKERS=0 for one by one)
-	@$(MAKE) --no-print-directory --jobs=2 check js-test compiled flaws-told
-	@echo "$(WORKERS) at a time; then Ray, alone: any agent finds the sessions of its machine"
+test: system-packages ## every check, then every test (ARGS="-k word" for pytest, WORKERS=0 for one by one)
+	@$(MAKE) --no-print-directory --jobs=3 alone verl-releases helm-sdk check js-test compiled flaws-told
+	@echo "$(WORKERS) at a time"
 	$(BIN)/python -m pytest -m "not alone" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || test $$? -eq 5
+
+# Those of Ray, whose sessions any agent of the machine finds: beside the checks, which start none.
+.PHONY: alone
+alone: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -m alone tests/acceptance $(ARGS) || test $$? -eq 5
 
 # Once, and not by every worker and every program that a test starts. What cannot be collected is told by the tests.
