@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from psycopg import sql
 from tests.postgres.server import PostgresServer
 from tests.server.house import hello, sample
 from tests.server.running_server import ENVIRON, AgentClient, serving, settings_in, until
@@ -106,6 +107,23 @@ def test_where_its_driver_is_missing_it_is_said_how_to_get_it(tmp_path: Path) ->
     assert "pip install 'oomwatch[postgres]'" in done.stderr
     assert "hunter2" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_keeps_text_in_another_encoding_is_named_with_the_remedy(
+    encoding: str, postgres_server: PostgresServer
+) -> None:
+    name = f"in_{encoding.lower()}"
+    postgres_server.execute(
+        sql.SQL("CREATE DATABASE {} TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C' ENCODING {}").format(
+            sql.Identifier(name), sql.Literal(encoding)
+        )
+    )
+    try:
+        with pytest.raises(StoreError, match=f'"{name}" keeps text in {encoding}; make one in UTF8: createdb'):
+            Store.open(postgres_server.url_of(name))
+    finally:
+        postgres_server.drop(name)
 
 
 def test_names_with_nul_in_them_come_back_as_they_were(database_url: str) -> None:

@@ -81,18 +81,25 @@ def _connector(patience: Patience) -> Callable[..., psycopg.Connection[Any]]:
 
     def connect(_dialect: object, _record: object, args: Any, kwargs: dict[str, Any]) -> psycopg.Connection[Any]:  # noqa: ANN401
         connection: psycopg.Connection[Any] = Bounded.connect(*args, **kwargs)
+        _refuse_another_encoding(connection)
         return connection
 
     return connect
 
 
-def _prepare(limits: Limits, connection: psycopg.Connection[Any], _record: object) -> None:
+def _refuse_another_encoding(connection: psycopg.Connection[Any]) -> None:
+    """Before SQLAlchemy asks anything: of a database in SQL_ASCII it is given bytes for text, and takes that ill."""
     encoding = connection.info.parameter_status("server_encoding")
-    if encoding != "UTF8":
-        raise StoreError(
-            f'database "{connection.info.dbname}" keeps text in {encoding}; make one in UTF8: '
-            "createdb --encoding=UTF8 --template=template0"
-        )
+    if encoding == "UTF8":
+        return
+    name = connection.info.dbname
+    connection.close()
+    raise StoreError(
+        f'database "{name}" keeps text in {encoding}; make one in UTF8: createdb --encoding=UTF8 --template=template0'
+    )
+
+
+def _prepare(limits: Limits, connection: psycopg.Connection[Any], _record: object) -> None:
     for name, seconds in (
         ("statement_timeout", limits.statement),
         ("lock_timeout", limits.lock),
