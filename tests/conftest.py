@@ -1,5 +1,6 @@
 """What every test may use."""
 
+import inspect
 import itertools
 import shutil
 from collections.abc import Callable, Mapping
@@ -34,7 +35,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def starts_programs(names: Mapping[str, object]) -> bool:
     """Whether a test file with these names starts real programs, and marks none of its tests for it."""
-    marks = [mark for one in names.values() for mark in getattr(one, "pytestmark", ())]
+    # Functions and classes alone: an object such as SQLAlchemy's `func` has an attribute of any name.
+    tests = [one for one in names.values() if inspect.isfunction(one) or inspect.isclass(one)]
+    marks = [mark for one in tests for mark in getattr(one, "pytestmark", ())]
     starts = any(getattr(one, "__module__", None) in STARTERS for one in names.values())
     return starts and all(mark.name != "acceptance" for mark in marks)
 
