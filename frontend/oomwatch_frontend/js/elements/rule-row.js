@@ -134,10 +134,11 @@ function overrides(words, { overrides: all }) {
 function scoreFacts(words, score) {
   const lead = score.lead_seconds_median;
   const steps = score.lead_steps_median;
-  const inSteps = steps === null ? "" : ` (${words.count("figure.steps", Math.round(steps))})`;
+  const timed = lead === null ? null : duration(words, lead);
+  const inSteps = steps === null ? null : words.count("figure.steps", Math.round(steps));
   return [
     [words.t("rules.caught"), words.t("rules.caught_of", { n: score.in_time, failures: score.failures })],
-    [words.t("rules.lead"), lead === null ? null : duration(words, lead) + inSteps],
+    [words.t("rules.lead"), timed === null || inSteps === null ? timed : words.t("text.noted", { text: timed, note: inSteps })],
     [words.t("rules.verdicts"), words.t("rules.verdicts_of", { happened: score.happened, avoided: score.avoided, false: score.false, open: score.open })],
   ];
 }

@@ -47,5 +47,6 @@ function cell(words, line, unit, index) {
   const value = line.y[index] ?? null;
   if (value === null) return UNKNOWN;
   const about = line.about?.[index] ?? null;
-  return `${beside(words, value, unit)}${about === null ? "" : ` (${about})`}`;
+  const number = beside(words, value, unit);
+  return about === null ? number : words.t("text.noted", { text: number, note: about });
 }

@@ -268,8 +268,9 @@ class DoctorPage {
       this.problem.say(error instanceof ApiError ? remedyOf(words, error) : words.t("doctor.failed"), error.message);
       return;
     }
-    const place = mistake.name !== null && mistake.line !== null ? `${mistake.name}:${mistake.line}` : null;
-    this.problem.say(`${mistake.name === null || place !== null ? "" : `${mistake.name}: `}${mistake.message}`, mistake.remedy);
+    const { name, line, message: text } = mistake;
+    const place = name !== null && line !== null ? `${name}:${line}` : null;
+    this.problem.say(name === null || place !== null ? text : words.t("text.labelled", { label: name, text }), mistake.remedy);
     const button = this.#placeLink(place);
     if (button !== null) this.problem.element.lastElementChild?.append(button);
     this.#markLines([place]);

@@ -175,7 +175,9 @@ function nodeFacts(app, view) {
       words.t("host.limit"),
       limit === null
         ? null
-        : `${gib(words, limit)}${host?.memory_limit_source ? ` (${host.memory_limit_source})` : ""}`,
+        : host?.memory_limit_source
+          ? words.t("text.noted", { text: gib(words, limit), note: host.memory_limit_source })
+          : gib(words, limit),
     ],
     [words.t("host.shm"), partOf(words, view, "shm_used_bytes", host?.shm_total_bytes)],
     [words.t("host.swap"), partOf(words, view, "swap_used_bytes", host?.swap_total_bytes)],
