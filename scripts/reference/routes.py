@@ -51,7 +51,6 @@ _ZH = """\
 """
 _ABOUT: dict[wire.Language, str] = {"en": _EN, "zh": _ZH}
 
-_COMMA: dict[wire.Language, str] = {"en": ", ", "zh": "、"}
 _NOT_OURS = "422"  # FastAPI's own, which a server answers as 400
 
 
@@ -77,41 +76,42 @@ def _section(name: str, one: dict[str, Any], say: Words) -> Iterator[str]:
         ]
         yield table(map(say, ("parameter", "in", "what", "meaning")), rows)
     if body := one.get("requestBody"):
-        yield say("Is sent: {what}.", what=_shape(body) or "JSON") + "\n"
+        yield say("Is sent: {what}.", what=_shape(body, say) or "JSON") + "\n"
     said = ((status, answer) for status, answer in one["responses"].items() if status != _NOT_OURS)
     answers = (_answer(status, answer, say) for status, answer in said)
-    yield say("Answers: {them}.", them=_COMMA[say.language].join(answers)) + "\n"
+    yield say("Answers: {them}.", them=say.listed(answers)) + "\n"
 
 
 def _answer(status: str, answer: dict[str, Any], say: Words) -> str:
-    shape = _shape(answer)
+    shape = _shape(answer, say)
     return say("{status} ({what})", status=status, what=shape) if shape else status
 
 
-def _shape(holder: dict[str, Any]) -> str:
-    """What a body is, by the name of its type."""
+def _shape(holder: dict[str, Any], say: Words) -> str:
+    """What a body is, by the names of the types that it may have."""
     for kind, content in holder.get("content", {}).items():
-        named = _named(content.get("schema", {}))
-        return code(named) if named else kind.removeprefix("application/json")
+        schema = content.get("schema", {})
+        names = filter(None, map(_named, schema.get("anyOf", [schema])))
+        return say.any_of(map(code, names)) or kind.removeprefix("application/json")
     return ""
 
 
 def _named(schema: dict[str, Any]) -> str:
+    """The type's name; "" where it has none."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "items" in schema:
         return f"{_named(schema['items'])}[]"
-    return " or ".join(filter(None, map(_named, schema.get("anyOf", ()))))
+    return ""
 
 
 def _kind(parameter: dict[str, Any], say: Words) -> str:
     """The type of a parameter, its choices and its default."""
     schema = parameter["schema"]
     kinds = [one for one in schema.get("anyOf", [schema]) if one.get("type") != "null"]
-    comma = _COMMA[say.language]
-    words = [comma.join(map(str, one["enum"])) if "enum" in one else str(one.get("type", "")) for one in kinds]
+    words = [say.listed(map(str, one["enum"])) if "enum" in one else str(one.get("type", "")) for one in kinds]
     default = schema.get("default")
-    what = f" {say('or')} ".join(words)
+    what = say.any_of(words)
     if parameter.get("required"):
         return say("{what}, required", what=what)
     return what if default is None else say("{what}, {default} without it", what=what, default=str(default))

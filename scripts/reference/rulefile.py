@@ -191,7 +191,6 @@ def _section(name: str, kind: type[msgspec.Struct], say: Words) -> Iterator[str]
     yield table(map(say, ("key", "what", "without it", "meaning")), rows)
 
 
-_COMMA: dict[wire.Language, str] = {"en": ", ", "zh": "、"}
 _WORDS = {
     "bool": "`true` or `false`",
     "str": "text",
@@ -211,9 +210,9 @@ def _type(hint: object, say: Words) -> str:
     if typing.get_origin(hint) is tuple:
         return say("list: {of}", of=_type(of[0], say))
     if typing.get_origin(hint) is typing.Literal:
-        return _COMMA[say.language].join(code(str(one)) for one in of)
+        return say.listed(code(str(one)) for one in of)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return f" {say('or')} ".join(dict.fromkeys(_type(one, say) for one in of if one is not type(None)))
+        return say.any_of(dict.fromkeys(_type(one, say) for one in of if one is not type(None)))
     if inspect.isclass(hint) and issubclass(hint, msgspec.Struct):
         return say("section")
     name = getattr(hint, "__name__", str(hint))

@@ -1,6 +1,7 @@
 """What the code says in English, in the language of a page: the Chinese sentences are those of chinese.yaml."""
 
 import functools
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
@@ -33,6 +34,14 @@ class Words:
         for name, value in values.items():
             told = told.replace(f"{{{name}}}", value)
         return told
+
+    def listed(self, parts: Iterable[str]) -> str:
+        """The parts with what stands between them in the language."""
+        return ("、" if self.language == "zh" else ", ").join(parts)
+
+    def any_of(self, parts: Iterable[str]) -> str:
+        """The parts, of which one is meant."""
+        return f" {self('or')} ".join(parts)
 
     def missing(self) -> list[str]:
         """What was asked for and has no translation."""
