@@ -1,6 +1,7 @@
 """The agent as a process: it starts, streams, stops as asked, and says plainly what is wrong."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -124,17 +125,22 @@ def test_the_effective_settings_are_logged_without_the_token() -> None:
 def test_who_stops_it_while_it_starts_has_stopped_it(tmp_path: Path) -> None:
     settings = tmp_path / "agent.yaml"
     os.mkfifo(settings)
+    ends: list[int] = []  # to write to; the settings that it waits for never come
+
+    def is_read() -> bool:
+        with contextlib.suppress(OSError):  # nobody has opened it to read
+            ends.append(os.open(settings, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(ends)
 
     async def story() -> None:
         agent = await Process.start("--config", str(settings), *SIMULATED)
-        with await asyncio.to_thread(
-            settings.open, "w"
-        ):  # opens once the agent waits for its settings, which never come
-            agent.signal(signal.SIGTERM)
-            status, _, log = await agent.ended()
+        await _until(is_read)
+        agent.signal(signal.SIGTERM)
+        status, _, log = await agent.ended()
         assert (status, log) == (0, "")
 
     asyncio.run(story())
+    os.close(ends.pop())
 
 
 def test_without_a_server_it_runs_on_and_stops_at_once_when_asked() -> None:
