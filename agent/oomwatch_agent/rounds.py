@@ -4,8 +4,8 @@ While all is well the thread that looks at memory reads them too: it is awake an
 to read, or to hear that all was read, and what a sample is put together from lies in the processor's caches still. But
 it may hang in any of them. So the event loop, which must not, has an alarm set for a little later, and takes the sample
 itself where none has come; so it does from the start where that thread would be kept from its looks: at slow reads, and
-as long as any source is late or hangs, or takes long each time, as a maker's program does: that one is asked
-at its own pace.
+as long as any source is late or hangs, or takes long each time, as a maker's program does: that one is asked at its
+own pace.
 """
 
 import asyncio

@@ -30,7 +30,7 @@ FAILED_RETRY_FIRST_SECONDS = 1.0
 FAILED_RETRY_LONGEST_SECONDS = 60.0
 HUNG_AFTER_SECONDS = 5.0  # NVML answers within milliseconds; nvidia-smi on a busy node may take two or three seconds
 PATIENCE_RATIO = 0.25  # of the wait: one that takes longer does not hold up the others
-QUICK_READS = 30  # in a row: after so many, one that was slow (a program, such as nvidia-smi) is taken for quick again
+QUICK_READS = 30  # after so many, one that was slow (a program, such as nvidia-smi) is taken for quick again
 OPEN_HUNG_AFTER_SECONDS = 30.0  # without persistence mode the driver takes seconds a card to start
 
 BUDGET = "cpu budget"  # what the agent says of itself among its sources, while it spares
@@ -57,7 +57,8 @@ class _Slot:
         self.opened = self.closed = False
         self.speaks = False  # its last answer was a reading: what it says of itself holds
         self.asked_at: float | None = None  # None: it is not busy
-        self.quick_reads = QUICK_READS  # since one that was slow
+        self.was_slow = False  # at its last reading
+        self.reads_since_slow = QUICK_READS  # twice in a row: once it is by chance, or behind another that was opened
         self.retry_at = 0.0
         self.failures = 0  # in a row
         self.reopen = False
@@ -65,7 +66,12 @@ class _Slot:
 
     @property
     def is_quick(self) -> bool:
-        return self.quick_reads >= QUICK_READS
+        return self.reads_since_slow >= QUICK_READS
+
+    def note(self, *, is_slow: bool) -> None:
+        """How long it took to read."""
+        self.reads_since_slow = 0 if is_slow and self.was_slow else self.reads_since_slow + 1
+        self.was_slow = is_slow
 
     @property
     def is_vital(self) -> bool:
@@ -258,8 +264,7 @@ class Sampler:
         if answer.facts is not None:  # it was opened, which may take its time
             slot.opened, slot.facts = True, answer.facts
         elif asked_at is not None and not isinstance(answer.error, SourceMissingError):  # which is to be opened, too
-            was_slow = self._clock() - asked_at > PATIENCE_RATIO * self._answer_within_seconds
-            slot.quick_reads = 0 if was_slow else slot.quick_reads + 1
+            slot.note(is_slow=self._clock() - asked_at > PATIENCE_RATIO * self._answer_within_seconds)
         if answer.error is not None:
             self._take_error(slot, answer.error)
         elif answer.reading is not None:

@@ -9,7 +9,7 @@ import pytest
 from oomwatch import wire
 from oomwatch_agent.hang_guard import HangGuard, Round
 from oomwatch_agent.looker import Looker, Paces
-from oomwatch_agent.sampler import LIMITS, Collected, Sampler
+from oomwatch_agent.sampler import LIMITS, QUICK_READS, Collected, Sampler
 from oomwatch_agent.source import Found, Identity, KnownBy, Reading, Sight, SourceMissingError
 
 GIB = 1024**3
@@ -532,6 +532,38 @@ class _SearchedFor(FakeSource):
 def test_a_source_that_is_missing_is_none_that_takes_long_to_read(make: Make, clock: FakeClock) -> None:
     """It is looked for twice a minute: to be quick thirty times it would take a quarter of an hour."""
     sampler = make(_SearchedFor(clock), FakeHost())
+    _collect(sampler)
+    assert sampler.is_calm
+
+
+class _Lagging(FakeSource):
+    """Takes some seconds of the clock to read."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__()
+        self._clock = clock
+        self.seconds = 0.0
+
+    def read(self, *, slow: bool) -> Reading:
+        self._clock.now += self.seconds
+        return super().read(slow=slow)
+
+
+def test_a_reading_that_takes_long_is_chance_and_two_in_a_row_are_not(make: Make, clock: FakeClock) -> None:
+    source = _Lagging(clock)
+    sampler = make(source, FakeHost())
+    _collect(sampler)
+    for seconds in (DEADLINE_SECONDS, 0.0, DEADLINE_SECONDS):
+        source.seconds = seconds
+        _collect(sampler)
+        assert sampler.is_calm
+    _collect(sampler)
+    assert not sampler.is_calm
+    assert sampler.collect_here(AT) is None
+    source.seconds = 0.0
+    for _ in range(QUICK_READS - 1):
+        _collect(sampler)
+    assert not sampler.is_calm
     _collect(sampler)
     assert sampler.is_calm
 
