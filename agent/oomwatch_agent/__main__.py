@@ -64,6 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SettingError as error:
         print(f"oomwatch-agent: {error}", file=sys.stderr)
         return 2
+    if argv is None and invocation.check:  # who stops a check has not learnt that all is well
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # A check prints what the log would say.
     _set_up_log("error" if invocation.check else invocation.settings.log_level)
     agent = Agent(invocation.settings)

@@ -85,12 +85,18 @@ class Link:
     def post(self, text: bytes) -> bool:
         """Send without waiting, in fewer steps than `send`. False: not now, `send` has to wait or to say why."""
         connection = self._connection
-        if connection.protocol.state is not State.OPEN or connection.transport.get_write_buffer_size():
+        if connection.protocol.state is not State.OPEN or self._has_unsent():
             return False
         connection.protocol.send_text(text)
         for part in connection.protocol.data_to_send():
             connection.transport.write(part)
         return True
+
+    def _has_unsent(self) -> bool:
+        try:
+            return self._connection.transport.get_write_buffer_size() > 0
+        except AttributeError:  # as Python 3.10 has it with TLS, in the moment in which a connection is lost
+            return True
 
     async def receive(self) -> wire.ServerMessage | wire.Unknown:
         """The next message. What is none of this protocol comes as Unknown; a refusal is a LinkError."""

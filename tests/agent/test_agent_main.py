@@ -252,6 +252,24 @@ def test_check_fails_with_the_servers_own_sentence_when_it_is_refused() -> None:
     _with_server(server, story)
 
 
+def test_a_check_that_is_stopped_has_not_found_all_to_be_well() -> None:
+    async def listen(server: FakeServer, connection: ServerConnection) -> None:
+        async for _ in server.listen(connection):
+            pass  # and never answers
+
+    async def story() -> None:
+        server = FakeServer(listen)
+        await server.start()
+        agent = await Process.start("--server", server.url, "--check", *SIMULATED)
+        await _until(lambda: bool(server.heard))
+        agent.signal(signal.SIGTERM)
+        status, _, _ = await agent.ended()
+        assert status == -signal.SIGTERM
+        await server.stop()
+
+    asyncio.run(story())
+
+
 def test_check_does_not_wait_for_what_may_never_come(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     started_at = time.monotonic()
     argv = ["--server", "127.0.0.1:1", "--check", "--ray", "off", "--log", str(tmp_path / "later.log")]

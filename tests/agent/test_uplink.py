@@ -6,12 +6,16 @@ import functools
 import http
 import logging
 import random
+import types
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import cast
 
 import pytest
 from tests.agent.fake_server import WELCOME, FakeServer, asking, refusing, say, welcoming
 from tests.wire.golden_messages import ACT
+from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.server import ServerConnection
+from websockets.protocol import State
 
 from oomwatch import wire
 from oomwatch_agent.credentials import Credentials
@@ -280,6 +284,13 @@ def test_nothing_is_posted_where_the_kernel_takes_no_more_or_the_connection_is_c
         await server.stop()
 
     _story(story)
+
+
+def test_nothing_is_posted_where_the_transport_is_half_gone() -> None:
+    """In Python 3.10, with TLS, it then asks None how much is yet to be sent."""
+    half_gone = types.SimpleNamespace(protocol=types.SimpleNamespace(state=State.OPEN), transport=None)
+    link = Link("wss://gpu-head:8642/ws/agent", cast("ClientConnection", half_gone))
+    assert not link.post(b"{}")
 
 
 def test_time_that_passes_on_both_clocks_is_told_by_no_hello() -> None:
