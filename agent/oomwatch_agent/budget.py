@@ -1,14 +1,18 @@
 """What the agent spares when reading costs more CPU than it may use. PURE: CPU and time are arguments.
 
 First the slow reads become fewer (process tables, dear on a large node: what they tell changes slowly), then the looks
-between samples as well. There are none left only once the slow reads and the sources that are neither accelerators nor
-the host have given what they can: looks alone see what fills a card within a second. Device and host memory are read at
-every interval, whatever it costs: they are what the agent is for.
+between samples as well. There are none left only once the slow reads have given what they can and the sources that are
+neither accelerators nor the host are read more seldom too: looks alone see what fills a card within a second. At last
+those sources give the rest. Device and host memory are read at every interval, whatever it costs: they are what the
+agent is for.
+
+What is used is judged from one slow read to the next. Of a shorter time, the one with the slow read in it would cost as
+much as before, however seldom that is, and all else would be spared in its place.
 """
 
 from typing import NamedTuple
 
-WINDOW_SECONDS = 10.0  # as long as the slow reads are apart, so that each window has its share of them
+WINDOW_SECONDS = 10.0  # as long as the slow reads are apart where none is spared
 CALM_WINDOWS = 6  # so many in a row below this share of the budget before a step is taken back
 CALM_RATIO = 0.6
 
@@ -43,8 +47,8 @@ class Budget:
         self._ratio = ratio
         self._step = 0
         self._calm = 0
-        self._began: tuple[float, float] | None = None  # now and CPU seconds, when the window began
-        self.used_ratio: float | None = None  # in the last whole window
+        self._seen_at: float | None = None
+        self._began: tuple[float, float] | None = None  # now and CPU seconds, of what is yet to be judged
 
     @property
     def spared(self) -> Spared:
@@ -52,7 +56,7 @@ class Budget:
 
     def is_due(self, now: float) -> bool:
         """Whether `see` would learn anything now."""
-        return self._ratio > 0 and (self._began is None or now - self._began[0] >= WINDOW_SECONDS)
+        return self._ratio > 0 and (self._seen_at is None or now - self._seen_at >= WINDOW_SECONDS)
 
     def see(self, cpu_seconds: float, now: float) -> bool:
         """Take in the CPU that this process has used since it started. True: what is spared has changed.
@@ -61,26 +65,30 @@ class Budget:
         """
         if not self.is_due(now):
             return False
-        before, self._began = self._began, (now, cpu_seconds)
-        if before is None:
+        self._seen_at = now
+        if self._began is None:
+            self._began = (now, cpu_seconds)
             return False
-        began_at, cpu_before = before
-        self.used_ratio = (cpu_seconds - cpu_before) / (now - began_at)
-        return self._judge(self.used_ratio)
+        passed, used = now - self._began[0], cpu_seconds - self._began[1]
+        whole = WINDOW_SECONDS * self.spared.slow_reads
+        if passed < whole and used <= self._ratio * whole:
+            return False
+        self._began = (now, cpu_seconds)
+        return self._judge(used / passed)
 
     def _judge(self, used_ratio: float) -> bool:
         before = self._step
         if used_ratio > self._ratio:
             self._step, self._calm = min(self._step + 1, len(STEPS) - 1), 0
         else:
-            self._calm = self._calm + 1 if used_ratio < CALM_RATIO * self._ratio else 0
+            self._calm = self._calm + self.spared.slow_reads if used_ratio < CALM_RATIO * self._ratio else 0
         if self._calm >= CALM_WINDOWS:
             self._step, self._calm = max(0, self._step - 1), 0
         return self._step != before
 
     def sentence(self) -> str | None:
         """What is spared and why, for people; None while nothing is."""
-        if not self._step or self.used_ratio is None:
+        if not self._step:
             return None
         spared, what = self.spared, list[str]()
         if spared.slow_reads > 1:
