@@ -28,7 +28,8 @@ NOTHING_SHOWN = Credentials()
 
 
 class Uplink:
-    """One agent's way to one server. `introduce` gives the hello as of now. `run` is the only task that talks.
+    """One agent's way to one server. `introduce` gives the hello as of now. `run` is the task that talks, but
+    for what `wake` posts while that one rests.
 
     `on_act` takes what the server asks to have done, and never waits. `clock` never jumps: against it is seen that the
     wall clock, which `introduce` reads, was set.

@@ -47,7 +47,7 @@ def test_what_the_start_cost_does_not_count() -> None:
     assert Used(Budget(0.01), started_with=5.0).go_on(0.002, 5) == []
 
 
-def test_process_tables_are_spared_first_and_looks_given_up_last() -> None:
+def test_process_tables_are_spared_first_and_looks_given_up_late() -> None:
     changes = Used(Budget(0.01)).go_on(0.05, len(STEPS) + 5)
     assert tuple(changes) == STEPS[1:]
     assert changes[0] == Spared(slow_reads=2)
