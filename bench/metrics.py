@@ -20,6 +20,7 @@ from oomwatch.rulefile import parse_rules
 from oomwatch.senders.batches import Packer
 from oomwatch.service.journal import Journal
 from oomwatch.service.service import Service
+from oomwatch.settings import Settings
 
 GIB = 2**30
 GPUS, ROLES, RUN_NODES = 8, ("actor", "rollout", "ref"), 16
@@ -61,7 +62,7 @@ async def _call(fn: Callable[..., object], *arguments: object) -> object:
 def service_of(nodes: int, used_gib: float, rules: RuleSet) -> Service:
     nobody = Nobody()
     service = Service(rules, nobody, nobody)
-    service.attach(Journal(nobody, _call, service.tell, flush_seconds=5.0))
+    service.attach(Journal(nobody, _call, service.tell, flush_seconds=Settings().flush_interval))
     for number in range(nodes):
         _tell_of_node(service, number, used_gib)
     return service

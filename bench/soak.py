@@ -28,6 +28,7 @@ from oomwatch.rulefile import read_rules
 from oomwatch.service.journal import Journal
 from oomwatch.service.service import Service
 from oomwatch.service.sessions import Session
+from oomwatch.settings import Settings
 from oomwatch.store.archive import Archive
 from oomwatch.store.store import Keep, Store
 from oomwatch.units import parse_duration
@@ -36,7 +37,8 @@ ROOT = Path(__file__).resolve().parent.parent
 GIB, MIB = 2**30, 2**20
 HOUR = 3600
 GPUS, RUN_NODES = 8, 8
-FLUSH_SECONDS, COMPACT_SECONDS, PRUNE_SECONDS, PASTS_SECONDS = 10, 60, 600, 60
+FLUSH_SECONDS = round(Settings().flush_interval)
+COMPACT_SECONDS, PRUNE_SECONDS, PASTS_SECONDS = 60, 600, 60
 LISTED_SECONDS = 60  # how often processes are listed
 STEP_SECONDS, RUN_SECONDS, SESSION_SECONDS = 60, 6 * HOUR, 8 * HOUR
 FULL_EVERY_SECONDS, FULL_SECONDS = 2 * HOUR, 1200

@@ -25,12 +25,13 @@ from typing import NamedTuple
 import msgspec
 
 from oomwatch import wire
+from oomwatch.settings import Settings
 from oomwatch.store.sizes import KEPT, Sizes
 from oomwatch.store.store import Batch, Entry, Store
 from oomwatch.web.rows import history_of
 
 GPUS, RUN_NODES = 8, 8
-FLUSH_SECONDS, SLOW_SECONDS = 5, 10
+FLUSH_SECONDS, SLOW_SECONDS = round(Settings().flush_interval), 10
 START = 1_700_000_000.0 // 86_400 * 86_400
 HOUR, DAY = 3600, 86_400
 RECORDED = 6 * HOUR  # a span of the widest tier; repeated to a day

@@ -26,10 +26,11 @@ from oomwatch.rulefile import read_rules
 from oomwatch.service.journal import Journal
 from oomwatch.service.service import Service
 from oomwatch.service.sessions import Session
+from oomwatch.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 START = 1_700_000_000.0
-FLUSH_SECONDS, APART, WARM_SECONDS = 5, 7, 5
+FLUSH_SECONDS, APART, WARM_SECONDS = round(Settings().flush_interval), 7, 5
 
 
 class Cost(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 KNOWN, NOT_LOOKED_UP = 1, 3
 SHOWN = 5
-SECONDS = 600
+SECONDS = 60  # for each lock file: a network that drops what is sent holds nobody up for longer
 
 
 class Findings(NamedTuple):
