@@ -8,6 +8,7 @@ from oomwatch.core.blocks import BlockWindow
 from oomwatch.core.envelope import SLICES_FEW, SLICES_MAX, Envelope
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.gpusteps import GpuSteps
+from oomwatch.core.likemoments import READINGS_FEW
 from oomwatch.core.peaks import GpuStep
 from oomwatch.core.phases import Span
 from oomwatch.core.steps import StepRecord
@@ -198,6 +199,17 @@ def test_until_a_step_is_told_there_is_little_room_and_from_then_on_all_of_it() 
     first, second_step = steps.kept
     assert (first.floor_bytes, first.peak_bytes) == (30.0, 80.0)
     assert (first.peak_of("rollout"), second_step.peak_of("rollout")) == (80.0, 30.0)  # to the second but once
+
+
+def test_until_a_step_is_told_process_tables_have_little_room_too() -> None:
+    """The second of the tables, which alone tells of so little, is among those that are forgotten first."""
+    steps, whole = GpuSteps(), 10.0 * (READINGS_FEW + 2)
+    for begun in (0.0, whole):
+        for place in range(READINGS_FEW + 1):
+            steps.read_parts(begun + 10.0 * place + 1.0, {"stranger": 1.0 if place == 1 else 5.0})
+        told = wire.Step(step=1, step_seconds=whole)
+        steps.cut(StepRecord(begun + whole, told, segment=0, usual=True, backlog=False), [], None)
+    assert [step.held_by("stranger") for step in steps.kept] == [5.0, 1.0]
 
 
 @pytest.mark.parametrize("at", [4.5, 2.0])

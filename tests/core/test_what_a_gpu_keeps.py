@@ -13,7 +13,7 @@ from oomwatch.core.phases import Span
 from oomwatch.core.steps import StepRecord
 
 GIB = 2**30
-KIB_MOST = {True: 80, False: 28}  # by whether its run tells of steps
+KIB_MOST = {True: 80, False: 24}  # by whether its run tells of steps
 KIB_FEWEST = 8  # less would mean that nothing was kept, and so that nothing is measured
 READ_SECONDS, STEP_SECONDS, WATCHED_SECONDS = 10, 60, 7 * 3600
 PHASES = ("rollout", "reward", "old_log_prob", "ref", "values", "adv", "update_critic", "update_actor")

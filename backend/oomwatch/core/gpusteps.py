@@ -23,7 +23,7 @@ class _Gathered:
         self.slack_bytes: float | None = None
         self.residue_bytes: float | None = None
         self.asleep_bytes: float | None = None
-        self.tables = tables or Tables()
+        self.tables = Tables() if tables is None else tables  # which may be empty
         self.sleeper: int | None = None  # the process that told of the residue
         self.retries_before = retries_before
         self.retries_now = retries_before
