@@ -216,7 +216,7 @@ def _read_file(path: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
     try:
         content = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SettingError(f"cannot read the settings file {path}: {_without_stream(with_remedy(error))}") from error
+        raise SettingError(f"cannot read the settings file {path}: {_why_unread(error)}") from error
     if not isinstance(content, dict):
         raise SettingError(f"{path}: expected a mapping of settings, got {type(content).__name__}")
     fields = _fields(kind)
@@ -228,9 +228,13 @@ def _read_file(path: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
     return normal
 
 
-def _without_stream(text: str) -> str:
-    """YAML calls what it reads by a name of its own, and points below the line."""
-    return text.replace(' in "<unicode string>",', ", ").replace(",  ", ", ").partition(": ^")[0]
+def _why_unread(error: Exception) -> str:
+    """Of what is no YAML the place and the mistake: its own words show the line as well, in which a token may stand."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return with_remedy(error).replace(' in "<unicode string>"', "")
+    said = getattr(error, "problem", None) or getattr(error, "context", None)
+    return f"line {mark.line + 1}, column {mark.column + 1}: this is no YAML: {said}"
 
 
 def read_secret(path: str | Path, place: str) -> str:

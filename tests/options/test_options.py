@@ -120,6 +120,24 @@ def test_a_wrong_file_is_told_with_its_name(tmp_path: Path, content: str, told: 
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (f"a: {SECRET}: x\n", "line 1, column 16: this is no YAML: mapping values are not allowed here"),
+        (f"a: 1\ntoken: '{SECRET}\n", "line 3, column 1: this is no YAML: found unexpected end of stream"),
+        ("a: \x01\n", "unacceptable character #x0001: special characters are not allowed, position 3"),
+    ],
+)
+def test_a_file_that_is_no_yaml_is_told_by_the_place_of_its_mistake_and_not_shown(
+    tmp_path: Path, content: str, told: str
+) -> None:
+    file = tmp_path / "agent.yaml"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(SettingError) as caught:
+        settings("--config", str(file))
+    assert str(caught.value) == f"cannot read the settings file {file}: {told}"
+
+
 def test_the_help_names_the_variable_and_the_default(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         settings("--help")
