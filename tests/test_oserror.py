@@ -80,6 +80,12 @@ def test_a_refused_connection_is_said_so_by_urllib_too(closed_port: int) -> None
     assert with_remedy(raised(lambda: opener.open(f"http://127.0.0.1:{closed_port}"))) == REFUSED
 
 
+@pytest.mark.parametrize(("url", "told"), [("http://", "no host given"), ("x://a", "unknown url type: x")])
+def test_an_address_that_leads_nowhere_is_said_without_urllibs_brackets(url: str, told: str) -> None:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    assert in_words(raised(lambda: opener.open(url))) == told
+
+
 def test_several_addresses_that_refuse_are_said_once() -> None:
     both = "Multiple exceptions: [Errno 111] Connect call failed ('::1', 1, 0, 0), [Errno 111] Connect call failed (..)"
     assert with_remedy(OSError(both)) == REFUSED

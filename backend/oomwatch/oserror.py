@@ -56,6 +56,8 @@ def in_words(error: BaseException) -> str:
         return "no answer in time"
     if type(inner).__module__ == "ssl":
         return _of_tls(inner)
+    if type(inner).__name__ == "URLError":
+        return str(getattr(inner, "reason", inner))  # without "<urlopen error ...>"
     said = dict.fromkeys(_said(number, inner) for number in _numbers(inner))
     return ", ".join(said) or " ".join(str(inner).split()) or type(inner).__name__
 

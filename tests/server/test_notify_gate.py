@@ -121,6 +121,8 @@ def test_where_no_certificates_can_be_loaded_the_file_and_the_remedy_are_named(
 def test_a_proxy_that_cannot_be_used_is_named_by_its_variable_and_not_by_its_password(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv("http_proxy", raising=False)
+    monkeypatch.setenv("no_proxy", "proxy")  # stands before it, and in it
     monkeypatch.setenv("http_proxy", "gopher://user:password@proxy:70")
     outcome = send("http://hooks.example/", Names("93.184.215.14"))
     assert isinstance(outcome, TryAgain)

@@ -56,6 +56,15 @@ def test_a_failure_of_which_many_gpus_warned_counts_once_with_the_longest_lead()
     assert (one.happened, one.in_time, one.lead_seconds_median) == (3, 1, 300.0)
 
 
+def test_each_mistake_of_the_rule_file_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "alerts.yaml"
+    rules.write_text("rules: []\nruels: []\nnotfiy: {}\n", encoding="utf-8")
+    assert main(["scorecard", "--rules", str(rules), "--db", str(tmp_path / "a.db")]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith(f"{rules}:") for line in lines)
+
+
 def test_leads_are_a_median_and_what_nine_in_ten_reach() -> None:
     leads = [float(10 * number) for number in range(1, 21)]
     told = [warning("happened", 1000 * number, lead=lead, steps=number) for number, lead in enumerate(leads, start=1)]

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         card = _ask(options, start, end) if options.server else _read(options, start, end)
     except (RuleFileError, StoreError, OSError, msgspec.DecodeError) as error:
-        print(f"oomwatch: {with_place(error)}", file=sys.stderr)
+        print(error if isinstance(error, RuleFileError) else f"oomwatch: {with_place(error)}", file=sys.stderr)
         return FAILED
     print(msgspec.json.encode(card).decode() if options.json else "\n".join(table(card)))
     return 0

@@ -98,8 +98,8 @@ def authorities() -> ssl.SSLContext:
 
 def _variable_of(proxy: str) -> str:
     """The variable that it came from; its value may hold a password and is not told."""
-    names = (name for name, value in os.environ.items() if name.lower().endswith("_proxy") and value and value in proxy)
-    return next(names, "the environment")
+    named = ((name, value) for name, value in os.environ.items() if name.lower().endswith("_proxy") and value)
+    return next((name for name, value in named if name.lower() != "no_proxy" and value in proxy), "the environment")
 
 
 def proxy_for(url: httpx.URL) -> str | None:
