@@ -1,4 +1,4 @@
-"""Alerts in the server's log: a line when one fires or ends, for who has a terminal or a collector of logs alone."""
+"""Alerts in the server's log: a line when one fires, changes its severity or ends, for who has the log alone."""
 
 import logging
 from collections.abc import Callable, Sequence
