@@ -212,6 +212,28 @@ def test_an_alert_says_its_cause_and_gives_a_line_to_copy(troubled: Stage, reade
     expect(line.get_by_role("button")).to_have_text("Copied")
 
 
+def test_a_line_can_be_copied_where_the_page_came_over_plain_http(troubled: Stage, reader: Reader) -> None:
+    page = reader.open(troubled, "#/alerts?node=gpu-04")
+    # What browsers take away from such a page, unless it came from the machine itself.
+    page.evaluate("Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined})")
+    line = page.locator(".alert", has_text="host memory").locator(".override")
+    line.get_by_role("button", name="Copy").click()
+    expect(line.get_by_role("button")).to_have_text("Copied")
+    search = page.get_by_role("searchbox").or_(page.locator("input[type=search]")).first
+    search.focus()
+    page.keyboard.press("Control+V")
+    expect(search).to_have_value("actor_rollout_ref.actor.fsdp_config.optimizer_offload=False")
+
+
+def test_a_line_that_cannot_be_copied_says_how_to_do_it_by_hand(troubled: Stage, reader: Reader) -> None:
+    page = reader.open(troubled, "#/alerts?node=gpu-04")
+    page.evaluate("Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined})")
+    page.evaluate("document.execCommand = () => false")
+    button = page.locator(".alert", has_text="host memory").locator(".override").get_by_role("button")
+    button.click()
+    expect(button).to_have_text("Not copied: select the text and press Ctrl-C")
+
+
 def test_a_forecast_says_how_much_time_and_how_many_steps_are_left(healthy: Stage, reader: Reader) -> None:
     warning = msgspec.structs.replace(
         scenes.alert(

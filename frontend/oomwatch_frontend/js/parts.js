@@ -1,5 +1,6 @@
 // Small pieces that several views show.
 
+import { toClipboard } from "./clipboard.js";
 import { h, since } from "./dom.js";
 import { clockTime, moment, unbroken } from "./format.js";
 import { isAcknowledged, openGroups, titleOf } from "./groups.js";
@@ -221,8 +222,7 @@ export function splitCode(text) {
 export function copyButton(words, text) {
   const button = h("button", { type: "button", class: "copy" }, words.t("copy.do"));
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(text);
-    button.textContent = words.t("copy.done");
+    button.textContent = words.t((await toClipboard(text, button)) ? "copy.done" : "copy.failed");
   });
   return button;
 }
