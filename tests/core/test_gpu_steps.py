@@ -9,7 +9,7 @@ from oomwatch.core.envelope import SLICES_FEW, SLICES_MAX, Envelope
 from oomwatch.core.gpurecord import GpuRecord
 from oomwatch.core.gpusteps import GpuSteps
 from oomwatch.core.likemoments import READINGS_FEW
-from oomwatch.core.peaks import GpuStep
+from oomwatch.core.peaks import Figures, GpuStep
 from oomwatch.core.phases import Span
 from oomwatch.core.steps import StepRecord
 from oomwatch.core.subject import Subject
@@ -237,3 +237,10 @@ def test_blocks_are_worth_another_look_once_a_minute() -> None:
     blocks = BlockWindow()
     worth = [at for at in range(1000, 1200) if blocks.add(at, 1.0)]
     assert worth == [1020, 1080, 1140]
+
+
+@pytest.mark.parametrize("name", Figures._fields)
+def test_a_step_tells_each_figure_under_its_name_and_no_other(name: str) -> None:
+    record = StepRecord(0.0, wire.Step(step=3), segment=0, usual=True, backlog=False)
+    step = GpuStep.of(record, Figures(**{name: 5.0}))
+    assert {one: getattr(step, one) for one in Figures._fields} == dict.fromkeys(Figures._fields) | {name: 5.0}

@@ -10,7 +10,7 @@ from oomwatch.core.stepseries import WHOLE_STEP, by_phase
 def step(peak: float, **phases: float) -> GpuStep:
     record = StepRecord(0.0, wire.Step(step=9, step_seconds=60.0), segment=0, usual=True, backlog=False)
     extremes = {name: Extremes(level, level) for name, level in phases.items()}
-    return GpuStep.of(record, Figures(peak=peak), phases=PhaseMemory.of(extremes))
+    return GpuStep.of(record, Figures(peak_bytes=peak), phases=PhaseMemory.of(extremes))
 
 
 def test_phases_that_hold_the_peak_of_their_step_are_followed_alone() -> None:

@@ -101,15 +101,15 @@ class GpuSteps:
         end = spans[-1].end if spans else record.at
         whole = self._envelope.between(start, end)
         read = Figures(
-            peak=whole.high if whole else None,
-            floor=whole.low if whole else None,
-            reserved_peak=gathered.reserved_peak_bytes,
-            allocated_peak=gathered.allocated_peak_bytes,
-            allocated_floor=gathered.allocated_floor_bytes,
-            slack=gathered.slack_bytes,
-            lifetime_peak=lifetime_peak_bytes,
-            residue=gathered.residue_bytes,
-            asleep=gathered.asleep_bytes,
+            peak_bytes=whole.high if whole else None,
+            floor_bytes=whole.low if whole else None,
+            reserved_peak_bytes=gathered.reserved_peak_bytes,
+            allocated_peak_bytes=gathered.allocated_peak_bytes,
+            allocated_floor_bytes=gathered.allocated_floor_bytes,
+            slack_bytes=gathered.slack_bytes,
+            lifetime_peak_bytes=lifetime_peak_bytes,
+            residue_bytes=gathered.residue_bytes,
+            asleep_bytes=gathered.asleep_bytes,
         )
         held = held_in(gathered.tables.within(start, end), spans)
         finished = GpuStep.of(record, read, phases=self._phases(spans), held=held, retries=gathered.retries())

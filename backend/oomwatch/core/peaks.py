@@ -63,20 +63,21 @@ NO_PHASES = PhaseMemory((), array("f"))
 
 
 class Figures(NamedTuple):
-    """What was read of one step on one GPU, in bytes. None: not told, or no reading in it."""
+    """What was read of one step on one GPU. None: not told, or no reading in it."""
 
-    peak: float | None = None  # device memory over the whole step
-    floor: float | None = None
-    reserved_peak: float | None = None  # torch, of all the processes on the GPU
-    allocated_peak: float | None = None
-    allocated_floor: float | None = None  # what stays between the phases
-    slack: float | None = None  # smallest reserved minus allocated while torch's figures could be believed
-    lifetime_peak: float | None = None  # the step line's own maximum: it can only rise
-    residue: float | None = None  # in use after the engine slept, as its sleep line says
-    asleep: float | None = None  # in use at the trainer's memory lines of moments when the engine sleeps
+    peak_bytes: float | None = None  # device memory over the whole step
+    floor_bytes: float | None = None
+    reserved_peak_bytes: float | None = None  # torch, of all the processes on the GPU
+    allocated_peak_bytes: float | None = None
+    allocated_floor_bytes: float | None = None  # what stays between the phases
+    slack_bytes: float | None = None  # smallest reserved minus allocated while torch's figures could be believed
+    lifetime_peak_bytes: float | None = None  # the step line's own maximum: it can only rise
+    residue_bytes: float | None = None  # in use after the engine slept, as its sleep line says
+    asleep_bytes: float | None = None  # in use at the trainer's memory lines of moments when the engine sleeps
 
 
 KINDS = ("engine", "trainer", "stranger", "unknown")  # of processes on a GPU (core/parts.py)
+# Their places, in their order.
 _PEAK, _FLOOR, _RESERVED_PEAK, _ALLOCATED_PEAK, _ALLOCATED_FLOOR, _SLACK, _LIFETIME_PEAK, _RESIDUE, _ASLEEP = range(
     len(Figures._fields)
 )
