@@ -4,16 +4,14 @@ import argparse
 import os
 import sys
 import time
-import urllib.error
-import urllib.request
 from contextlib import closing
-from urllib.parse import urlencode
 
 import msgspec
 
+from oomwatch.commands.client import Client, ServerError
 from oomwatch.commands.stored import opened
 from oomwatch.options import SettingError, read_secret
-from oomwatch.oserror import with_place, with_remedy
+from oomwatch.oserror import with_place
 from oomwatch.rulefile import RuleFileError, read_rules
 from oomwatch.scorecard import RuleScore, Scorecard, foretold
 from oomwatch.settings import Settings, rules_path
@@ -45,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         raise SettingError(f"flag --since: {error}") from error
     try:
         card = _ask(options, start, end) if options.server else _read(options, start, end)
-    except (RuleFileError, StoreError, OSError, msgspec.DecodeError) as error:
+    except (RuleFileError, StoreError, ServerError, OSError) as error:
         print(error if isinstance(error, RuleFileError) else f"oomwatch: {with_place(error)}", file=sys.stderr)
         return FAILED
     print(msgspec.json.encode(card).decode() if options.json else "\n".join(table(card)))
@@ -53,27 +51,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ask(options: argparse.Namespace, start: float, end: float) -> Scorecard:
-    """Raises OSError with a sentence."""
-    query = {"from": start, "to": end} | ({"run": options.run} if options.run else {})
-    url = f"{options.server.rstrip('/')}/api/v1/scorecard?{urlencode(query)}"
-    if not url.startswith(("http://", "https://")):
-        raise SettingError(f'flag --server: "{options.server}" is no http:// or https:// address')
-    request = urllib.request.Request(url, headers=_authorization(options))  # noqa: S310 - checked above
-    try:
-        with urllib.request.urlopen(request, timeout=ASK_SECONDS) as answer:  # noqa: S310
-            return msgspec.json.decode(answer.read(), type=Scorecard)
-    except urllib.error.HTTPError as error:
-        with error:
-            said = error.read(2000).decode(errors="replace")
-        raise OSError(f"{options.server} answered {error.code}: {said}") from error
-    except urllib.error.URLError as error:
-        raise OSError(f"{options.server} cannot be reached: {with_remedy(error)}") from error
+    """Raises ServerError."""
+    asked = {"from": start, "to": end, "run": options.run}
+    return Client(options.server, _token(options)).ask("GET", "/api/v1/scorecard", asked).read_as(Scorecard)
 
 
-def _authorization(options: argparse.Namespace) -> dict[str, str]:
+def _token(options: argparse.Namespace) -> str | None:
     file = options.token_file
-    token = read_secret(file, "flag --token-file") if file else os.environ.get("OOMWATCH_READER_TOKEN")
-    return {"Authorization": f"Bearer {token}"} if token else {}
+    return read_secret(file, "flag --token-file") if file else os.environ.get("OOMWATCH_READER_TOKEN")
 
 
 def _read(options: argparse.Namespace, start: float, end: float) -> Scorecard:
