@@ -143,10 +143,17 @@ async def exporter(gpus: ScriptedGpus) -> AsyncIterator[int]:
             await asyncio.gather(scraping, return_exceptions=True)
 
 
-async def resting(turns: int) -> asyncio.subprocess.Process:
+@contextlib.asynccontextmanager
+async def resting(turns: int) -> AsyncIterator[asyncio.subprocess.Process]:
     """The control; it says what it found once it has rested so many times."""
     program = [sys.executable, str(ROOT / "bench" / "resting.py"), "--turns", str(turns)]
-    return await asyncio.create_subprocess_exec(*program, stdout=asyncio.subprocess.PIPE)
+    control = await asyncio.create_subprocess_exec(*program, stdout=asyncio.subprocess.PIPE)
+    try:
+        yield control
+    finally:
+        if control.returncode is None:
+            control.kill()
+            await control.wait()
 
 
 async def _scrape(port: int) -> None:
@@ -177,7 +184,7 @@ async def measure(options: argparse.Namespace, folder: Path) -> None:
             pids["nvitop-exporter"] = await programs.enter_async_context(exporter(gpus))
         await asyncio.sleep(WARM_UP_SECONDS)
         frames, frame_bytes, started_at = server.frames, server.frame_bytes, time.monotonic()
-        control = await resting(round(options.seconds))
+        control = await programs.enter_async_context(resting(round(options.seconds)))
         meters = {name: Meter(pid) for name, pid in pids.items()}
         await asyncio.sleep(options.seconds)
         for name, meter in meters.items():

@@ -407,7 +407,8 @@ def test_a_small_process_that_grew_is_among_the_largest_at_once_where_memory_was
     assert processes[0] == wire.HostProcess(pid=7, name="grower", rss_bytes=9000 * PAGE_BYTES)
 
 
-def test_memory_that_a_large_process_took_has_no_small_one_read(machine: Machine) -> None:
+def opened_with_small_ones_that_grew(machine: Machine) -> HostSource:
+    """Of thirty large processes and a dozen small ones, all of which were read once."""
     for number in range(30):
         machine.process(100 + number, pages=2000 + number, command=f"worker{number}\0")
     for pid in range(7, 19):
@@ -416,6 +417,11 @@ def test_memory_that_a_large_process_took_has_no_small_one_read(machine: Machine
     source.read(slow=True)
     for pid in range(7, 19):
         machine.process(pid, pages=9000, command="grown\0")
+    return source
+
+
+def test_memory_that_a_large_process_took_has_no_small_one_read(machine: Machine) -> None:
+    source = opened_with_small_ones_that_grew(machine)
     machine.process(129, pages=2029 + GIB // PAGE_BYTES, command="worker29\0")
     machine.memory(total_gib=100, available_gib=39)
     processes = host(source.read(slow=True)).processes
@@ -425,14 +431,7 @@ def test_memory_that_a_large_process_took_has_no_small_one_read(machine: Machine
 
 
 def test_small_processes_are_read_in_turns_and_each_within_a_minute(machine: Machine) -> None:
-    for number in range(30):
-        machine.process(100 + number, pages=2000 + number, command=f"worker{number}\0")
-    for pid in range(7, 19):
-        machine.process(pid, pages=10, command="small\0")
-    source = opened(machine)
-    source.read(slow=True)
-    for pid in range(7, 19):
-        machine.process(pid, pages=9000, command="grown\0")
+    source = opened_with_small_ones_that_grew(machine)
     seen = []
     for _ in range(6):
         processes = host(source.read(slow=True)).processes
