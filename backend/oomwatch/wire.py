@@ -825,8 +825,7 @@ class Node(_Value, frozen=True, kw_only=True):
     simulated: bool = False
     skew_seconds: float = 0.0  # agent's clock minus the server's, as corrected for
     reading: NodeTick | None = None  # the latest; None: there was none yet
-    sample: Sample | None = None  # to those alone who ask for this node: the latest, with what was read last
-    # of processes, probes and engines
+    sample: Sample | None = None  # to who asks for this node: the latest, with the last processes, probes and engines
     together: Sample | None = None  # likewise: the last one that listed processes, all of it read at one moment
 
 
