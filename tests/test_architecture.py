@@ -80,7 +80,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch.tryout": INSIDE | {"oomwatch.backtest", "oomwatch.store"},
     "oomwatch.commands": INSIDE | {"oomwatch.backtest", "oomwatch.ruletest", "oomwatch.promrules"},
     "oomwatch.commands.stored": INSIDE | {"oomwatch.store"},
-    "oomwatch.commands.scorecard": INSIDE | STORED,
+    "oomwatch.commands.scorecard": INSIDE | STORED | {"oomwatch.commands.client"},
     "oomwatch.commands.backup": INSIDE | STORED,
     "oomwatch.commands.anew": INSIDE | STORED,
     "oomwatch.commands.access": INSIDE | STORED | {"oomwatch.commands", "oomwatch.commands.alerts"},

@@ -273,6 +273,21 @@ def test_alerts_are_filtered_from_the_address_and_by_hand(troubled: Stage, reade
     expect(page.locator(".alert")).to_have_count(2)
 
 
+def test_a_filter_chosen_before_the_page_is_redrawn_takes_nothing_else_back(troubled: Stage, reader: Reader) -> None:
+    page = reader.open(troubled, "#/alerts?state=open&node=gpu-06")
+    expect(page.locator("main")).to_contain_text("No alert matches this filter.")
+    page.evaluate(
+        """() => {
+          [...document.querySelectorAll(".choice a")].find((link) => link.textContent === "Ended").click();
+          const nodes = document.querySelector("select[data-focus=node]");
+          nodes.value = "";
+          nodes.dispatchEvent(new Event("change"));
+        }"""
+    )
+    expect(page.locator(".alert")).to_have_count(2)
+    assert page.url.endswith("#/alerts?state=ended")
+
+
 def test_the_address_in_a_notification_opens_its_alert(troubled: Stage, reader: Reader) -> None:
     page = reader.open(troubled, "#/alerts?id=a7")
     expect(page.locator("#alert-a7")).to_have_attribute("open", "")

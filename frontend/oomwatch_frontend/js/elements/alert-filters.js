@@ -2,7 +2,7 @@
 
 import { Part, h } from "../dom.js";
 import { STATES } from "../alertfilter.js";
-import { link } from "../router.js";
+import { link, parseRoute } from "../router.js";
 
 /** @typedef {import("../main.js").App} App */
 /** @typedef {import("../alertfilter.js").Filter} Filter */
@@ -53,7 +53,8 @@ export class AlertFilters {
     const known = chosen === "" || names.includes(chosen) ? names : [...names, chosen];
     const change = (/** @type {Event} */ event) => {
       const { value } = /** @type {HTMLSelectElement} */ (event.target);
-      location.hash = link("alerts", [], { ...filter, [key]: value });
+      const { id: _id, ...now } = parseRoute(location.hash).query; // it may have changed since this was drawn
+      location.hash = link("alerts", [], { ...now, [key]: value });
     };
     const options = known.map((name) => h("option", { value: name, selected: name === chosen }, written(name)));
     return h("select", { "aria-label": label, "data-focus": key, change }, h("option", { value: "" }, label), ...options);
