@@ -2,9 +2,9 @@
 
     python -m bench.agent [--seconds 30] [--gpus 8] [--interval 1] [--alone]
 
-The agent is the real program, talking to a server in this process that acknowledges every few seconds. Beside it
+The agent is the real program, talking to a server in this process that acknowledges as ours does. Beside it
 runs nvitop-exporter (requirements-dev.txt), which is asked for its page once a second, as Prometheus would. Both read
-the GPUs of the stand-in for libnvidia-ml (tests/nvml), which reads its script again at every call: a real driver
+the GPUs of the stand-in for libnvidia-ml (tests/nvml), which asks for its script at every call: a real driver
 answers faster than that, except where it takes a lock. Functions that the stand-in lacks the exporter gives up after
 its first try. CPU is what the kernel's scheduler counted for all threads, in ns.
 
@@ -33,7 +33,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from oomwatch import wire
 
 ROOT = Path(__file__).resolve().parents[1]
-ACK_EVERY_SECONDS = 3.0
+ACK_EVERY_SECONDS = 10.0  # the server's --flush-interval
 SCRAPE_SECONDS = 1.0
 WARM_UP_SECONDS = 12.0  # past the start, and past the first slow read after it
 

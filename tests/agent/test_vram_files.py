@@ -9,7 +9,7 @@ from oomwatch import wire
 from oomwatch_agent.cards import card as cards
 from oomwatch_agent.cards.card import Card, CardSource
 from oomwatch_agent.cards.vram_files import VramFiles
-from oomwatch_agent.source import Sight
+from oomwatch_agent.source import CARD_LOOKS_AN_INTERVAL, Sight
 
 GIB = 1 << 30
 ADDRESS = "0000:83:00.0"
@@ -41,7 +41,7 @@ def test_each_card_is_seen_under_its_label(tmp_path: Path) -> None:
     assert files.look() == [Sight("amd-0", 3 * GIB, 192 * GIB), Sight("amd-1", 5 * GIB, 192 * GIB)]
     _write(tmp_path, 190 * GIB)
     assert files.look()[0].used_bytes == 190 * GIB
-    assert files.looks_an_interval == 4
+    assert files.looks_an_interval == CARD_LOOKS_AN_INTERVAL
 
 
 def test_what_the_programs_leave_out_is_no_rise(tmp_path: Path) -> None:

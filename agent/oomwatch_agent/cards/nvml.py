@@ -17,7 +17,7 @@ from oomwatch_agent.cards.losses import Losses
 from oomwatch_agent.cards.nvml_calls import call, event_gauge, gauge, initialise, sweep, unload
 from oomwatch_agent.cards.nvml_gpu import Gaze, Gpu, LostError, NoAnswerError, Untyped, Xids
 from oomwatch_agent.hang_guard import HangGuard, Round
-from oomwatch_agent.source import Reading, Sight, SourceMissingError
+from oomwatch_agent.source import CARD_LOOKS_AN_INTERVAL, Reading, Sight, SourceMissingError
 from oomwatch_agent.who.processes import Processes
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class NvmlSource:
     """Every GPU of this machine. `limit_seconds` is how long a read may take, whatever hangs."""
 
     name = "nvml"
-    looks_an_interval = 4  # the memory of a card that stood still may be filled within a second
+    looks_an_interval = CARD_LOOKS_AN_INTERVAL
 
     def __init__(
         self,

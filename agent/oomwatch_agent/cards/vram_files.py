@@ -11,9 +11,7 @@ from pathlib import Path
 
 from oomwatch import wire
 from oomwatch_agent.kernel_files import read_bytes
-from oomwatch_agent.source import Sight
-
-LOOKS_AN_INTERVAL = 4  # as NVIDIA's: the memory of a card that stood still may be filled within a second
+from oomwatch_agent.source import CARD_LOOKS_AN_INTERVAL, Sight
 
 _BUS_ID = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _MIB_MASK = -(1 << 20)  # the programs print whole MiB: what they leave out is no rise
@@ -29,7 +27,7 @@ class VramFiles:
     @property
     def looks_an_interval(self) -> int:
         """1, which leaves it to the readings, where there is no file: partitions of a card share its own."""
-        return LOOKS_AN_INTERVAL if self._files else 1
+        return CARD_LOOKS_AN_INTERVAL if self._files else 1
 
     def know(self, cards: Iterable[wire.GpuFacts]) -> None:
         """Find the files of these cards, and forget all others."""
