@@ -98,8 +98,8 @@ class Sight(NamedTuple):
 
 MACHINE, CONTAINER = "the machine", "the container"  # no label of a GPU has a space
 
-# Where nothing fills: the memory of a card that stood still may be filled within a second. Each look more costs an agent
-# that rests a tenth of all that it takes; a card that fills is looked at more often than this anyway.
+# Where nothing fills: the memory of a card that stood still may be filled within a second. Each look more costs an
+# agent that rests a tenth of all that it takes; a card that fills is looked at more often than this anyway.
 CARD_LOOKS_AN_INTERVAL = 3
 
 
