@@ -50,17 +50,70 @@ def overwrite_the_beginning(content: bytes) -> bytes:
     return b"\0" * 4096 + content[4096:]
 
 
-def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
+def asked_of(file: Path, *command: str) -> Callable[[pytest.CaptureFixture[str]], str]:
+    """What a command says where it does not do it."""
+
+    def ask(said: pytest.CaptureFixture[str]) -> str:
+        assert main([*command, "--db", str(file)]) == 1
+        return said.readouterr().err
+
+    return ask
+
+
+def ways_to(file: Path) -> dict[str, Callable[[pytest.CaptureFixture[str]], str]]:
+    """Everything that opens a database by its file, each with what it says of one that it refuses."""
+
+    def serve(_: object) -> str:
+        with pytest.raises(StoreError) as refused:
+            be_sure_of(str(file))
+        return str(refused.value)
+
+    return {
+        "serve": serve,
+        "token": asked_of(file, "token", "create", "--role", "reader", "lin"),
+        "scorecard": asked_of(file, "scorecard"),
+    }
+
+
+NO_DATABASES = {
+    "one byte, which SQLite takes for an empty file": b"\n",
+    "shorter than what SQLite's begin with": b"SQLite format 3",
+    "a text": b"These are my notes, and not a database at all.\n" * 100,
+}
+
+
+@pytest.mark.parametrize("content", NO_DATABASES.values(), ids=NO_DATABASES)
+@pytest.mark.parametrize("way", ["serve", "token", "scorecard"])
+def test_a_file_that_is_no_database_is_left_as_it_is(
+    way: str, content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "notes"
+    file.write_bytes(content)
+    said = ways_to(file)[way](capsys)
+    assert f"database {file}: file is not a database; " in said
+    assert "name another file, or move it away" in said
+    assert file.read_bytes() == content
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["notes"]
+
+
+@pytest.mark.parametrize("way", ["serve", "token", "scorecard"])
+def test_a_database_of_another_program_is_left_as_it_is(
+    way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "other.db"
     with closing(sqlite3.connect(file)) as other:
         other.execute("CREATE TABLE customers (name)")
         other.commit()
     before = file.read_bytes()
-    with pytest.raises(
-        StoreError, match=r"other\.db: is another program's \(it has customers\); name a file of its own"
-    ):
-        be_sure_of(str(file))
+    assert "other.db: is another program's (it has customers); name a file of its own" in ways_to(file)[way](capsys)
     assert file.read_bytes() == before
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["other.db"]
+
+
+def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
+    (tmp_path / "oomwatch.db").touch()
+    with serving(settings_in(tmp_path)) as server:
+        assert server.get("/api/v1/state").status_code == 200
 
 
 DAMAGES = [overwrite_the_middle, cut, overwrite_the_beginning]
@@ -159,7 +212,7 @@ def test_what_is_sound_is_not_given_up(tmp_path: Path, capsys: pytest.CaptureFix
     assert not list(tmp_path.glob("*.damaged-*"))
 
 
-@pytest.mark.parametrize("content", [b"a letter to a friend\n" * 100, b"SQLite format 3\0" + b"\1" * 5000])
+@pytest.mark.parametrize("content", [b"x", b"a letter to a friend\n" * 100, b"SQLite format 3\0" + b"\1" * 5000])
 def test_a_file_that_is_not_ours_is_not_put_aside(
     tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:

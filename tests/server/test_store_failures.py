@@ -175,7 +175,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "oomwatch.db").mkdir()
-    with pytest.raises(StoreError, match=r"oomwatch\.db: unable to open"):
+    with pytest.raises(StoreError, match=r"oomwatch\.db: is a folder; name a file in it"):
         Store.open(f"sqlite:///{tmp_path}/oomwatch.db")
 
 

@@ -15,6 +15,7 @@ from oomwatch.store.address import file_of_url, parsed, place_of
 from oomwatch.store.errors import DATABASE_ERRORS, StoreError, explained
 from oomwatch.store.migrate import migrate
 from oomwatch.store.patience import Patience
+from oomwatch.store.soundness import refuse_what_is_none_of_ours
 
 # PostgreSQL's words for: another transaction came in between (serialization_failure, deadlock_detected), or made the
 # same new row (unique_violation; whoever looks again finds it).
@@ -177,6 +178,9 @@ def postgres_at(url: URL, place: str) -> Any:  # noqa: ANN401 - as with_driver
 
 
 def _on_sqlite(url: URL, place: str) -> Database:
+    file = file_of_url(url)
+    if file is not None and file.exists():
+        refuse_what_is_none_of_ours(file)
     engine = sqlite.sqlite_engine(url)
     try:
         with engine.execution_options(**sqlite.WRITING).begin() as connection:

@@ -17,6 +17,8 @@ LOOK_SECONDS = 10.0
 _STEPS = 10_000  # of SQLite's machine, between two looks at the clock: some milliseconds
 LOOKED_AT_BYTES = 64 * 2**20
 TABLES_MIN = 3
+_SQLITE_BEGINS = b"SQLite format 3\0"
+_NO_DATABASE = "file is not a database"  # SQLite's words for it
 _BESIDE = ("", "-wal", "-shm")  # what belongs to a file by its name
 
 logger = logging.getLogger(__name__)
@@ -34,7 +36,7 @@ def be_sure_of(address: str) -> None:
     _refuse_half_done(file)
     if not file.exists():
         return
-    _refuse_what_is_none_of_ours(file)
+    refuse_what_is_none_of_ours(file)
     wrong = damage(file)
     if wrong is not None:
         raise StoreError(
@@ -44,10 +46,16 @@ def be_sure_of(address: str) -> None:
     _try_to_write(file)
 
 
-def _refuse_what_is_none_of_ours(file: Path) -> None:
-    """A folder, and the database of another program, into which our tables would be written. Raises StoreError."""
+def refuse_what_is_none_of_ours(file: Path) -> None:
+    """A folder, a file that is no database, and that of another program, into which our tables would be written.
+
+    Raises StoreError.
+    """
     if file.is_dir():
         raise StoreError(f"database {file}: is a folder; name a file in it")
+    with suppress(OSError):  # not allowed: what looks next says so
+        if not _may_be_sqlite(file) and not is_ours(file):
+            raise explained(sqlite3.DatabaseError(_NO_DATABASE), str(file))
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             tables = {
@@ -58,6 +66,16 @@ def _refuse_what_is_none_of_ours(file: Path) -> None:
     if tables and tables.isdisjoint({"alembic_version", *metadata.tables}):
         named = ", ".join(sorted(tables)[:3])
         raise StoreError(f"database {file}: is another program's (it has {named}); name a file of its own with --db")
+
+
+def _may_be_sqlite(file: Path) -> bool:
+    """Whether a file begins as SQLite's do, or is empty. Raises OSError.
+
+    SQLite itself takes a file of one byte for an empty one, and overwrites it (os_unix.c, fileSize).
+    """
+    with file.open("rb") as opened:
+        begins = opened.read(len(_SQLITE_BEGINS))
+    return begins in (b"", _SQLITE_BEGINS)
 
 
 def unfinished(file: Path) -> Path:
@@ -88,11 +106,13 @@ def is_ours(file: Path) -> bool:
 def damage(file: Path) -> str | None:
     """What SQLite finds wrong with a file, in its words; None: nothing, as far as it came in LOOK_SECONDS."""
     try:
+        if file.is_file() and not _may_be_sqlite(file):
+            return _NO_DATABASE
         with closing(sqlite3.connect(file)) as connection:
             until = time.monotonic() + LOOK_SECONDS
             connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
             found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-    except sqlite3.OperationalError as error:
+    except (sqlite3.OperationalError, OSError) as error:
         # Not allowed, locked, or not done in that time. Whoever opens it next says what can be done.
         logger.info("database %s was not looked at to its end: %s", file, error)
         return None
