@@ -24,22 +24,29 @@ def without_root_rights() -> list[str]:
     return ["setpriv", f"--inh-caps={rights}", f"--bounding-set={rights}", "--"]
 
 
+def with_small_disk(mounted: Path, kib: int) -> list[str]:
+    """To be put before a command, for which a disk of so many KiB is where this folder is, which is made.
+
+    Skips the test where that cannot be done.
+    """
+    mounted.mkdir()
+    disk = [*_APART, _WITH_SMALL_DISK, f"{kib}k", str(mounted)]
+    if subprocess.run([*disk, "true"], check=False, capture_output=True).returncode != 0:
+        do_without("a disk of our own", "run as root, or allow user namespaces (kernel.unprivileged_userns_clone=1)")
+    return disk
+
+
 class ConfinedServer(RunningServer):
     """Its database alone lies on a disk of so many KiB. As a context manager it is ready within, and killed after."""
 
     def __init__(self, folder: Path, disk_kib: int) -> None:
         self._folder, self._mounted = folder, folder / "disk"
-        self._mounted.mkdir()
+        disk = with_small_disk(self._mounted, disk_kib)
         rules = folder / "alerts.yaml"
         rules.write_text(RULES, encoding="utf-8")
-        disk = [*_APART, _WITH_SMALL_DISK, f"{disk_kib}k", str(self._mounted)]
         more = ("--db", str(self._mounted / "oomwatch.db"), "--flush-interval", "0.1")
         self._server = ServerProgram(folder, rules, *more, "--incidents", str(folder / "incidents"), before=disk)
         self.url = self._server.url
-        if subprocess.run([*disk, "true"], check=False, capture_output=True).returncode != 0:
-            do_without(
-                "a disk of our own", "run as root, or allow user namespaces (kernel.unprivileged_userns_clone=1)"
-            )
 
     def __enter__(self: Self) -> Self:  # noqa: PYI019 - typing.Self is younger than Python 3.10
         self._server.start()

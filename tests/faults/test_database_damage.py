@@ -72,6 +72,7 @@ def ways_to(file: Path) -> dict[str, Callable[[pytest.CaptureFixture[str]], str]
         "serve": serve,
         "token": asked_of(file, "token", "create", "--role", "reader", "lin"),
         "scorecard": asked_of(file, "scorecard"),
+        "backup": asked_of(file, "backup", str(file.with_name("copy.db"))),
     }
 
 
@@ -83,7 +84,7 @@ NO_DATABASES = {
 
 
 @pytest.mark.parametrize("content", NO_DATABASES.values(), ids=NO_DATABASES)
-@pytest.mark.parametrize("way", ["serve", "token", "scorecard"])
+@pytest.mark.parametrize("way", ["serve", "token", "scorecard", "backup"])
 def test_a_file_that_is_no_database_is_left_as_it_is(
     way: str, content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,7 +97,7 @@ def test_a_file_that_is_no_database_is_left_as_it_is(
     assert sorted(one.name for one in tmp_path.iterdir()) == ["notes"]
 
 
-@pytest.mark.parametrize("way", ["serve", "token", "scorecard"])
+@pytest.mark.parametrize("way", ["serve", "token", "scorecard", "backup"])
 def test_a_database_of_another_program_is_left_as_it_is(
     way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

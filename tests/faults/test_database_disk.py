@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.faults.confined import ConfinedServer, without_root_rights
+from tests.faults.confined import ConfinedServer, with_small_disk, without_root_rights
 from tests.server.house import hello, sample
 from tests.server.running_server import ENVIRON, AgentClient, until
 
@@ -36,7 +36,7 @@ def test_a_full_disk_is_said_people_are_told_and_nothing_is_lost_when_there_is_r
         fill(server.disk / "ballast")
         agent.say(*(sample(seq, 79, start + seq / 1000) for seq in range(2, MUCH)))
         problems = until("the server to notice", lambda: server.get("/readyz").json()["problems"])
-        assert "its disk is full: free space there, or keep history for a shorter time" in problems[0]
+        assert "its disk is full: free space there, have it on another one, or keep history" in problems[0]
         assert server.get("/readyz").status_code == 503
         assert server.get("/healthz").status_code == 200
         firing = until("the alert", lambda: server.get("/api/v1/alerts?state=firing").json())
@@ -70,6 +70,32 @@ def test_a_file_or_folder_that_may_not_be_written_is_named_with_the_remedy(tmp_p
         changed.chmod(0o700)
     assert done.returncode == 1
     assert "oomwatch.db" in done.stderr
-    assert "writable for the user that runs the server" in done.stderr
+    assert "writable for the user that runs this" in done.stderr
     assert "Traceback" not in done.stderr
     assert os.listdir(folder)  # noqa: PTH208 - nothing is taken away
+
+
+def backed_up(folder: Path, copy: Path, *before: str) -> str:
+    """What a backup that fails says, of which nothing is left."""
+    Store.open(f"sqlite:///{folder}/oomwatch.db").close()
+    command = [sys.executable, "-m", "oomwatch", "backup", "--db", f"{folder}/oomwatch.db", str(copy)]
+    done = subprocess.run(
+        [*before, *command], env=ENVIRON, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, copy.exists()) == (1, False), done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_a_backup_onto_a_full_disk_is_said_with_the_remedy(tmp_path: Path) -> None:
+    copy = tmp_path / "disk" / "copy.db"
+    said = backed_up(tmp_path, copy, *with_small_disk(copy.parent, 32))
+    assert f"database {copy}: database or disk is full; its disk is full: free space there" in said
+    assert f"nothing is left of {copy}" in said
+
+
+def test_a_backup_into_a_folder_that_may_not_be_written_is_said_with_the_remedy(tmp_path: Path) -> None:
+    copies = tmp_path / "copies"
+    copies.mkdir(mode=0o555)
+    said = backed_up(tmp_path, copies / "copy.db", *without_root_rights())
+    assert f"database {copies}/copy.db: unable to open database file; its folder must be one, and be writable" in said

@@ -1,5 +1,6 @@
 """`oomwatch backup`: a copy that is whole, whatever is written meanwhile."""
 
+import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +10,7 @@ from tests.postgres.server import PostgresServer
 from tests.server.house import hello, sample
 
 from oomwatch.__main__ import main
+from oomwatch.commands import backup
 from oomwatch.store.store import Batch, Entry, Store
 
 NOW = 1_700_000_000.0
@@ -62,11 +64,46 @@ def test_a_backup_replaces_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "copy.db").read_text() == "precious"
 
 
-def test_a_damaged_database_leaves_no_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "oomwatch.db").write_bytes(b"no database" * 1000)
-    assert main(["backup", "--db", str(tmp_path / "oomwatch.db"), str(tmp_path / "copy.db")]) == 1
-    assert "nothing is left of it" in capsys.readouterr().err
+@pytest.mark.parametrize("from_end", [True, False], ids=["in the tables", "in their descriptions"])
+def test_a_damaged_database_leaves_no_copy_and_is_named_with_the_remedy(
+    *, from_end: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "oomwatch.db"
+    Store.open(str(file)).close()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE large AS SELECT zeroblob(100000)")
+        connection.commit()
+    content = file.read_bytes()
+    first = len(content) - 20_000 if from_end else 20_000
+    file.write_bytes(content[:first] + b"\1" * 10_000 + content[first + 10_000 :])
+    assert main(["backup", "--db", str(file), str(tmp_path / "copy.db")]) == 1
+    said = capsys.readouterr().err
+    assert f"database {file}: database disk image is malformed" in said
+    assert ("malformed (" in said) == from_end, said  # found by the look at the copy, or before
+    assert "; the file is damaged: restore a backup" in said
+    assert f"; nothing is left of {tmp_path}/copy.db" in said
     assert not (tmp_path / "copy.db").exists()
+
+
+def test_a_database_that_nobody_may_read_now_is_named_with_the_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup, "WAIT_SECONDS", 0.01)
+    file = tmp_path / "oomwatch.db"
+    Store.open(str(file)).close()
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        assert main(["backup", "--db", str(file), str(tmp_path / "copy.db")]) == 1
+    assert f"database {file}: database is locked; another process holds it: stop that one" in capsys.readouterr().err
+
+
+def test_a_copy_beneath_a_file_is_said_with_the_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Store.open(str(tmp_path / "oomwatch.db")).close()
+    (tmp_path / "file").touch()
+    copy = tmp_path / "file" / "copy.db"
+    assert main(["backup", "--db", str(tmp_path / "oomwatch.db"), str(copy)]) == 1
+    assert f"database {copy}: File exists; its folder must be one, and be writable" in capsys.readouterr().err
 
 
 def test_what_is_no_file_is_backed_up_otherwise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -103,7 +103,7 @@ def test_a_database_that_another_process_holds_is_an_error_and_passes(tmp_path: 
     store = Store.open(f"sqlite:///{tmp_path}/oomwatch.db?timeout=0.05")
     with closing(sqlite3.connect(tmp_path / "oomwatch.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match=r"locked; another process holds it: stop the other server"):
+        with pytest.raises(StoreError, match=r"locked; another process holds it: stop that one"):
             store.record(sample(1))
         assert used(store) == []  # reading goes on
         other.execute("ROLLBACK")

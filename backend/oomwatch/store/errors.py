@@ -13,15 +13,15 @@ from oomwatch.store.columns import ColumnsError
 # damaged row comes out of whoever reads what is in it.
 DATABASE_ERRORS = (SQLAlchemyError, sqlite3.Error, OSError, DecodeError, ColumnsError)
 
-FOLDER_REMEDY = "its folder must be one, and be writable for the user that runs the server"
+FOLDER_REMEDY = "its folder must be one, and be writable for the user that runs this"
 # Left: what SQLite says (its own words, sqlite3.c); right: what a person can do about it.
 _REMEDIES = (
-    ("is full", "its disk is full: free space there, or keep history for a shorter time"),
-    ("is locked", "another process holds it: stop the other server, or give this one its own database"),
+    ("is full", "its disk is full: free space there, have it on another one, or keep history for a shorter time"),
+    ("is locked", "another process holds it: stop that one, or name another database"),
     ("malformed", "the file is damaged: restore a backup (docs/howto/backup.md), or see oomwatch begin-anew"),
     ("not a database", "the file is no SQLite database: name another file, or move it away"),
     ("unable to open", FOLDER_REMEDY),
-    ("readonly", "make the file and its folder writable for the user that runs the server"),
+    ("readonly", "make the file and its folder writable for the user that runs this"),
     ("disk I/O error", "the disk failed or is full: look at the kernel's log"),
     # PostgreSQL and its client library.
     ("Connection refused", "PostgreSQL does not listen there: start it, or correct host and port in the URL"),
