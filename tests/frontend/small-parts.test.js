@@ -5,10 +5,11 @@ import { bandShape } from "../../frontend/oomwatch_frontend/js/chart-lines.js";
 import { localStamp } from "../../frontend/oomwatch_frontend/js/ink.js";
 import { emptySeries, extend, readSeries, stepFor, withGaps } from "../../frontend/oomwatch_frontend/js/history.js";
 import { chooseLanguage } from "../../frontend/oomwatch_frontend/js/i18n.js";
-import { splitCode, stopOf } from "../../frontend/oomwatch_frontend/js/parts.js";
+import { headsOf, splitCode, stopOf } from "../../frontend/oomwatch_frontend/js/parts.js";
 import { link, parseRoute } from "../../frontend/oomwatch_frontend/js/router.js";
 import { LiveSocket, waitBefore } from "../../frontend/oomwatch_frontend/js/socket.js";
 import { nextTheme, readTheme } from "../../frontend/oomwatch_frontend/js/theme.js";
+import { chinese, english } from "./reading.js";
 
 test("an address leads back to what it was made of, whatever the names hold", () => {
   const hash = link("gpu", ["a/b 100%", "3:1"], { span: "900", run: "" });
@@ -24,6 +25,11 @@ test("the language is the chosen one, else the first that the browser prefers an
   assert.equal(chooseLanguage("zh", ["en"]), "zh");
   assert.equal(chooseLanguage(null, ["fr", "zh-TW", "en"]), "zh");
   assert.equal(chooseLanguage("klingon", ["fr"]), "en");
+});
+
+test("a table is called by its heads, listed as the language does, and a column without one is left out", () => {
+  assert.equal(headsOf(english, ["Rule", "", "State"]), "Rule, State");
+  assert.equal(headsOf(chinese, ["规则", "", "状态"]), "规则、状态");
 });
 
 test("the theme goes round", () => {

@@ -21,14 +21,17 @@ export function section(title, ...children) {
 /** What a section says when it has nothing to show. @param {string} text */
 export const nothing = (text) => h("p", { class: "nothing" }, text);
 
-/** A table; `numeric` columns are right-aligned. @param {string[]} heads @param {number[]} numeric @param {HTMLElement} body */
-export function table(heads, numeric, body) {
+/** What a table tells, by its heads. @param {Words} words @param {string[]} heads */
+export const headsOf = (words, heads) => heads.filter((head) => head !== "").join(words.t("text.and"));
+
+/** A table; `numeric` columns are right-aligned. @param {Words} words @param {string[]} heads @param {number[]} numeric @param {HTMLElement} body */
+export function table(words, heads, numeric, body) {
   const cells = heads.map((head, index) =>
     // A column of bars has no name, and a cell without one is no header.
     head === "" ? h("td") : h("th", { scope: "col", class: numeric.includes(index) ? "number" : null }, head),
   );
   // By keyboard only what can have the focus can be scrolled.
-  const reach = { tabindex: 0, role: "group", "aria-label": heads.filter((head) => head !== "").join(", ") };
+  const reach = { tabindex: 0, role: "group", "aria-label": headsOf(words, heads) };
   return h("div", { class: "scroll", ...reach }, h("table", {}, h("thead", {}, h("tr", {}, ...cells)), body));
 }
 

@@ -28,7 +28,7 @@ export class AlertTable {
     const newest = [...spans].sort((a, b) => b.started_at - a.started_at);
     const heads = ["severity", "rule", "where", "state", "began", "ended", "lasted", "value", "outcome"].map((name) => words.t(`alertline.col_${name}`));
     const minutes = newest.some(({ state }) => state !== "resolved") ? Math.floor(now / 10) : 0;
-    this.part.draw([newest, minutes], () => [table(heads, NUMERIC, h("tbody", {}, ...newest.map((span) => this.#row(span, now, query))))]);
+    this.part.draw([newest, minutes], () => [table(words, heads, NUMERIC, h("tbody", {}, ...newest.map((span) => this.#row(span, now, query))))]);
   }
 
   /** @param {Span} span @param {number} now @param {import("../alertfilter.js").Filter} query */

@@ -46,7 +46,7 @@ export class ChartTable {
       row([moment(words, at), ...cells.map((cell, index) => told(words, cell, columns[index].text))], numeric),
     );
     const heads = [words.t("chart.from"), ...columns.map(({ name }) => name)];
-    return [h("p", { class: "hint" }, words.t("chart.table_hint")), table(heads, numeric, h("tbody", {}, ...rows))];
+    return [h("p", { class: "hint" }, words.t("chart.table_hint")), table(words, heads, numeric, h("tbody", {}, ...rows))];
   }
 }
 

@@ -57,5 +57,5 @@ export function largestTable(words, report) {
     ),
   );
   const heads = [words.t("config.key"), words.t("doctor.now"), words.t("doctor.largest"), words.t("doctor.at_most"), ""];
-  return table(heads, [1, 2, 3], h("tbody", {}, ...rows));
+  return table(words, heads, [1, 2, 3], h("tbody", {}, ...rows));
 }

@@ -86,7 +86,7 @@ export function partTable(words, parts) {
     const how = h("div", { class: "how" }, formula, h("div", { class: "muted" }, words.t("doctor.source", { source })));
     return row([h("div", { class: "part-name" }, label, bar), gib(words, bytes), how], [1]);
   });
-  return table([words.t("doctor.part"), words.t("doctor.size"), words.t("doctor.formula")], [1], h("tbody", {}, ...rows));
+  return table(words, [words.t("doctor.part"), words.t("doctor.size"), words.t("doctor.formula")], [1], h("tbody", {}, ...rows));
 }
 
 /** The same as numbers. @param {Words} words @param {PhaseMemory[]} phases */
@@ -99,7 +99,7 @@ export function memoryTable(words, phases) {
     ),
   );
   const heads = ["phase", "low", "expected", "high", "capacity", "margin", "verdict"].map((name) => words.t(`doctor.head_${name}`));
-  return h("details", { class: "chart-table" }, h("summary", {}, words.t("chart.table")), table(heads, numeric, h("tbody", {}, ...rows)));
+  return h("details", { class: "chart-table" }, h("summary", {}, words.t("chart.table")), table(words, heads, numeric, h("tbody", {}, ...rows)));
 }
 
 /** @param {Words} words @param {HostMemory} host */

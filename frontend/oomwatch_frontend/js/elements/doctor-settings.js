@@ -23,7 +23,7 @@ export class DoctorSettings {
     this.body = h("tbody");
     const heads = ["config.key", "config.value", "doctor.origin", "doctor.instead_of"].map((key) => words.t(key));
     const tools = h("div", { class: "toolbar" }, this.filter, h("label", {}, this.all, words.t("doctor.all_settings")), this.count);
-    this.element = h("div", { class: "doctor-settings" }, tools, table(heads, [], this.body));
+    this.element = h("div", { class: "doctor-settings" }, tools, table(words, heads, [], this.body));
   }
 
   /** @param {Setting[]} settings */

@@ -20,7 +20,7 @@ export function workingTable(words, lines, beside = null) {
   });
   const named = beside === null ? [words.t("config.value")] : beside.names;
   const heads = [words.t("doctor.number"), words.t("doctor.formula"), ...named];
-  return h("div", { class: "doctor-working" }, table(heads, numeric, h("tbody", {}, ...rows)), noteOn(words, lines));
+  return h("div", { class: "doctor-working" }, table(words, heads, numeric, h("tbody", {}, ...rows)), noteOn(words, lines));
 }
 
 /** @param {Words} words @param {number | null} number */

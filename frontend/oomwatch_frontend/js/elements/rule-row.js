@@ -97,7 +97,7 @@ function subjects(words, open) {
     return row([where, state, value, limit, aged(words, "alerts.since", alert.started_at)], [2, 3]);
   });
   const heads = ["alerts.where", "rules.state", "alerts.value", "alerts.limit", "rules.since"].map((key) => words.t(key));
-  return table(heads, [2, 3], h("tbody", {}, ...rows));
+  return table(words, heads, [2, 3], h("tbody", {}, ...rows));
 }
 
 /** @param {import("../i18n.js").Words} words @param {Rule | import("../rulewire.js").OverrideRow} rule @returns {[string, import("../dom.js").Child][]} */
@@ -127,7 +127,7 @@ function overrides(words, { overrides: all }) {
     ),
   );
   const heads = ["rules.override_for", "rules.state", "rules.watches", "rules.for"].map((key) => words.t(key));
-  return table(heads, [], h("tbody", {}, ...rows));
+  return table(words, heads, [], h("tbody", {}, ...rows));
 }
 
 /** @param {import("../i18n.js").Words} words @param {Score} score @returns {[string, import("../dom.js").Child][]} */

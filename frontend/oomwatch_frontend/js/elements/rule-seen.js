@@ -61,7 +61,7 @@ export class RuleSeen {
     return [
       h("h3", {}, words.t("rules.last_values")),
       counts.length === 0 ? nothing(words.t("rules.no_values")) : h("p", {}, sentence),
-      rows.length === 0 ? null : table(HEADS.map((key) => words.t(key)), NUMERIC, h("tbody", {}, ...rows)),
+      rows.length === 0 ? null : table(words, HEADS.map((key) => words.t(key)), NUMERIC, h("tbody", {}, ...rows)),
       more > 0 ? h("p", { class: "muted" }, words.t("rules.seen_more", { n: more })) : null,
       now.unknown === 0 ? null : h("p", { class: "muted" }, words.t("rules.unknown_because"), " ", this.#needs(rule)),
     ];

@@ -38,7 +38,7 @@ export function stepTable(words, { x, at, rows }, range) {
     "div",
     { class: "step-table" },
     h("p", { class: "muted", hidden: left === 0 }, words.t("run.table_cut", { n: shown.length, all: places.length })),
-    table(heads, numeric, h("tbody", {}, ...body)),
+    table(words, heads, numeric, h("tbody", {}, ...body)),
   );
 }
 

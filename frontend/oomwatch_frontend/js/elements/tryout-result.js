@@ -42,5 +42,5 @@ function tableOf(words, rules) {
     const numbers = [tried.count, rule.in_force?.count ?? null, rule.new, rule.gone, tried.happened, tried.false];
     return row([name, ...numbers.map((number) => (number === null ? "–" : words.integer.format(number))), where], NUMERIC);
   });
-  return table(heads, NUMERIC, h("tbody", {}, ...rows));
+  return table(words, heads, NUMERIC, h("tbody", {}, ...rows));
 }

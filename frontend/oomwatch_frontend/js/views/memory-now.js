@@ -27,7 +27,7 @@ export function memoryNow(words, card, sample) {
   const heads = [words.t("parts.part"), words.t("processes.memory"), words.t("parts.share"), words.t("parts.what")];
   return [
     stackBar(words, parts, usable),
-    table(heads, [1, 2], h("tbody", {}, ...rows)),
+    table(words, heads, [1, 2], h("tbody", {}, ...rows)),
     h("p", { class: "hint" }, aged(words, "processes.read", sample.at), earlier ? ` ${words.t("parts.earlier")}` : null),
   ];
 }

@@ -30,7 +30,7 @@ export function gpuProcesses(words, processes, at) {
     ),
   );
   const read = at === null ? null : h("p", { class: "hint" }, aged(words, "processes.read", at));
-  return [table(heads, [0, 3, 5], h("tbody", {}, ...rows)), read];
+  return [table(words, heads, [0, 3, 5], h("tbody", {}, ...rows)), read];
 }
 
 /**
@@ -49,7 +49,7 @@ export function hostProcesses(words, processes, use) {
   );
   const rest = use === null ? 0 : use.used - sorted.reduce((sum, { rss_bytes: rss }) => sum + rss, 0);
   if (rest > 0) rows.push(row(["", words.t("host.rest"), "", gib(words, rest), share(rest)], [0, 3, 4]));
-  return table(heads, [0, 3, 4], h("tbody", {}, ...rows));
+  return table(words, heads, [0, 3, 4], h("tbody", {}, ...rows));
 }
 
 /** What torch's allocator says in each process that has the probe. @param {Words} words @param {import("../wire.js").TorchSample[]} probes of one GPU */
@@ -74,7 +74,7 @@ export function probeTable(words, probes) {
     ),
   );
   const heads = names.map((name) => words.t(`probe.${name}`));
-  return table(heads, numeric, h("tbody", {}, ...rows));
+  return table(words, heads, numeric, h("tbody", {}, ...rows));
 }
 
 /** The rollout engines of a node. @param {Words} words @param {import("../wire.js").EngineSample[]} engines */
@@ -97,5 +97,5 @@ export function engineTable(words, engines) {
     ),
   );
   const heads = names.map((name) => words.t(`engine.${name}`));
-  return table(heads, numeric, h("tbody", {}, ...rows));
+  return table(words, heads, numeric, h("tbody", {}, ...rows));
 }

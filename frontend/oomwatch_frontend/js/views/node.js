@@ -151,7 +151,7 @@ function gpuTable(app, view, sparks) {
     words.t("gpu.utilization"),
     words.t("gpu.model"),
   ];
-  return table(heads, [1, 4, 5], h("tbody", {}, ...rows));
+  return table(words, heads, [1, 4, 5], h("tbody", {}, ...rows));
 }
 
 /** @param {App} app @param {NodeView} view */

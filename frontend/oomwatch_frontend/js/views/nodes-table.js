@@ -25,6 +25,7 @@ export class NodesTable {
     this.more = h("button", { type: "button", hidden: true, click: () => this.#toggle() });
     this.body = h("tbody", {});
     this.table = table(
+      app.words,
       COLUMNS.map((name) => app.words.t(`nodes.${name}`)),
       NUMERIC,
       this.body,

@@ -43,6 +43,6 @@ export function differenceTable(words, run, other) {
   return h(
     "div",
     { class: "config" },
-    table([words.t("config.key"), run.run, other.run], [1, 2], h("tbody", {}, ...rows)),
+    table(words, [words.t("config.key"), run.run, other.run], [1, 2], h("tbody", {}, ...rows)),
   );
 }

@@ -28,7 +28,7 @@ export function coverageTable(words, coverage) {
     );
   });
   const heads = names.map((name) => words.t(`coverage.${name}`));
-  return h("div", { class: "coverage" }, table(heads, [3], h("tbody", {}, ...rows)));
+  return h("div", { class: "coverage" }, table(words, heads, [3], h("tbody", {}, ...rows)));
 }
 
 /** @param {Words} words @param {Coverage} coverage */
@@ -43,7 +43,7 @@ export function configTable(words, config) {
   if (names.length === 0) return nothing(words.t("config.none"));
   const rows = names.map((name) => row([h("code", {}, name), valueOf(config[name])], [1]));
   const heads = [words.t("config.key"), words.t("config.value")];
-  return h("div", { class: "config" }, table(heads, [1], h("tbody", {}, ...rows)));
+  return h("div", { class: "config" }, table(words, heads, [1], h("tbody", {}, ...rows)));
 }
 
 /** As trainers write it. @param {string | number | boolean} value */

@@ -20,7 +20,7 @@ export function planTable(words, plan, problem) {
   if (plan.why !== null) return nothing(words.t(`run.no_plan_${plan.why}`));
   const rows = plan.phases.map((one) => row(cells(words, one), NUMERIC));
   const heads = HEADS.map((key) => words.t(key));
-  return h("div", { class: "run-plan" }, h("p", {}, headline(words, plan)), table(heads, NUMERIC, h("tbody", {}, ...rows)), ...notes(words, plan));
+  return h("div", { class: "run-plan" }, h("p", {}, headline(words, plan)), table(words, heads, NUMERIC, h("tbody", {}, ...rows)), ...notes(words, plan));
 }
 
 /** @param {Words} words @param {Plan} plan */

@@ -23,7 +23,7 @@ const TOPICS = /** @type {const} */ (["runs", "alerts", "nodes", "tick"]);
 export function runsView(root, app) {
   const { words, store } = app;
   const body = h("tbody", {});
-  const listed = table(COLUMNS.map((name) => words.t(`runs.${name}`)), NUMERIC, body);
+  const listed = table(words, COLUMNS.map((name) => words.t(`runs.${name}`)), NUMERIC, body);
   const none = nothing(words.t("runs.none"));
   root.append(h("div", { class: "detail-page runs" }, h("h1", {}, words.t("nav.runs")), listed, none));
   const update = () => {

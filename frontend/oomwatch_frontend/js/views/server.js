@@ -96,7 +96,7 @@ function heldTable(words, { used_bytes: used, history }) {
   const told = history.reduce((sum, one) => sum + one.bytes, 0);
   const rows = history.map((one) => row(cellsOf(words, one, used), NUMERIC));
   const rest = used === null ? [] : [row([words.t("server.rest"), size(words, used - told), percent(words, shareOf(used - told, used)), UNKNOWN, UNKNOWN, UNKNOWN], NUMERIC)];
-  return table(HEADS.map((key) => words.t(key)), NUMERIC, h("tbody", {}, ...rows, ...rest));
+  return table(words, HEADS.map((key) => words.t(key)), NUMERIC, h("tbody", {}, ...rows, ...rest));
 }
 
 /** @param {Words} words @param {HistorySize} one @param {number | null} used @returns {string[]} */
