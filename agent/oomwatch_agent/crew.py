@@ -10,6 +10,7 @@ is stuck in it, another one ends.
 import contextlib
 import functools
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -25,6 +26,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What came of asking a source once. `facts` where it was opened, `error` where opening or reading failed."""
 
     index: int
+    seconds: float = 0.0  # that it took to read, whatever was read before it
     facts: wire.NodeFacts | None = None
     reading: Reading | None = None
     error: Exception | None = None
@@ -42,8 +44,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 class Crew:
     """Owns the sources: nobody else opens, reads or closes them. Used by one thread, which asks each once at a time."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self._members = [_Member(index, source) for index, source in enumerate(sources)]
+    def __init__(self, sources: Sequence[Source], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._members = [_Member(index, source, clock) for index, source in enumerate(sources)]
         self._in_steps = [member for member in self._members if member.reads_in_steps]
         self._waiting: deque[Ask] = deque()
         self._answers: deque[Answer] = deque()
@@ -117,13 +119,15 @@ class _Amid(NamedTuple):
 
     begun: Begun
     facts: wire.NodeFacts | None
+    at: float  # by the crew's clock
 
 
 class _Member:
     """A source, and whether it is open."""
 
-    def __init__(self, index: int, source: Source) -> None:
+    def __init__(self, index: int, source: Source, clock: Callable[[], float]) -> None:
         self._index = index
+        self._clock = clock
         self._source = source
         self._in_steps = source if isinstance(source, InSteps) else None
         self._amid: _Amid | None = None
@@ -157,7 +161,7 @@ class _Member:
         if self._in_steps is None or not amid.begun.claim():
             return None  # another thread has it
         self._amid = None
-        return self._answer(functools.partial(self._in_steps.end, amid.begun), amid.facts)
+        return self._answer(functools.partial(self._in_steps.end, amid.begun), amid.facts, amid.at)
 
     def _read(self, ask: Ask) -> Answer | None:
         facts: wire.NodeFacts | None = None
@@ -166,21 +170,23 @@ class _Member:
                 facts = self._open()
             except Exception as error:  # whatever it is, it must not end the agent
                 return Answer(index=self._index, error=error)
+        began_at = self._clock()
         begun = self._in_steps.begin() if self._in_steps is not None and not ask.slow else None
         if begun is None:
-            return self._answer(functools.partial(self._source.read, slow=ask.slow), facts)
-        amid = self._amid = _Amid(begun, facts)
+            return self._answer(functools.partial(self._source.read, slow=ask.slow), facts, began_at)
+        amid = self._amid = _Amid(begun, facts, began_at)
         begun.work()
         return self._end(amid)
 
-    def _answer(self, read: Callable[[], Reading], facts: wire.NodeFacts | None) -> Answer:
+    def _answer(self, read: Callable[[], Reading], facts: wire.NodeFacts | None, began_at: float) -> Answer:
         try:
-            return Answer(index=self._index, facts=facts, reading=read())
+            reading = read()
+            return Answer(index=self._index, seconds=self._clock() - began_at, facts=facts, reading=reading)
         except SourceMissingError as missing:
             self._opened = False
             return Answer(index=self._index, facts=facts, error=missing)
         except Exception as error:  # whatever it is, it must not end the agent
-            return Answer(index=self._index, facts=facts, error=error)
+            return Answer(index=self._index, seconds=self._clock() - began_at, facts=facts, error=error)
 
     def _open(self) -> wire.NodeFacts:
         self._opened = False

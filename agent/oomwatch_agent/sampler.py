@@ -58,7 +58,7 @@ class _Slot:
         self.speaks = False  # its last answer was a reading: what it says of itself holds
         self.asked_at: float | None = None  # None: it is not busy
         self.was_slow = False  # at its last reading
-        self.reads_since_slow = QUICK_READS  # twice in a row: once it is by chance, or behind another that was opened
+        self.reads_since_slow = QUICK_READS  # twice in a row: once it is by chance
         self.retry_at = 0.0
         self.failures = 0  # in a row
         self.reopen = False
@@ -117,7 +117,7 @@ class Sampler:
         self._clock = clock
         self._environment = environment or Environments()
         self._slots = [_Slot(source) for source in sources]
-        self._crew = Crew(sources)
+        self._crew = Crew(sources, clock=clock)
         self._looker = looker
         self._lock = threading.Lock()  # of all that is known here, for who asks or puts a sample together
         self._turn: object | None = None  # of the sample that is being collected
@@ -260,11 +260,11 @@ class Sampler:
 
     def _take(self, answer: Answer) -> Iterator[tuple[int, Reading]]:
         slot = self._slots[answer.index]
-        asked_at, slot.asked_at = slot.asked_at, None
+        slot.asked_at = None
         if answer.facts is not None:  # it was opened, which may take its time
             slot.opened, slot.facts = True, answer.facts
-        elif asked_at is not None and not isinstance(answer.error, SourceMissingError):  # which is to be opened, too
-            slot.note(is_slow=self._clock() - asked_at > PATIENCE_RATIO * self._answer_within_seconds)
+        elif not isinstance(answer.error, SourceMissingError):  # which is to be opened, too
+            slot.note(is_slow=answer.seconds > PATIENCE_RATIO * self._answer_within_seconds)
         if answer.error is not None:
             self._take_error(slot, answer.error)
         elif answer.reading is not None:

@@ -568,6 +568,19 @@ def test_a_reading_that_takes_long_is_chance_and_two_in_a_row_are_not(make: Make
     assert sampler.is_calm
 
 
+def test_who_is_read_after_a_slow_one_is_not_taken_for_slow(make: Make, clock: FakeClock) -> None:
+    slow, card = _Lagging(clock), FakeSource("amd", gpus=1)
+    sampler = make(slow, card, within=0.05)
+    _collect(sampler)
+    slow.seconds = DEADLINE_SECONDS
+    for _ in range(3):
+        _collect(sampler)
+    slow.seconds = 0.0
+    slow.may_answer.clear()  # of those that can be asked, the card is left
+    _collect(sampler)
+    assert sampler.collect_here(AT) is not None, "whoever reads waits for it"
+
+
 def test_an_unforeseen_failure_is_told_with_its_traceback_once(
     make: Make, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
