@@ -13,10 +13,10 @@ MISUSED = 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line. Gives the exit status."""
-    parser = command_line()
-    options, more = parser.parse_known_args(arguments)
+    options, more = command_line().parse_known_args(arguments)
     if more and not hasattr(options, "words"):
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
+        command: argparse.ArgumentParser = options.its_parser
+        command.error(f"unrecognized arguments: {' '.join(more)}")
     elif more:
         options.words = [*options.words, *more]  # of commands that take words of verl's, which may stand between flags
     run: Callable[[argparse.Namespace], int] = options.run_command

@@ -6,7 +6,7 @@ What is loaded here is loaded by every command, so it is light: flags and texts.
 import argparse
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from oomwatch import __version__
 from oomwatch.commands import (
@@ -29,9 +29,16 @@ Start with "oomwatch up": it runs the server and an agent on this machine, and s
 For a cluster, run "oomwatch serve" on one machine and "oomwatch-agent --server HOST:8642" on every GPU node."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says of itself where more is said; the parsers of its commands are such ones too."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(f"{message}; see {self.prog} --help")
+
+
 def command_line() -> argparse.ArgumentParser:
     """Every command with its flags."""
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="oomwatch", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action="version", version=f"oomwatch {__version__}")
@@ -253,5 +260,5 @@ def _command(
     parser = commands.add_parser(
         name, help=summary, description=text, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.set_defaults(run_command=run)
+    parser.set_defaults(run_command=run, its_parser=parser)
     return parser

@@ -199,6 +199,26 @@ def test_help_explains_every_command() -> None:
         assert len(shown.stdout.splitlines()) > 5
 
 
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ("nonsense", "oomwatch"),
+        ("serve --nonsense", "oomwatch serve"),
+        ("silence", "oomwatch silence"),
+        ("silence end --nonsense", "oomwatch silence end"),
+        ("alerts show --nonsense x", "oomwatch alerts show"),
+        ("token create --role king lin", "oomwatch token create"),
+    ],
+)
+def test_a_mistake_on_the_command_line_shows_how_that_command_is_used(words: str, command: str, capsys: Output) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words.split())
+    told = capsys.readouterr().err
+    assert f"usage: {command} [-h]" in told
+    assert f"\n{command}: error: " in told
+    assert told.endswith(f"; see {command} --help\n")
+
+
 def test_version_does_not_wait_for_a_web_server_to_load() -> None:
     code = "import sys, oomwatch.__main__ as m; m.main(['version']); print([x for x in sys.modules if x == 'fastapi'])"
     shown = subprocess.run([sys.executable, "-c", code], env=ENVIRON, capture_output=True, text=True, check=True)
