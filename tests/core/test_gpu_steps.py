@@ -187,6 +187,21 @@ def test_a_long_step_is_kept_more_coarsely_and_its_peak_survives() -> None:
     assert envelope.between(1200.0, 1300.0) == (10.0, 80.0)
 
 
+def test_a_first_step_of_hours_keeps_its_beginning_more_coarsely_and_its_end_as_it_was() -> None:
+    envelope, hours = Envelope(SLICES_FEW), 12
+    for second in range(hours * 3600):
+        envelope.add(float(second), 80.0 if second == 1200 else 10.0 + second % 3600 / 3600)
+        assert len(envelope) <= SLICES_FEW
+    assert envelope.between(0.0, hours * 3600.0) == (10.0, 80.0)
+    end = hours * 3600.0 - 16.0
+    last = envelope.between(end - 16.0, end)
+    assert last is not None
+    assert last.high - last.low < 0.01, "of 32 seconds"
+    middle = envelope.between(end - 3 * 3600.0, end - 2 * 3600.0)
+    assert middle is not None
+    assert middle.high < 12.0, "the peak of the first hour stays where it was"
+
+
 def test_until_a_step_is_told_there_is_little_room_and_from_then_on_all_of_it() -> None:
     steps, whole = GpuSteps(), 4.0 * SLICES_FEW
     for end in (whole, 2 * whole):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 SLICES_MAX = 900  # a quarter of an hour of readings a second, 14 KiB a GPU
 SLICES_FEW = 240  # while no step has been told: for most cards, whose programs tell of none, 4 KiB
 SLICE_SECONDS_MIN = 1.0
-SLICE_SECONDS_MAX = 16.0  # four hours: longer than a step takes
+SLICE_SECONDS_MAX = 16.0  # of all alike: four hours, or one of few; beyond that the older ones are longer
 
 
 class Extremes(NamedTuple):
@@ -76,10 +76,15 @@ class Envelope:
         self._at = array("d", [at + seconds for at in self._at])
 
     def _make_room(self) -> None:
-        """Pairs of slices become one; the coarsest ones lose their older half instead."""
+        """Pairs of slices become one; of the coarsest ones those of the older half only, and these again and again.
+
+        So nothing is lost, however long no step is told, and the latest half stays as exact as it is.
+        """
         if self._slice_seconds >= SLICE_SECONDS_MAX:
-            half = len(self._at) // 2
-            del self._at[:half], self._low[:half], self._high[:half]
+            older = len(self._at) // 4 * 2
+            self._low[:older] = array("f", map(min, self._low[:older:2], self._low[1:older:2]))
+            self._high[:older] = array("f", map(max, self._high[:older:2], self._high[1:older:2]))
+            del self._at[1:older:2]
             return
         self._slice_seconds *= 2
         at, low, high = self._at, self._low, self._high

@@ -40,7 +40,7 @@ class GpuSteps:
     """The last steps of one GPU, oldest first, and what has been read of the step that runs.
 
     Until the first of them is told there is little room: most likely none ever will be. If it is, and took longer than
-    that room, it is cut a little more coarsely, which a first step can be: it is no measure for the others.
+    that room, it is cut more coarsely, its beginning most, which a first step can be: it is no measure for the others.
     """
 
     def __init__(self) -> None:
