@@ -3,6 +3,7 @@
 import contextlib
 import resource
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -60,6 +61,31 @@ def place(folder: Path, at_most: int = 1000) -> Iterator[Place]:
     connections = Connections(at_most, clock=clock)
     with serving(settings_in(folder), connections) as server:
         yield Place(server, connections, clock)
+
+
+def _shake_hands(here: Place) -> str:
+    """What a client of TLS makes of a server that speaks none."""
+    context = ssl.create_default_context()
+    with stranger(here.server) as plain, pytest.raises(ssl.SSLError) as refused:
+        context.wrap_socket(plain, server_hostname="127.0.0.1")
+    return str(refused.value)
+
+
+def test_who_speaks_tls_to_a_server_without_is_named_with_the_remedy_once_a_minute(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with place(tmp_path) as here:
+        assert "WRONG_VERSION_NUMBER" in _shake_hands(here)
+        _shake_hands(here)
+        (told,) = [record for record in caplog.records if "TLS" in record.getMessage()]
+        assert told.levelname == "WARNING"
+        assert told.getMessage().startswith("127.0.0.1 speaks TLS to this port, which speaks none: have it write ws://")
+        assert "--tls-cert" in told.getMessage()
+        assert "Invalid HTTP request" not in caplog.text
+        here.clock.now += 60
+        _shake_hands(here)
+        assert caplog.text.count("speaks TLS to this port") == 2
+        assert here.server.get("/healthz").status_code == 200
 
 
 # ---------------------------------------------------------------- requests that never end

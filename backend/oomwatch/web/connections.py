@@ -36,6 +36,13 @@ _FULL = (
     b"Content-Length: 34\r\n\r\nthere are too many connections now"
 )
 
+_HANDSHAKE = b"\x16\x03"  # how whoever speaks TLS begins: a record of the handshake, of a version 3 (RFC 8446, 5.1)
+# A client of TLS takes an answer in plain HTTP for "no TLS here"; without one it would take the server to be down.
+_NO_TLS = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: 29\r\n\r\n"
+    b"no TLS is spoken on this port"
+)
+
 logger = logging.getLogger(__name__)
 
 
@@ -121,6 +128,16 @@ class Connections:
         if not self._by_owner[watched.owner]:
             del self._by_owner[watched.owner]
 
+    def hear_tls(self, transport: asyncio.Transport) -> None:
+        """Somebody speaks TLS to a server that speaks none. uvicorn would say of a request that it is invalid."""
+        owner = home(_address(transport))
+        self._say(
+            f"TLS of {owner}",
+            f"{owner} speaks TLS to this port, which speaks none: have it write ws:// or http:// in place of wss:// or "
+            "https:// (an agent in its --server), or give this server a certificate with --tls-cert",
+            self._clock(),
+        )
+
     async def watch(self) -> None:
         """Until cancelled."""
         while True:
@@ -205,8 +222,15 @@ class Http(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if not self._is_sent_away:
-            super().data_received(data)
+        if self._is_sent_away:
+            return
+        if data.startswith(_HANDSHAKE) and self.last_request()[0] is None:  # it is no part of a request's content
+            self._is_sent_away = True
+            self._connections.hear_tls(self.transport)
+            self.transport.write(_NO_TLS)
+            self.transport.close()
+            return
+        super().data_received(data)
 
     def last_request(self) -> tuple[object, bool]:
         """The last one, and whether its answer is yet to be finished."""
