@@ -130,17 +130,37 @@ def _as_link_error(url: str) -> Iterator[None]:
         sentence = _FINAL_STATUS.get(status, f"it answers with HTTP status {status}")
         raise LinkError(f"cannot connect to {url}: {sentence}", retry=status not in _FINAL_STATUS) from error
     except InvalidHandshake as error:
-        raise LinkError(f"cannot connect to {url}: it speaks no WebSocket; is it an oomwatch server?") from error
+        said = _unanswered(url, error) or "it speaks no WebSocket; is it an oomwatch server?"
+        raise LinkError(f"cannot connect to {url}: {said}") from error
     except (asyncio.TimeoutError, TimeoutError) as error:
         raise LinkError(
             f"cannot reach {url}: no answer in time; is the address right, is a firewall between?"
         ) from error
     except ssl.SSLError as error:
-        remedy = "name the authority that signed it with --tls-ca" if getattr(error, "verify_message", None) else None
+        remedy = _tls_remedy(error)
         said = f"{in_words(error)}; {remedy}" if remedy else with_remedy(error)
         raise LinkError(f"cannot connect to {url}: {said}") from error
     except (OSError, EOFError) as error:
-        raise LinkError(f"cannot reach {url}: {with_remedy(error)}") from error
+        raise LinkError(f"cannot reach {url}: {_unanswered(url, error) or with_remedy(error)}") from error
+
+
+def _unanswered(url: str, error: BaseException) -> str | None:
+    """Where the other side closed the connection before a line of HTTP. How websockets says that differs by version.
+
+    A proxy before a server that is down does so, and a server of TLS that is spoken to in plain HTTP.
+    """
+    if not isinstance(error.__cause__, EOFError) and type(error) not in (EOFError, ConnectionError):
+        return None
+    more = ", and does it want wss://?" if url.startswith("ws:") else "?"
+    return f"it closed the connection without an answer; is the server up behind it{more}"
+
+
+def _tls_remedy(error: ssl.SSLError) -> str | None:
+    if getattr(error, "verify_message", None):
+        return "name the authority that signed it with --tls-ca"
+    if error.reason == "WRONG_VERSION_NUMBER":
+        return "write ws:// in place of wss:// in --server, or give the server --tls-cert"
+    return None
 
 
 def _brief(message: object) -> str:

@@ -98,6 +98,9 @@ async def _until(condition: Callable[[], bool]) -> None:
     await asyncio.wait_for(poll(), DEADLINE_SECONDS)
 
 
+Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
 def _story(story: Callable[[], Awaitable[None]]) -> None:
     async def run() -> None:
         await story()
@@ -518,23 +521,40 @@ def test_a_host_that_does_not_exist_is_named(caplog: pytest.LogCaptureFixture) -
     assert "cannot reach ws://no-such-host.invalid:8642" in caplog.text
 
 
+def _what_is_said_where(answer: Answering, scheme: str, caplog: pytest.LogCaptureFixture) -> str:
+    async def story() -> None:
+        other = await asyncio.start_server(answer, "127.0.0.1", 0)
+        port = other.sockets[0].getsockname()[1]
+        bench = Bench(FakeServer(welcoming()), url=f"{scheme}://127.0.0.1:{port}/ws/agent")
+        task = asyncio.create_task(bench.uplink.run())
+        await _until(lambda: len(bench.pauses) >= 1)
+        await end(task)
+        other.close()
+        await other.wait_closed()
+
+    _story(story)
+    return caplog.text
+
+
 def test_a_server_without_tls_is_not_taken_for_one_that_is_down(caplog: pytest.LogCaptureFixture) -> None:
     async def answer_in_plain(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         writer.close()
 
-    async def story() -> None:
-        plain = await asyncio.start_server(answer_in_plain, "127.0.0.1", 0)
-        port = plain.sockets[0].getsockname()[1]
-        bench = Bench(FakeServer(welcoming()), url=f"wss://127.0.0.1:{port}/ws/agent")
-        task = asyncio.create_task(bench.uplink.run())
-        await _until(lambda: len(bench.pauses) >= 1)
-        await end(task)
-        plain.close()
-        await plain.wait_closed()
+    said = _what_is_said_where(answer_in_plain, "wss", caplog)
+    assert "it speaks no TLS there; write ws:// in place of wss:// in --server, or give the server --tls-cert" in said
 
-    _story(story)
-    assert "it speaks no TLS there; write http:// in place of https://" in caplog.text
+
+def test_a_port_that_takes_connections_and_closes_them_is_said_to_have_nobody_behind_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As a container's port is, whose program does not listen."""
+
+    async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    said = _what_is_said_where(close, "ws", caplog)
+    assert "it closed the connection without an answer; is the server up behind it, and does it want wss://?" in said
 
 
 # ---------------------------------------------------------------- goodbye
