@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from tests.asking import answer_of
 from tests.ports import free_port
 from tests.server.running_server import ENVIRON
 
@@ -135,11 +135,7 @@ class ServerProgram:
     def ask(self, path: str) -> tuple[int, bytes]:
         """The status of a GET (0: nobody answers), and what is said."""
         try:
-            with urllib.request.urlopen(self.url + path, timeout=10) as answer:  # noqa: S310 - loopback
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as refusal:
-            with refusal:
-                return refusal.code, refusal.read()
+            return answer_of(self.url + path)
         except OSError:
             assert self.program.running, self.program.output
             return 0, b""

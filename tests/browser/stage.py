@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import ClassVar, NamedTuple, NoReturn
 
 import msgspec
@@ -33,7 +32,7 @@ from oomwatch.web.answers import RefusedError, refused
 from oomwatch.web.policy import with_headers
 from oomwatch.web.practice import Practice
 from oomwatch.web.rows import GpuRow
-from oomwatch.web.static import Content, PageFiles, Stamps
+from oomwatch.web.static import PageFiles
 from oomwatch_frontend import STATIC
 
 
@@ -47,21 +46,6 @@ class WithPolicy:
         await self._app(scope, receive, with_headers(send) if scope["type"] == "http" else send)
 
 
-class StageFiles(PageFiles):
-    """What one stage has read and compressed, the next one has, as long as the files are the same."""
-
-    _last: ClassVar[tuple[Stamps, Content]] = ((), Content("", {}))
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._stamps, self._content = self._last
-
-    async def _fresh(self) -> Content:
-        content = await super()._fresh()
-        StageFiles._last = self._stamps, content
-        return content
-
-
 class Parts(NamedTuple):
     """Those of a server's that its own routes need which are served here."""
 
@@ -70,6 +54,8 @@ class Parts(NamedTuple):
 
 class Stage:
     """Serves the page on loopback from a thread. What it plays may be changed at any time from the test's thread."""
+
+    _files: ClassVar = PageFiles(STATIC)  # of the last one
 
     def __init__(self, snapshot: wire.Snapshot) -> None:
         self.snapshot = snapshot
@@ -123,8 +109,8 @@ class Stage:
 
     def _app(self) -> FastAPI:
         app = FastAPI(lifespan=self._lifespan)
-
-        files = StageFiles(STATIC)
+        # What one stage has read and compressed, the next one has.
+        files = Stage._files = PageFiles(STATIC, Stage._files.content)
         app.add_middleware(WithPolicy)
         app.add_route("/", files.page)
         app.add_api_route("/api/v1/history", self._history)

@@ -1,11 +1,11 @@
 """A server and agents that were installed find each other."""
 
-import urllib.error
-import urllib.request
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
 from tests.acceptance.programs import until
+from tests.asking import answer_of
 from tests.packaging.running import running
 from tests.packaging.wheels import ENVIRON
 from tests.packaging.zipped import BARE, SOMEBODY
@@ -17,13 +17,10 @@ pytestmark = pytest.mark.acceptance
 def _page(address: str) -> str:
     """What stands at an address; nothing while nobody answers there."""
     try:
-        with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310 - loopback
-            return str(answer.read().decode())
-    except urllib.error.HTTPError as refusal:
-        refusal.close()
-        return ""
+        status, page = answer_of(address)
     except OSError:
         return ""
+    return page.decode() if status == HTTPStatus.OK else ""
 
 
 def test_an_installed_agent_and_the_one_file_report_to_an_installed_server_that_has_the_page(

@@ -14,19 +14,18 @@ import shutil
 import subprocess
 import tempfile
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from tests.asking import answer_of
 from tests.missing import do_without
 from tests.ports import free_port
 
 DEADLINE_SECONDS = 60.0
-ANSWER_SECONDS = 10.0
 # Debian's packages by the program that each brings.
 PACKAGES = {
     "prometheus": "prometheus",
@@ -37,8 +36,6 @@ PACKAGES = {
 SCRAPE_SECONDS = 1
 CONFIG = "config.yml"
 T = TypeVar("T")
-# Loopback is never asked for through a proxy that the environment names.
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def need(program: str) -> str:
@@ -85,28 +82,19 @@ class Process:
         self._process.wait()
 
     def get(self, path: str, **parameters: str) -> Any:
-        """The answer to a GET, decoded from JSON. Raises urllib.error.URLError; of a refused query with its reason."""
-        url = f"{self.url}{path}?{urllib.parse.urlencode(parameters)}"
-        try:
-            with _OPENER.open(url, timeout=ANSWER_SECONDS) as answer:
-                return msgspec.json.decode(answer.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                raise AssertionError(f"{path} {parameters}: {error.read().decode()}") from error
+        """The answer to a GET, decoded from JSON. Raises OSError; AssertionError with the reason of a refusal."""
+        return msgspec.json.decode(self.page(f"{path}?{urllib.parse.urlencode(parameters)}"))
 
     def page(self, path: str) -> str:
-        """The answer to a GET as text."""
-        with _OPENER.open(f"{self.url}{path}", timeout=ANSWER_SECONDS) as answer:
-            return str(answer.read().decode())
+        """The answer to a GET as text. Raises as `get` does."""
+        status, said = answer_of(f"{self.url}{path}")
+        assert status == HTTPStatus.OK, f"{path}: {said.decode()}"
+        return said.decode()
 
     def _is_ready(self) -> bool:
         assert self._process.poll() is None, f"it ended at once:\n{self.output}"
         try:
-            with _OPENER.open(f"{self.url}/-/ready", timeout=ANSWER_SECONDS) as answer:
-                return bool(answer.status == 200)
-        except urllib.error.HTTPError as refusal:
-            refusal.close()
-            return False
+            return answer_of(f"{self.url}/-/ready")[0] == HTTPStatus.OK
         except OSError:
             return False
 

@@ -30,9 +30,9 @@ class Answer(NamedTuple):
 Ask = Callable[..., Answer]
 
 
-def asking(folder: Path) -> Ask:
+def asking(folder: Path, files: PageFiles | None = None) -> Ask:
     """Asks an application that serves this folder, without a network."""
-    files = PageFiles(folder)
+    files = files or PageFiles(folder)
     app = Starlette(routes=[Route("/", files.page), Mount("/static", files)])
 
     def ask(path: str, method: str = "GET", **headers: str) -> Answer:
@@ -112,6 +112,17 @@ def test_a_change_that_keeps_the_size_is_seen_by_its_time(folder: Path) -> None:
     path.write_text("let a = 1;")
     os.utime(path, ns=(1, 1))
     assert named_in(ask("/")) != before
+
+
+def test_what_one_has_read_another_one_has_while_the_files_are_the_same(folder: Path) -> None:
+    first = PageFiles(folder)
+    asking(folder, first)("/")
+    second = PageFiles(folder, first.content)
+    asking(folder, second)("/")
+    assert second.content is first.content
+    (folder / "js" / "other.js").write_text("export const more = 1;")
+    asking(folder, second)("/")
+    assert second.content.mark != first.content.mark
 
 
 def test_a_page_from_before_an_upgrade_still_gets_its_files_but_keeps_them_no_longer(folder: Path) -> None:

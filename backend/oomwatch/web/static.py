@@ -62,15 +62,21 @@ class Content(NamedTuple):
 
     mark: str
     files: Mapping[str, PageFile]
+    stamps: Stamps
+
+
+NOTHING = Content("", {}, ())
 
 
 class PageFiles:
-    """An ASGI application for /static/, and the page itself. The files are looked at again when the page is loaded."""
+    """An ASGI application for /static/, and the page itself. The files are looked at again when the page is loaded.
 
-    def __init__(self, folder: Path) -> None:
+    `content`: what another one of the same folder has read and compressed, which holds while the files are the same.
+    """
+
+    def __init__(self, folder: Path, content: Content = NOTHING) -> None:
         self._folder = folder
-        self._stamps: Stamps = ()
-        self._content = Content("", {})
+        self.content = content
         self._reading = asyncio.Lock()
 
     async def page(self, request: Request) -> Response:
@@ -85,7 +91,7 @@ class PageFiles:
         await (answer or Response("Not Found", status_code=404))(scope, receive, send)
 
     async def _answer(self, request: Request, path: str) -> Response | None:
-        content = self._content if self._content.files else await self._fresh()
+        content = self.content if self.content.files else await self._fresh()
         mark, _, marked = path.partition("/")
         if mark == content.mark and marked in content.files:
             return await content.files[marked].answer(request, FOR_EVER)
@@ -95,10 +101,9 @@ class PageFiles:
     async def _fresh(self) -> Content:
         async with self._reading:
             stamps = await asyncio.to_thread(_stamps, self._folder)
-            if stamps != self._stamps:
-                self._content = await asyncio.to_thread(_read, self._folder, stamps)
-                self._stamps = stamps
-            return self._content
+            if stamps != self.content.stamps:
+                self.content = await asyncio.to_thread(_read, self._folder, stamps)
+            return self.content
 
 
 def _is_mark(text: str) -> bool:
@@ -128,7 +133,7 @@ def _read(folder: Path, stamps: Stamps) -> Content:
     mark = whole.hexdigest()[:MARK_LENGTH]
     texts[PAGE] = texts[PAGE].replace(b'"static/', f'"static/{mark}/'.encode())
     files = {name: _file(name, text) for name, text in texts.items()}
-    return Content(mark, {**files, PLOTLY: PageFile(SCRIPT, f"plotly-{version('plotly')}", _plotly)})
+    return Content(mark, {**files, PLOTLY: PageFile(SCRIPT, f"plotly-{version('plotly')}", _plotly)}, stamps)
 
 
 def _file(name: str, text: bytes) -> PageFile:
