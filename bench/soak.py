@@ -13,6 +13,7 @@ then, so that alerts fire and end; agents start anew every eight hours. What is 
 import argparse
 import asyncio
 import gc
+import logging
 import random
 import tempfile
 import time
@@ -240,6 +241,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=10, metavar="SECONDS", help="between two readings of a node")
     parser.add_argument("--keep", default="3h,8h,16h,16h", help="readings, of 10 s, of a minute, events")
     options = parser.parse_args()
+    logging.getLogger("oomwatch").setLevel(logging.ERROR)  # thousands of alerts would be told between the rows
     fine, tens, minutes, events = (parse_duration(one) for one in options.keep.split(","))
     kept = Kept(Keep(fine, tens, minutes), events)
     spacing = max(min(1.0, options.days * 4), options.days * 24 / 18)  # of an hour every ten minutes

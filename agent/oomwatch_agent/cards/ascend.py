@@ -26,7 +26,7 @@ _LIMIT_SECONDS = 10.0
 _VERSION = re.compile(r"\|\s*npu-smi\s.*Version:\s*(\S+)")
 _CHIP_HEADER = re.compile(r"\|\s*Chip(?P<device>\s+(?:Phy-ID|Device))?\s*\|\s*Bus-Id\s*\|.*Memory-Usage\(MB\)")
 _FIRST_LINE = re.compile(
-    r"\|\s*(?P<npu>\d+)\s+(?P<name>\S+)\s*\|\s*(?P<health>[^|]*?)\s*"
+    r"\|\s*(?P<npu>\d+)\s+(?P<name>\S+)\s*\|(?P<health>[^|]*)"
     r"\|\s*(?P<watts>\S+)\s+(?P<celsius>\S+)\s+\d+\s*/\s*\d+\s*\|"
 )
 _SECOND_LINE = re.compile(
@@ -36,7 +36,7 @@ _SECOND_LINE = re.compile(
 )
 _PROCESS_HEADER = re.compile(r"\|\s*NPU\s+Chip\s*\|\s*Process id\s*\|")
 _PROCESS = re.compile(
-    r"\|\s*(?P<npu>\d+)\s+(?P<chip>\d+)\s*\|\s*(?P<pid>\d+)\s*\|\s*(?P<name>[^|]*?)\s*"
+    r"\|\s*(?P<npu>\d+)\s+(?P<chip>\d+)\s*\|\s*(?P<pid>\d+)\s*\|(?P<name>[^|]*)"
     r"\|\s*(?P<mib>\d+)\s*\|(?:\s*(?P<inside>\S+)\s*\|)?"
 )
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -115,7 +115,7 @@ def _chip(first: "re.Match[str]", second: "re.Match[str]") -> Chip:
         chip=int(second["chip"]),
         device=None if second["device"] is None else int(second["device"]),
         name=first["name"],
-        health=first["health"],
+        health=first["health"].strip(),
         bus_id=second["bus_id"] if ":" in second["bus_id"] else None,
         used_bytes=int(used) * _MIB,
         total_bytes=int(total) * _MIB,
@@ -135,7 +135,7 @@ def _processes(lines: Iterable[str]) -> Iterator[tuple[int, int, NpuProcess]]:
                 NpuProcess(
                     int(match["pid"]),
                     int(match["mib"]) * _MIB,
-                    match["name"] or None,
+                    match["name"].strip() or None,
                     int(inside) if inside.isdigit() else None,
                 ),
             )

@@ -18,7 +18,7 @@ _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "u
 
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)[\w+\- ]*\r?")
 _YAML_KEY = re.compile(r"(?:[\w$./@\-]+|\"[^\"]*\"|'[^']*')\s*:(?:\s|$)")
-_OVERRIDE = re.compile(r"[+~]{0,2}(?:--)?[\w/]+(?:[.@/][\w\-.@/]*)*=")
+_OVERRIDE = re.compile(r"[+~]{0,2}(?:--)?(?:\w+(?:[.@/][\w\-.@/]*)?|/[\w\-.@/]*)=")
 
 
 class Content(NamedTuple):
