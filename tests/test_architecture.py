@@ -15,7 +15,7 @@ OURS = {"oomwatch", "oomwatch_agent", "oomwatch_frontend", "oomwatch_probe"}
 
 # The rooms of the house, and what each may import of our own besides itself. A module belongs to the room with the
 # longest name that it starts with; a room that is not here is not in the architecture page either.
-SHARED = {"oomwatch", "oomwatch.wire", "oomwatch.options", "oomwatch.oserror", "oomwatch.units"}
+SHARED = {"oomwatch", "oomwatch.wire", "oomwatch.options", "oomwatch.oserror", "oomwatch.units", "oomwatch.yamltext"}
 READERS = {
     "oomwatch.access",
     "oomwatch.advice",
@@ -49,8 +49,9 @@ STORED = {"oomwatch.store", "oomwatch.commands.stored"}  # of commands that work
 MAY_IMPORT: dict[str, set[str]] = {
     "oomwatch": set(),  # the version, and nothing else
     "oomwatch.wire": {"oomwatch.units"},
-    "oomwatch.options": {"oomwatch.oserror", "oomwatch.units"},
+    "oomwatch.options": {"oomwatch.oserror", "oomwatch.units", "oomwatch.yamltext"},
     "oomwatch.oserror": set(),
+    "oomwatch.yamltext": set(),
     "oomwatch.units": set(),
     "oomwatch.tasks": set(),
     "oomwatch.core": {"oomwatch.wire", "oomwatch.units", "oomwatch.plan"},

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from oomwatch import wire
+from oomwatch import wire, yamltext
 from oomwatch_agent.logs.config_text import config_of
 from oomwatch_agent.logs.model_keys import model_paths
 from oomwatch_agent.model_files import Here, with_models
@@ -70,9 +70,7 @@ def _read(path: Path) -> object:
 
 
 def _parsed(text: str) -> object:
-    import yaml  # noqa: PLC0415 - 1 MiB of the agent's memory, which seldom meets such a file
-
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError):
+        return yamltext.load(text)
+    except yamltext.YamlTextError:
         return None

@@ -18,6 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from oomwatch import yamltext
 from oomwatch.oserror import with_remedy
 from oomwatch.units import Duration, format_duration, parse_duration
 
@@ -211,12 +212,10 @@ def _encode(value: Any) -> str:
 
 
 def _read_file(path: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415 - 1 MiB of the agent's memory, which seldom has such a file
-
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SettingError(f"cannot read the settings file {path}: {_why_unread(error)}") from error
+        content = yamltext.load(Path(path).read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError, yamltext.YamlTextError) as error:
+        raise SettingError(f"cannot read the settings file {path}: {with_remedy(error)}") from error
     if not isinstance(content, dict):
         raise SettingError(f"{path}: expected a mapping of settings, got {type(content).__name__}")
     fields = _fields(kind)
@@ -226,15 +225,6 @@ def _read_file(path: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
     if unknown:
         raise SettingError(f"{path}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}")
     return normal
-
-
-def _why_unread(error: Exception) -> str:
-    """Of what is no YAML the place and the mistake: its own words show the line as well, in which a token may stand."""
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return with_remedy(error).replace(' in "<unicode string>"', "")
-    said = getattr(error, "problem", None) or getattr(error, "context", None)
-    return f"line {mark.line + 1}, column {mark.column + 1}: this is no YAML: {said}"
 
 
 def read_secret(path: str | Path, place: str) -> str:

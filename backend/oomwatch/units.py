@@ -4,6 +4,7 @@ import re
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _UNIT_BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_LONGEST_CHARS = 64  # of a quantity. What is longer is none, and to look for one in it takes the square of its length
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
@@ -22,14 +23,23 @@ class Quantity(float):
 
 def parse_duration(text: str | float) -> Duration:
     """Seconds of "30s", "1h30m" or a bare number. Raises ValueError that shows the accepted forms."""
-    seconds = float(text) if isinstance(text, int | float) and not isinstance(text, bool) else _seconds(str(text))
+    seconds = _number(text) if isinstance(text, int | float) and not isinstance(text, bool) else _seconds(str(text))
     if seconds is None or not 0 <= seconds < float("inf"):
-        raise ValueError(f'"{text}" is no duration; write for example 30s, 5m or 1h30m')
+        raise ValueError(f'"{_shortened(text)}" is no duration; write for example 30s, 5m or 1h30m')
     return Duration(seconds)
+
+
+def _number(number: float) -> float | None:
+    try:
+        return float(number)
+    except OverflowError:  # of a whole number of hundreds of digits
+        return None
 
 
 def _seconds(text: str) -> float | None:
     compact = text.replace(" ", "")
+    if len(compact) > _LONGEST_CHARS:
+        return None
     parts = _DURATION_PART.findall(compact)
     if parts and "".join(number + unit for number, unit in parts) == compact:
         return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts)
@@ -38,21 +48,31 @@ def _seconds(text: str) -> float | None:
 
 def parse_quantity(text: str | float) -> Quantity:
     """A bound as a number of its base unit. Raises ValueError that shows the accepted forms."""
-    if isinstance(text, int | float) and not isinstance(text, bool) and abs(text) < float("inf"):
-        return Quantity(text)
-    compact = str(text).replace(" ", "")
+    value = _number(text) if isinstance(text, int | float) and not isinstance(text, bool) else _quantity(str(text))
+    if value is None or not abs(value) < float("inf"):
+        raise ValueError(f'"{_shortened(text)}" is no quantity; write for example 0.85, 85%, 30s or 70GiB')
+    return Quantity(value)
+
+
+def _quantity(text: str) -> float | None:
+    compact = text.replace(" ", "")
+    if len(compact) > _LONGEST_CHARS:
+        return None
     if _NUMBER.fullmatch(compact):
-        return Quantity(compact)
+        return float(compact)
     if compact.endswith("%") and _NUMBER.fullmatch(compact[:-1]):
-        return Quantity(float(compact[:-1]) / 100)
+        return float(compact[:-1]) / 100
     for unit, size in _UNIT_BYTES.items():
         number = compact.removesuffix(unit)
         if number != compact and _NUMBER.fullmatch(number):
-            return Quantity(float(number) * size)
-    seconds = _seconds(compact)
-    if seconds is None:
-        raise ValueError(f'"{text}" is no quantity; write for example 0.85, 85%, 30s or 70GiB')
-    return Quantity(seconds)
+            return float(number) * size
+    return _seconds(compact)
+
+
+def _shortened(text: str | float) -> str:
+    """As a sentence can show it."""
+    whole = str(text)
+    return whole if len(whole) <= _LONGEST_CHARS else f"{whole[:_LONGEST_CHARS]}..."
 
 
 def counted(number: int, noun: str, nouns: str | None = None) -> str:

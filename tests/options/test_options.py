@@ -126,6 +126,10 @@ def test_a_wrong_file_is_told_with_its_name(tmp_path: Path, content: str, told: 
         (f"a: {SECRET}: x\n", "line 1, column 16: this is no YAML: mapping values are not allowed here"),
         (f"a: 1\ntoken: '{SECRET}\n", "line 3, column 1: this is no YAML: found unexpected end of stream"),
         ("a: \x01\n", "unacceptable character #x0001: special characters are not allowed, position 3"),
+        (f"{SECRET}: " + "[" * 5000, "this is nested too deep"),
+        (f"a: {SECRET}\nb: 2026-99-99\n", "a number or a date in it is none"),
+        (f"a: !!int {SECRET}\n", "a number or a date in it is none"),
+        (f"a: !!timestamp {SECRET}\n", "a number or a date in it is none"),
     ],
 )
 def test_a_file_that_is_no_yaml_is_told_by_the_place_of_its_mistake_and_not_shown(

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from oomwatch import yamltext
 from oomwatch_agent.engines.fetch import Endpoint
 from oomwatch_agent.hang_guard import HangGuard
 from oomwatch_agent.who.addresses import addresses_here
@@ -137,11 +138,9 @@ def verl_targets(text: str) -> list[tuple[str, int]]:
     """Hosts and ports of the job "rollout" in a Prometheus configuration; none in anything else."""
     if _VERL_JOB not in text:
         return []
-    import yaml  # noqa: PLC0415 - memory: most nodes have no such file
-
     try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError:  # it is being written
+        document = yamltext.load(text)
+    except yamltext.YamlTextError:  # it is being written
         return []
     targets = [
         target

@@ -6,9 +6,8 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-import yaml
 
-from oomwatch import wire
+from oomwatch import wire, yamltext
 from oomwatch.backtest import plain_csv
 from oomwatch.backtest.files import is_pipe
 from oomwatch.backtest.kinds import kind_of, recognised
@@ -175,7 +174,7 @@ def _with_config(recording: Recording, files: Sequence[tuple[Path, str]]) -> Rec
 
 def _hydra_config(path: Path) -> wire.Config | None:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        content = yamltext.load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yamltext.YamlTextError):
         return None
     return config_of(content) if isinstance(content, dict) else None

@@ -12,7 +12,7 @@ from oomwatch.commands.ray.within import Seen
 from oomwatch.options import SettingError
 
 # What the agent needs of the package oomwatch.
-SHARED = ("__init__.py", "wire.py", "options.py", "oserror.py", "units.py")
+SHARED = ("__init__.py", "wire.py", "options.py", "oserror.py", "units.py", "yamltext.py")
 INSTALL = f'install it there ("pip install oomwatch-agent=={oomwatch.__version__}"), or ship it with --code ship'
 
 
