@@ -2,6 +2,9 @@
 
 import random
 import re
+import time
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -13,6 +16,15 @@ CORPUS = Path(__file__).resolve().parent / "corpus"
 MAKEFILE = Path(__file__).resolve().parent.parent.parent / "Makefile"
 BYTES_MAX = 300 * 1024
 CASES_PER_SEED = 3
+# What goes on for ever, where something may begin or end. The fuzzer's inputs are short: they show what takes
+# exponential time, and not what takes the square of a length.
+REPEATED = [*(bytes([one]) for one in b'1./ -_[({"\\a'), b"a,", b"a:", b"a=", b"1.", b"- a\n"]
+REPEATED_BYTES = 60_000
+PLACES_OF_BYTES = 4_000  # of seeds: all places of a short one, a few of a long one
+PLACES_LEAST = 2  # and of those that are read as YAML, which takes a tenth of a second each
+YAML = {"agent_settings", "configuration", "rule_file"}
+LIMIT_SECONDS = 3.0  # of CPU; a tenth of a second is usual, and a thousandth
+_EDGE = re.compile(rb"[\"'=:\[({ ,\n]|^|$")
 
 
 def test_the_long_run_takes_every_target() -> None:
@@ -44,6 +56,28 @@ def _damaged(seed: bytes, dice: random.Random, *, is_json: bool) -> bytes:
         return b"".join([*lines[:at], with_another_value(lines[at], dice) or b"", *lines[at + 1 :]])
     at = dice.randrange(len(seed))
     return seed[:at] + bytes([dice.randrange(256)]) + seed[at + dice.randrange(3) :]
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_goes_on_for_ever_is_read_or_refused_in_time(name: str) -> None:
+    slow = []
+    for place, content in _endless(name):
+        before = time.process_time()
+        TARGETS[name].attempt(content)
+        if time.process_time() - before > LIMIT_SECONDS:
+            slow.append(place)
+    assert slow == []
+
+
+def _endless(name: str) -> Iterator[tuple[str, bytes]]:
+    dice, seeds = random.Random(zlib.crc32(name.encode())), list(TARGETS[name].seeds())
+    for text in REPEATED:
+        seed = dice.choice(seeds)
+        most = PLACES_LEAST if name in YAML else max(PLACES_LEAST, PLACES_OF_BYTES // len(seed))
+        places = sorted({at for found in _EDGE.finditer(seed) for at in found.span()})
+        for at in dice.sample(places, min(len(places), most)):
+            endless = text * (REPEATED_BYTES // len(text))
+            yield f"{text!r} after {seed[max(0, at - 40) : at]!r}", seed[:at] + endless + seed[at:]
 
 
 def test_the_corpus_stays_small_and_is_of_these_targets() -> None:
