@@ -32,6 +32,7 @@ from oomwatch.web.connections import (
     FRAGMENTS_MAX,
     READING_SECONDS,
     REQUEST_SECONDS,
+    SAID_MOST,
     Connections,
     connections_at_most,
 )
@@ -325,6 +326,19 @@ def test_a_trusted_proxy_may_have_all_connections() -> None:
     connections = Connections(4, proxies=networks_of(["10.0.0.1"], "trusted_proxies"), clock=Clock())
     lines: list[Any] = [Line("10.0.0.1") for _ in range(4)]
     assert all(connections.take(line, None) for line in lines)  # type: ignore[arg-type]
+
+
+def test_of_very_many_who_speak_tls_a_few_are_named_each_minute(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    connections = Connections(10, clock=clock)
+    for number in range(1000):
+        line: Any = Line(f"10.0.{number // 250}.{number % 250}")
+        connections.hear_tls(line)
+    assert caplog.text.count("speaks TLS to this port") == SAID_MOST
+    clock.now += 60
+    another: Any = Line("10.0.9.9")
+    connections.hear_tls(another)
+    assert "10.0.9.9 speaks TLS" in caplog.text
 
 
 def test_a_part_of_the_files_is_kept_for_the_server_itself() -> None:

@@ -29,6 +29,7 @@ REQUEST_SECONDS = 15.0  # for the head of a request, and for the rest of one tha
 READING_SECONDS = 30.0  # nothing of what was sent was taken
 SWEEP_SECONDS = 1.0
 SAID_AGAIN_SECONDS = 60.0
+SAID_MOST = 20  # sentences in that time
 FRAGMENTS_MAX = 1024  # of one message: they may be empty, and so count nothing towards its size
 
 _FULL = (
@@ -73,6 +74,21 @@ class _Watched:
         self.unread_since: float | None = None
 
 
+class _Warnings:
+    """Sentences for the log, each at most once a minute, and few: whoever attacks must not fill it."""
+
+    def __init__(self) -> None:
+        self._said_at: dict[str, float] = {}
+
+    def say(self, key: str, sentence: str, now: float) -> None:
+        if now - self._said_at.get(key, float("-inf")) < SAID_AGAIN_SECONDS:
+            return
+        self._said_at = {one: at for one, at in self._said_at.items() if now - at < SAID_AGAIN_SECONDS}
+        if len(self._said_at) < SAID_MOST:
+            self._said_at[key] = now
+            logger.warning("%s", sentence)
+
+
 class Connections:
     """Everyone who is connected. `clock` never jumps. Used from the event loop only.
 
@@ -94,7 +110,7 @@ class Connections:
         self._clock = clock
         self._open: dict[asyncio.Transport, _Watched] = {}
         self._by_owner: Counter[str] = Counter()
-        self._said_at: dict[str, float] = {}
+        self._warnings, self._of_tls = _Warnings(), _Warnings()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -131,8 +147,8 @@ class Connections:
     def hear_tls(self, transport: asyncio.Transport) -> None:
         """Somebody speaks TLS to a server that speaks none. uvicorn would say of a request that it is invalid."""
         owner = home(_address(transport))
-        self._say(
-            f"TLS of {owner}",
+        self._of_tls.say(
+            owner,
             f"{owner} speaks TLS to this port, which speaks none: have it write ws:// or http:// in place of wss:// or "
             "https:// (an agent in its --server), or give this server a certificate with --tls-cert",
             self._clock(),
@@ -151,20 +167,14 @@ class Connections:
             why = _stuck(transport, watched, now)
             if why is not None:
                 self.cut_off_total += 1
-                self._say("cut off", f"a connection of {watched.owner} is cut off: {why}", now)
+                self._warnings.say("cut off", f"a connection of {watched.owner} is cut off: {why}", now)
                 self.lose(transport)
                 transport.abort()
 
     def _is_full(self, what: str, key: str, remedy: str) -> bool:
         self.turned_away_total += 1
-        self._say(key, f"{what}, and no more are taken; {remedy}", self._clock())
+        self._warnings.say(key, f"{what}, and no more are taken; {remedy}", self._clock())
         return False
-
-    def _say(self, key: str, sentence: str, now: float) -> None:
-        """At most once a minute of each kind: whoever attacks must not fill the log."""
-        if now - self._said_at.get(key, float("-inf")) >= SAID_AGAIN_SECONDS:
-            self._said_at = {one: at for one, at in self._said_at.items() if now - at < SAID_AGAIN_SECONDS} | {key: now}
-            logger.warning("%s", sentence)
 
 
 def _stuck(transport: asyncio.Transport, watched: _Watched, now: float) -> str | None:
