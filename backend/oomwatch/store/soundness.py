@@ -7,6 +7,7 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
+from oomwatch.oserror import in_words
 from oomwatch.store.address import file_of
 from oomwatch.store.errors import StoreError, explained
 from oomwatch.store.schema import metadata
@@ -114,7 +115,7 @@ def damage(file: Path) -> str | None:
             found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     except (sqlite3.OperationalError, OSError) as error:
         # Not allowed, locked, or not done in that time. Whoever opens it next says what can be done.
-        logger.info("database %s was not looked at to its end: %s", file, error)
+        logger.info("database %s was not looked at to its end: %s", file, in_words(error))
         return None
     except sqlite3.DatabaseError as error:
         return str(error)
