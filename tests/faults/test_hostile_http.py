@@ -98,8 +98,10 @@ def test_json_within_json_is_refused_with_a_sentence(server: RunningServer, deep
         "[" * 10_000,
         "rules: " + "x" * 2**20,
         "a: !!python/object/apply:os.system [id]",
+        "a: 1\n" * 9_000,
+        "a: 1\n" * 200_000,
     ],
-    ids=["a billion laughs", "a circle", "depth", "size", "a call"],
+    ids=["a billion laughs", "a circle", "depth", "size", "a call", "mistakes", "values"],
 )  # fmt: skip
 def test_a_rule_file_that_is_a_bomb_is_a_mistake_within_a_moment(server: RunningServer, text: str) -> None:
     began = time.monotonic()

@@ -210,7 +210,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         ("rules: &a [*a]", "1:8 this is nested more than 30 levels deep"),
         ("a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n"
          + "".join(f"{name}: &{name} [{', '.join([f'*{before}'] * 8)}]\n" for before, name in pairwise("abcdefgh")),
-         "1:1 this is too large: more than 100000 values, aliases written out"),
+         "1:1 this is too large: more than 20000 values, aliases written out"),
         (ENTRY + "    severity: [a]\n", "5:15 expected one of info, warning, critical, got a list"),
         ("rules: [{when: {kind: [a]}, alert: a, summary: s}]", "1:23 kind must be one of threshold"),
         (ENTRY + "    for: !!timestamp x\n", "5:10 cannot be read"),

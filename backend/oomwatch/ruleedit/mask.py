@@ -65,12 +65,16 @@ def _apart(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return apart
 
 
-def scrubbed(sentence: str, original: str) -> str:
-    """A sentence without the secrets of a file, whatever it quotes."""
-    for secret in masked(original).secrets:
-        bare = secret.strip("\"'")
-        if len(bare) >= LEAST_CHARS:
-            sentence = sentence.replace(bare, "(secret)")
+def scrubbed(sentences: Iterable[str], *originals: str) -> list[str]:
+    """Sentences without the secrets of these files, whatever they quote."""
+    secrets = [secret.strip("\"'") for original in originals for secret in masked(original).secrets]
+    bare = [secret for secret in dict.fromkeys(secrets) if len(secret) >= LEAST_CHARS]
+    return [_without(sentence, bare) for sentence in sentences]
+
+
+def _without(sentence: str, secrets: Iterable[str]) -> str:
+    for secret in secrets:
+        sentence = sentence.replace(secret, "(secret)")
     return sentence
 
 

@@ -14,7 +14,10 @@ from oomwatch.ruleedit.unmask import restored
 from oomwatch.rulefile import FILE_BYTES_MAX, RuleFile, RuleFileError, decoded, parse_rules, text_of
 from oomwatch.service.rulewatch import RuleWatch
 from oomwatch.settings import Settings, is_shipped
+from oomwatch.units import counted
 from oomwatch.web.answers import RefusedError
+
+MISTAKES_TOLD = 100  # nobody reads more at once
 
 READ_ONLY = (
     "this server does not let its rules be changed over the API; start it with --rules-editable "
@@ -147,7 +150,7 @@ class RuleDesk:
         except NotWritableError as error:
             raise RefusedError(409, str(error)) from error
         except ValueError as error:  # a channel that cannot be opened
-            raise RefusedError(400, scrubbed(str(error), text)) from error
+            raise RefusedError(400, *scrubbed([str(error)], text)) from error
         return taken
 
 
@@ -174,13 +177,13 @@ def _read(content: bytes, before: str) -> tuple[str, RuleFile]:
 
 
 def _mistaken(error: RuleFileError, *texts: str) -> RefusedError:
-    def harmless(sentence: str) -> str:
-        for text in texts:
-            sentence = scrubbed(sentence, text)
-        return sentence
-
-    rows = tuple(MistakeRow(line=one.line, column=one.column, message=harmless(one.message)) for one in error.mistakes)
-    return RefusedError(400, f"the file has {len(rows)} mistake{'s' * (len(rows) != 1)}", rows)
+    shown = error.mistakes[:MISTAKES_TOLD]
+    sentences = scrubbed([one.message for one in shown], *texts)
+    rows = [
+        MistakeRow(line=one.line, column=one.column, message=said) for one, said in zip(shown, sentences, strict=True)
+    ]
+    more = f", of which the first {len(rows)} are told" if len(rows) < len(error.mistakes) else ""
+    return RefusedError(400, f"the file has {counted(len(error.mistakes), 'mistake')}{more}", rows)
 
 
 def _switched(before: str, switch: Switch) -> tuple[str, RuleFile]:
