@@ -118,6 +118,14 @@ def test_a_file_without_certificates_is_said_so(tmp_path: Path) -> None:
     assert in_words(raised(lambda: chain.load_cert_chain(path))) == "it is no PEM file"
 
 
+def test_a_certificate_that_lacks_a_field_is_to_be_made_anew_and_one_of_a_stranger_to_be_trusted() -> None:
+    lacking, unknown = ssl.SSLCertVerificationError(), ssl.SSLCertVerificationError()
+    lacking.verify_message = "CA cert does not include key usage extension"
+    unknown.verify_message = "unable to get local issuer certificate"
+    assert "make that certificate anew" in with_remedy(lacking)
+    assert "have the authority that signed it trusted" in with_remedy(unknown)
+
+
 def test_words_of_a_library_stay_as_they_are() -> None:
     assert in_words(raised(lambda: gzip.decompress(b"no"))) == "Not a gzipped file (b'no')"
     assert in_words(ValueError("")) == "ValueError"

@@ -11,7 +11,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from websockets.protocol import State
 
 from oomwatch import wire
-from oomwatch.oserror import in_words, with_remedy
+from oomwatch.oserror import in_words, is_incomplete, with_remedy
 from oomwatch_agent.credentials import Credentials, CredentialsError
 
 HELLO_ANSWER_SECONDS = 10.0
@@ -156,7 +156,7 @@ def _unanswered(url: str, error: BaseException) -> str | None:
 
 
 def _tls_remedy(error: ssl.SSLError) -> str | None:
-    if getattr(error, "verify_message", None):
+    if getattr(error, "verify_message", None) and not is_incomplete(error):
         return "name the authority that signed it with --tls-ca"
     if error.reason == "WRONG_VERSION_NUMBER":
         return "write ws:// in place of wss:// in --server, or give the server --tls-cert"

@@ -44,6 +44,9 @@ _REMEDIES = {
 _NO_NAME = "is the host's name right, and does the name service know it?"  # whatever getaddrinfo says
 _NO_ANSWER = "is the address right, and no firewall between?"
 _NO_TLS = "write http:// in place of https://, or have it speak TLS"
+# What Python looks for since 3.13 (VERIFY_X509_STRICT), by OpenSSL's words: the authority is trusted, and lacks a field.
+_LACKING = re.compile(r"key usage|key identifier|basic constraints", re.IGNORECASE)
+_INCOMPLETE = "make that certificate anew, with what it lacks: docs/howto/access.md has the command"
 _UNTRUSTED = "have the authority that signed it trusted: SSL_CERT_FILE names a PEM file with all that are"
 
 
@@ -66,6 +69,11 @@ def with_remedy(error: BaseException) -> str:
     """The same, and what a person can do about it where that is known: for the end of a sentence with the place."""
     remedy = _remedy(_cause(error))
     return f"{in_words(error)}; {remedy}" if remedy else in_words(error)
+
+
+def is_incomplete(error: BaseException) -> bool:
+    """Whether a certificate was refused for what it lacks, whoever signed it."""
+    return _LACKING.search(getattr(error, "verify_message", None) or "") is not None
 
 
 def with_place(error: BaseException) -> str:
@@ -128,7 +136,7 @@ def _remedy(error: BaseException) -> str | None:
     if _is_timeout(error):
         return _NO_ANSWER
     if getattr(error, "verify_message", None):
-        return _UNTRUSTED
+        return _INCOMPLETE if is_incomplete(error) else _UNTRUSTED
     if type(error).__name__ == "gaierror":
         return _NO_NAME
     if type(error).__module__ == "ssl":
