@@ -44,7 +44,7 @@ _REMEDIES = {
 _NO_NAME = "is the host's name right, and does the name service know it?"  # whatever getaddrinfo says
 _NO_ANSWER = "is the address right, and no firewall between?"
 _NO_TLS = "write http:// in place of https://, or have it speak TLS"
-# What Python looks for since 3.13 (VERIFY_X509_STRICT), by OpenSSL's words: the authority is trusted, and lacks a field.
+# What Python asks for since 3.13 (VERIFY_X509_STRICT), by OpenSSL's words: the authority is known, and lacks a field.
 _LACKING = re.compile(r"key usage|key identifier|basic constraints", re.IGNORECASE)
 _INCOMPLETE = "make that certificate anew, with what it lacks: docs/howto/access.md has the command"
 _UNTRUSTED = "have the authority that signed it trusted: SSL_CERT_FILE names a PEM file with all that are"
