@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psutil
+from bench._options import parser_of
 from tests.nvml.standin import GIB, ScriptedGpus, build
 from tests.ports import free_port
 from websockets.asyncio.server import ServerConnection, serve
@@ -202,7 +203,7 @@ def _print(name: str, cost: Cost) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--seconds", type=float, default=30.0, help="how long to measure")
     parser.add_argument("--gpus", type=int, default=8)
     parser.add_argument("--interval", type=float, default=1.0, help="the agent's, in seconds")

@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench._options import parser_of
 from bench.agent import ROOT, Server, cpu_seconds, running
 from bench.log_parsing import QUIET_BYTES_A_STEP, RECORDED, mixed
 from tests.nvml.standin import GIB, ScriptedGpus, build
@@ -56,7 +57,7 @@ async def _tell(pid: int, server: Server, seconds: float) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--megabytes", type=int, default=200)
     parser.add_argument("--dense", action="store_true", help="steps alone")
     parser.add_argument("--seconds", type=float, default=30.0)

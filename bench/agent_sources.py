@@ -1,6 +1,6 @@
 """What the agent's hardware sources cost: CPU milliseconds a second at 1 Hz, with 8 GPUs of the scripted NVML library.
 
-    python -m bench.agent_sources [readings]
+    python -m bench.agent_sources [READINGS]
 
 One reading in ten is a slow one, as in the agent; a second row has one of the eight GPUs hung. The stand-in answers at
 once: on a real machine the driver's own time comes on top.
@@ -8,19 +8,16 @@ once: on a real machine the driver's own time comes on top.
 
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "backend"), str(ROOT / "agent")]
+from bench._options import parser_of
+from tests.nvml import standin
 
-from tests.nvml import standin  # noqa: E402
-
-from oomwatch_agent.cards.nvml import NvmlSource  # noqa: E402
-from oomwatch_agent.host import HostSource  # noqa: E402 - a script of a checkout finds its own packages
-from oomwatch_agent.source import Source  # noqa: E402
+from oomwatch_agent.cards.nvml import NvmlSource
+from oomwatch_agent.host import HostSource
+from oomwatch_agent.source import Source
 
 SLOW_EVERY = 10
 GPUS = 8
@@ -62,6 +59,13 @@ def measure(folder: Path, readings: int) -> None:
     print(f"host, {sum(name.isdigit() for name in count)} processes        {cost(host, readings)}")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("readings", type=int, nargs="?", default=500)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        measure(Path(name), int(sys.argv[1]) if len(sys.argv) > 1 else 500)
+        measure(Path(name), options.readings)
+
+
+if __name__ == "__main__":
+    main()

@@ -9,7 +9,6 @@ same readings, and an alert stands for KEEP_SECONDS after its condition was last
 --sensitivity moves each limit alone, and measures on one half of the series what was chosen on the other.
 """
 
-import argparse
 import csv
 import gzip
 import random
@@ -19,6 +18,8 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import NamedTuple
+
+from bench._options import parser_of
 
 from oomwatch.core.blockforecast import LIMITS, Limits, forecast
 from oomwatch.core.blocks import BlockWindow
@@ -224,8 +225,8 @@ def cost_us(series: dict[str, list[Reading]], capacity: float) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.blocks")
-    parser.add_argument("csv", type=Path, nargs="?")
+    parser = parser_of(__doc__)
+    parser.add_argument("csv", type=Path, nargs="?", metavar="USED.csv")
     parser.add_argument("--capacity-gib", type=float, default=48.0)
     parser.add_argument("--sensitivity", action="store_true")
     asked = parser.parse_args()

@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench._options import parser_of
 from tests.doctor.cases import ARTICLE, report
 
 OVERRIDES = (
@@ -38,6 +39,7 @@ def command_seconds(*words: str) -> float:
 
 
 def main() -> None:
+    parser_of(__doc__).parse_args()
     for overrides in OVERRIDES:
         report(*overrides)
         seconds = statistics.median(report_seconds(overrides) for _ in range(TIMES))

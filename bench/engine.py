@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from bench._options import parser_of
+
 from oomwatch import wire
 from oomwatch.core.engine import Engine
 from oomwatch.rulefile import read_rules
@@ -97,6 +99,7 @@ def _step(step: int, dice: random.Random) -> wire.Step:
 
 
 def main() -> None:
+    parser_of(__doc__).parse_args()
     for name, level_gib in (
         ("quiet", lambda _: 40.0),
         ("tight", lambda _: 72.0),

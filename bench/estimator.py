@@ -1,18 +1,18 @@
 """How far the memory estimate is from published measurements, and how often its interval and its verdict are right.
 
-    python -m bench.estimator
+    python -m bench.estimator [--markdown | --moved | --crossed]
 
 Each row of tests/plan/published: a run that somebody else measured, put into the terms of the formulas. Nothing is
 timed. --markdown draws the tables of docs/reference/estimator.md. --moved moves each constant that was judged rather
 than counted by a quarter. --crossed chooses these constants by one half of the rows and holds them against the other.
 """
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from statistics import mean, median
 from types import ModuleType
 
+from bench._options import parser_of
 from tests.plan.published.row import GIB, Fit, Peak
 from tests.plan.published.table import FITS, PEAKS, UNMATCHED, halves, peaks
 
@@ -151,13 +151,17 @@ def crossed() -> Iterator[tuple[str, ...]]:
 
 
 def main() -> None:
-    asked = sys.argv[1:]
-    if "--moved" in asked:
+    parser = parser_of(__doc__)
+    shape = parser.add_mutually_exclusive_group()
+    for name in ("--markdown", "--moved", "--crossed"):
+        shape.add_argument(name, action="store_true")
+    asked = parser.parse_args()
+    if asked.moved:
         shown = aligned(("constant", "", "median error", "inside"), sensitivity())
-    elif "--crossed" in asked:
+    elif asked.crossed:
         shown = aligned(("chosen by", "constants", "its own", "inside", "the other half", "inside"), crossed())
     else:
-        shown = tables("markdown" if "--markdown" in asked else "aligned")
+        shown = tables("markdown" if asked.markdown else "aligned")
     for line in shown:
         print(line)
 

@@ -11,7 +11,6 @@ CPU of the process that answers (PostgreSQL's own not counted).
 """
 
 # ruff: noqa: SLF001 - the database's own figures are nobody's but a benchmark's to ask for
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +24,7 @@ from urllib.parse import urlencode
 
 import msgspec
 import psutil
+from bench._options import parser_of
 from bench.store import DAY, FLUSH_SECONDS, HOUR, RUN_NODES, START
 from sqlalchemy import insert, select, text
 from tests.ports import free_port
@@ -50,7 +50,9 @@ class Took(NamedTuple):
 
 def main() -> None:
     """Run and print."""
-    hours = int(sys.argv[1]) if len(sys.argv) > 1 else 6
+    parser = parser_of(__doc__)
+    parser.add_argument("hours", type=int, nargs="?", default=6)
+    hours = parser.parse_args().hours
     bench_store.RECORDED = hours * HOUR
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)

@@ -11,12 +11,13 @@ at while the rule was made, those reported were not. Takes five minutes.
 
 import math
 import random
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
+
+from bench._options import parser_of
 
 from oomwatch import wire
 from oomwatch.core.engine import Engine
@@ -238,7 +239,9 @@ def judging_seconds(watch: Watch, at: float) -> float:
 
 
 def main() -> None:
-    report(TUNING_SEEDS if "--tuning" in sys.argv else SEEDS)
+    parser = parser_of(__doc__)
+    parser.add_argument("--tuning", action="store_true", help="by the seeds that were looked at")
+    report(TUNING_SEEDS if parser.parse_args().tuning else SEEDS)
     cost()
 
 

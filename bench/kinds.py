@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from statistics import median
 
+from bench._options import parser_of
+
 from oomwatch.core.conditions.fragmentation import Fragmentation
 from oomwatch.core.conditions.imbalance import Imbalance
 from oomwatch.core.conditions.lengths import Lengths
@@ -237,6 +239,7 @@ def cost() -> None:
 
 
 def main() -> None:
+    parser_of(__doc__).parse_args()
     for part in (residues, fragmented, lengths, worst_case, imbalance, retries, cost):
         part()
 

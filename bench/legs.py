@@ -7,7 +7,6 @@ each notes at the seams below when something is called and when that is done. Th
 as shipped. All figures are milliseconds.
 """
 
-import argparse
 import bisect
 import functools
 import inspect
@@ -21,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench._options import parser_of
 from bench.detection.receiver import Card, Told, receiving
 from tests.acceptance.programs import Program, ending, until
 from tests.nvml.standin import GIB, ScriptedGpus, build
@@ -99,7 +99,8 @@ def be_agent(arguments: list[str]) -> int:
     from oomwatch_agent.sampler import Sampler  # noqa: PLC0415
 
     noted(Sampler, "collect_here", "collect")  # by the thread whose look saw it
-    noted(Link, "send", "send")
+    noted(Link, "post", "send")
+    noted(Link, "send", "send")  # where `post` could not
     return main(arguments)
 
 
@@ -183,7 +184,7 @@ def read(notes: Path) -> dict[str, list[float]]:
 def main() -> int:
     if sys.argv[1:2] == ["--be"]:
         return {"agent": be_agent, "server": be_server}[sys.argv[2]](sys.argv[3:])
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--cards", type=int, default=24, help="each fills up once")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="oomwatch-bench-") as folder:

@@ -1,4 +1,6 @@
-"""How fast logs are read: `python -m bench.log_parsing [MEGABYTES]`, in megabytes a second of one core.
+"""How fast logs are read, in megabytes a second of one core.
+
+    python -m bench.log_parsing [MEGABYTES]
 
 The mixed log is what a long run leaves on disk: for every recorded step (its step line, its memory and marker lines, as
 verl 0.9.1 printed them) some 220 KB of what is no event. Of twelve such lines six are of printed samples, four are
@@ -11,13 +13,13 @@ is looked at on the way. `wc -l` and a `grep -c` of the same files stand beside 
 
 import itertools
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+from bench._options import parser_of
 
 from oomwatch_agent.logsource import LogSource
 
@@ -45,7 +47,9 @@ CHATTER = (
 
 def main() -> None:
     """Print a line for each log."""
-    size = (int(sys.argv[1]) if len(sys.argv) > 1 else MEGABYTES) * 1_000_000
+    parser = parser_of(__doc__)
+    parser.add_argument("megabytes", type=int, nargs="?", default=MEGABYTES)
+    size = parser.parse_args().megabytes * 1_000_000
     recorded = RECORDED.read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         for name, pieces in (("mixed", mixed(recorded, QUIET_BYTES_A_STEP)), ("dense", mixed(recorded, 0))):

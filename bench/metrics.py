@@ -6,12 +6,12 @@ A service with 8 GPUs a node, probes of three roles on each, two rollout engines
 of it fresh; then the same with every GPU's alert firing. `read` runs in the server's event loop, the rest in threads.
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
 
 import cramjam
+from bench._options import parser_of
 
 from oomwatch import wire
 from oomwatch.core.rule import RuleSet
@@ -144,7 +144,7 @@ def figures(service: Service, rounds: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--nodes", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=20)
     options = parser.parse_args()

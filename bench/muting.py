@@ -8,12 +8,12 @@ the service's part (service/muting.py); for the worst case with making the trans
 database.
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from statistics import median
 from zoneinfo import ZoneInfo
 
+from bench._options import parser_of
 from msgspec.structs import replace
 
 from oomwatch import wire
@@ -124,7 +124,7 @@ def _cpu_ms(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--alerts", type=int, default=1024)
     parser.add_argument("--silences", type=int, default=50)
     options = parser.parse_args()

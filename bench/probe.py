@@ -11,7 +11,6 @@ into words for a snapshot: both work without a GPU. What the allocator and the m
 cannot be measured without one.
 """
 
-import argparse
 import json
 import os
 import socket
@@ -21,6 +20,8 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+
+from bench._options import parser_of
 
 from oomwatch_agent.probe.asking import Asking
 from oomwatch_agent.probe.source import ProbeSource
@@ -253,7 +254,7 @@ def agent(folder: Path, seconds: float) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = parser_of(__doc__)
     parser.add_argument("--seconds", type=float, default=20.0, help="length of each measurement over time")
     parser.add_argument("--torch", metavar="PYTHON", help="a Python that has torch")
     options = parser.parse_args()

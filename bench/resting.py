@@ -8,9 +8,10 @@ times a second, whatever it is: figures of machines in which that differs are no
 thread, the waking up counted in.
 """
 
-import argparse
 import time
 from typing import NamedTuple
+
+from bench._options import parser_of
 
 REST_SECONDS = 1.0
 NUMBERS = 1500  # a tenth of a millisecond and a half, about what one reading of the agent takes
@@ -51,7 +52,7 @@ def measure(turns: int) -> Resting:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--turns", type=int, default=30, help="seconds of rest, with the work after each")
     print(measure(parser.parse_args().turns).sentence())
 

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import msgspec
 import psutil
+from bench._options import parser_of
 from bench.compare.programs import add_server_python
 from tests.ports import free_port
 from websockets.asyncio.client import ClientConnection, connect
@@ -279,7 +280,7 @@ def wait_until_ready(port: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--seconds", type=float, default=20, help="of each of the two parts")
     parser.add_argument("--agents", type=int, default=128)
     parser.add_argument("--browsers", type=int, default=50)

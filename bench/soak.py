@@ -10,7 +10,6 @@ then, so that alerts fire and end; agents start anew every eight hours. What is 
 (--keep: readings; of ten seconds; of a minute; events and alerts), so that days show what months would.
 """
 
-import argparse
 import asyncio
 import gc
 import logging
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
+from bench._options import parser_of
 
 from oomwatch import wire
 from oomwatch.hub import Hub
@@ -235,7 +235,7 @@ def soak(folder: Path, nodes: int, hours: Sequence[float], every: int, kept: Kep
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--nodes", type=int, default=64)
     parser.add_argument("--days", type=float, default=3)
     parser.add_argument("--every", type=int, default=10, metavar="SECONDS", help="between two readings of a node")

@@ -15,7 +15,6 @@ neighbours than time.
 """
 
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from functools import partial
 from typing import NamedTuple
 
 import msgspec
+from bench._options import parser_of
 
 from oomwatch import wire
 from oomwatch.settings import Settings
@@ -50,7 +50,11 @@ class Spent(NamedTuple):
 
 def main() -> None:
     """Run and print."""
-    nodes, hours = (int(argument) for argument in [*sys.argv[1:], "16", "2"][:2])
+    parser = parser_of(__doc__)
+    parser.add_argument("nodes", type=int, nargs="?", default=16)
+    parser.add_argument("hours", type=int, nargs="?", default=2)
+    options = parser.parse_args()
+    nodes, hours = options.nodes, options.hours
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(f"sqlite:///{folder}/bench.db")
         recorded, kept_up = record(store, nodes, hours * HOUR)

@@ -8,7 +8,6 @@ hold time; half a minute later a second one, of the shipped rule). `tick` is the
 server's work of a second to its arrival at a browser.
 """
 
-import argparse
 import contextlib
 import os
 import tempfile
@@ -17,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
+from bench._options import parser_of
 from bench.compare.programs import add_server_python, helping, taken
 from bench.compare.readings import GPUS
 from bench.compare.sides import Side, ours
@@ -71,7 +71,7 @@ def come_back(side: Side, nodes: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--gpus", type=int, default=10240, help="in multiples of 8")
     parser.add_argument("--browsers", type=int, default=1)
     parser.add_argument("--settle", type=float, default=15, metavar="SECONDS")

@@ -10,6 +10,8 @@ import random
 from collections.abc import Iterator
 from statistics import median
 
+from bench._options import parser_of
+
 from oomwatch.core.conditions.rising import PEAKS, Rising
 from oomwatch.units import Quantity
 
@@ -47,6 +49,7 @@ def leads(leak: float, spread: float) -> Iterator[int]:
 
 
 def main() -> None:
+    parser_of(__doc__).parse_args()
     steps = FALSE_STEPS * FALSE_SEEDS
     for spread in (0.005, 0.02):
         count = false_episodes(spread)

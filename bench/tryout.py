@@ -9,11 +9,12 @@ Prints CPU seconds, which a busy machine changes less than the clock's, and the 
 
 import random
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from bench._options import parser_of
 
 from oomwatch import wire
 from oomwatch.rulefile import parse_rules
@@ -29,9 +30,11 @@ MIB = 2**20
 
 def main() -> None:
     """Run and print."""
-    given = [float(argument) for argument in sys.argv[1:]]
-    sizes = [(int(given[0]), given[1] if len(given) > 1 else 24.0)] if given else [(8, 24.0), (64, 24.0)]
-    for gpus, hours in sizes:
+    parser = parser_of(__doc__)
+    parser.add_argument("gpus", type=int, nargs="?", help="by default 8, and then 64")
+    parser.add_argument("hours", type=float, nargs="?", default=24.0)
+    options = parser.parse_args()
+    for gpus, hours in ((size, options.hours) for size in ([options.gpus] if options.gpus else [8, 64])):
         with tempfile.TemporaryDirectory() as folder:
             store = Store.open(f"sqlite:///{folder}/day.db")
             fill(store, gpus // GPUS, hours)

@@ -8,7 +8,6 @@ thrown away. CPU of this process, so that a busy machine shows less. `tick`: fro
 until the text for the browsers is there.
 """
 
-import argparse
 import asyncio
 import statistics
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psutil
+from bench._options import parser_of
 from bench.compare.readings import GPUS, PERIOD_SECONDS, body, frame, hello, node_name
 from bench.soak import Channels, Peer
 
@@ -102,7 +102,7 @@ def _cpu_of(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--gpus", default="1024,10240,20480,51200", help="sizes, in multiples of 8, in growing order")
     parser.add_argument("--seconds", type=int, default=20, help="simulated; the first five do not count")
     options = parser.parse_args()

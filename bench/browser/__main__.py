@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from bench._options import parser_of
 from bench.browser import measures
 from bench.browser.reader import Spread
 from playwright.sync_api import Browser, sync_playwright
@@ -92,7 +93,7 @@ def measure(browser: Browser, options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--loads", type=int, default=15, help="the first pays for the browser's own start")
     parser.add_argument("--updates", type=int, default=100)
     parser.add_argument("--heap", type=int, default=10_000, help="updates; 0: not measured")

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from bench._options import parser_of
 from bench.compare.filling import Fill
 from bench.compare.programs import Helper, Taken, add_server_python, helping, taken
 from bench.compare.readings import GPUS
@@ -136,7 +137,7 @@ def _at(ordered: Sequence[float], share: float) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--gpus", default="8,128,1024,10240", help="sizes, in multiples of 8")
     parser.add_argument("--sides", default=",".join(SIDES), help="which, in this order")
     parser.add_argument("--browsers", type=int, default=50, help="that watch from 1,024 GPUs on; fewer where less")

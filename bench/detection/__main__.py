@@ -23,6 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench._options import parser_of
 from bench.detection.receiver import Card, Told, receiving
 from bench.detection.sides import AGGRESSIVE, USUAL, Nodes, alternative, ours
 from tests.nvml.standin import GIB, ScriptedGpus, build
@@ -86,7 +87,7 @@ def report(options: argparse.Namespace, taken: dict[Card, float], told: Told) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--nodes", type=int, default=8)
     parser.add_argument("--gpus", type=int, default=4, help="of each node")
     parser.add_argument("--over", type=float, default=60.0, metavar="SECONDS", help="in which all cards fill up")

@@ -6,12 +6,12 @@ Without --collect-every the cards are read at each scrape; with it they are read
 was read last, as dcgm-exporter does.
 """
 
-import argparse
 import itertools
 import time
 from collections.abc import Callable, Iterator
 
 import pynvml
+from bench._options import parser_of
 from prometheus_client import REGISTRY, start_http_server
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -44,7 +44,7 @@ class Cards(Collector):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument(
         "--collect-every", type=float, metavar="SECONDS", help="read the cards that often, not at a scrape"

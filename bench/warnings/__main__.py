@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+import bench.warnings
+from bench._options import parser_of
 from bench.warnings import report, scenarios
 from bench.warnings.detectors import SHIPPED
 from bench.warnings.measure import Task, measure
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench.warnings", description=__doc__)
+    parser = parser_of(bench.warnings.__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help=f"how many (default {RUNS})")
     parser.add_argument("--first", type=int, default=0, help="how many seeds of the range to leave out")
     parser.add_argument(
