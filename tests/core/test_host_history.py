@@ -1,5 +1,6 @@
 """Peaks of what a host uses, and whose memory grew."""
 
+import random
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -34,6 +35,24 @@ def test_a_late_reading_goes_where_it_belongs_and_one_that_is_too_late_nowhere()
         row.add(at, value)
     assert row.peak(1020.0, 1030.0) == 9.0
     assert row.peak(0.0, 2000.0) == 9.0
+
+
+def test_passing_over_what_is_no_new_peak_changes_nothing() -> None:
+    dice, peaks, rows = random.Random(1), Peaks(), (PeakRow(10.0, 10800.0), PeakRow(60.0, 86400.0))
+    at = 100_000.0
+    for _ in range(20_000):
+        at += dice.choice((0.5, 1.0, 1.0, 1.0, 30.0))
+        if dice.random() < 0.001:
+            shifted = dice.choice((-3.0, 7.0, 3600.0))
+            at += shifted
+            for one in (peaks, *rows):
+                one.shift(shifted)
+        moment, value = at - dice.choice((0.0, 0.0, 0.0, 12.0)), float(dice.randrange(1000))
+        for one in (peaks, *rows):
+            one.add(moment, value)
+    spans = [(end - length, end) for end in range(int(at) - 9000, int(at), 300) for length in (20.0, 300.0)]
+    by_rows = {(start, end): rows[end - start >= 90.0].peak(start, end) for start, end in spans}
+    assert peaks.each(spans, {}) == {span: peak for span, peak in by_rows.items() if peak is not None}
 
 
 def test_after_a_long_silence_nothing_old_is_left() -> None:

@@ -1,6 +1,7 @@
 """Device memory in blocks of five minutes, for programs that tell of no steps."""
 
 from array import array
+from collections.abc import Sequence
 from math import floor
 
 from oomwatch.core.peaks import Block
@@ -34,6 +35,21 @@ class BlockWindow:
             return False
         self._minute = minute
         return before > 0
+
+    def extend(self, times: Sequence[float], values: Sequence[float]) -> None:
+        """The same for several, at once where all are of the running minute and block."""
+        running = self.open
+        if (
+            running is None
+            or min(times) < running.at
+            or max(times) >= min(running.at + FIVE_SECONDS, (self._minute + 1) * MINUTE_SECONDS)
+        ):
+            for at, value in zip(times, values, strict=True):
+                self.add(at, value)
+            return
+        lowest, highest = min(values), max(values)
+        if lowest < running.floor_bytes or highest > running.peak_bytes:
+            self.open = Block(running.at, max(running.peak_bytes, highest), min(running.floor_bytes, lowest))
 
     def _take(self, at: float, value: float) -> None:
         start = floor(at / FIVE_SECONDS) * FIVE_SECONDS

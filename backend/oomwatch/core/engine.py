@@ -20,14 +20,14 @@ from oomwatch.core.judge import (
     ANYTHING,
     BLOCKS,
     EVENT,
-    READINGS,
-    READINGS_AND_TORCH,
+    SAMPLES,
     STEP,
     TIME,
     Defect,
     Judge,
 )
 from oomwatch.core.lifecycle import NO_LIVES, Episode, Key, Lifecycle
+from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.outcome import Outcomes
 from oomwatch.core.past import Past
 from oomwatch.core.rule import Rule, RuleSet, key_of, severity_of
@@ -95,20 +95,22 @@ class Engine:
             return (), ANYTHING
         record.heard_at = now
         if isinstance(message, wire.Sample):
+            answered = record.all_answer
             closed = self._intake.observe_sample(message, record)
-            return record.subjects, self._news_of(message, node, closed)
+            as_ever = answered and record.all_answer
+            return record.subjects, self._news_of(message, record, closed=closed, as_ever=as_ever)
         if isinstance(message, wire.Event):
             return self._intake.observe(message, record), STEP if isinstance(message.body, wire.Step) else EVENT
         record.stopped = True
         return [record.subject], ANYTHING
 
-    def _news_of(self, sample: wire.Sample, node: str, closed: bool) -> tuple[News, ...]:
-        if node in self._unseen:
-            self._unseen.remove(node)
+    def _news_of(self, sample: wire.Sample, node: NodeRecord, *, closed: bool, as_ever: bool) -> tuple[News, ...]:
+        if node.name in self._unseen:
+            self._unseen.remove(node.name)
             return ANYTHING
         if closed:
             return BLOCKS
-        return READINGS_AND_TORCH if sample.torch else READINGS
+        return SAMPLES[bool(sample.torch), bool(sample.engines), not as_ever]
 
     def advance(self, now: float) -> list[wire.Transition]:
         """Judge at every grid second since the last call, up to `now`."""

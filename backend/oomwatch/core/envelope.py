@@ -2,6 +2,7 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import NamedTuple
 
 SLICES_MAX = 900  # a quarter of an hour of readings a second, 14 KiB a GPU
@@ -48,6 +49,20 @@ class Envelope:
             self._add_within(at, value)
         if len(times) > self.slices_max:
             self._make_room()
+
+    def extend(self, times: Sequence[float], values: Sequence[float]) -> None:
+        """The same for several, one after the other, with fewer steps."""
+        own, low, high, slice_seconds, most = self._at, self._low, self._high, self._slice_seconds, self.slices_max
+        for at, value in zip(times, values, strict=True):
+            if own and at - own[-1] < slice_seconds:
+                self._add_within(at, value)
+            else:
+                own.append(at)
+                low.append(value)
+                high.append(value)
+            if len(own) > most:
+                self._make_room()
+                own, low, high, slice_seconds = self._at, self._low, self._high, self._slice_seconds
 
     def _add_within(self, at: float, value: float) -> None:
         place = bisect_right(self._at, at)

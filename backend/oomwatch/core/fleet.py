@@ -46,7 +46,7 @@ class Fleet:
             yield from (run.subject for run in self.runs.values())
             return
         for node in self.nodes.values():
-            yield from (subject for subject in node.subjects if subject.scope == scope)
+            yield from node.subjects[:1] if scope == "node" else node.subjects[1:]
 
     def run_of(self, subject: Subject) -> str | None:
         """The run that a subject works for, where that is known."""

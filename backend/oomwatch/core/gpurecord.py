@@ -10,7 +10,7 @@ from oomwatch import wire
 from oomwatch.core import notable
 from oomwatch.core.allocator import Allocator, believed_ratio
 from oomwatch.core.blocks import BlockWindow
-from oomwatch.core.gpusteps import GpuSteps
+from oomwatch.core.gpuwindows import GpuWindows
 from oomwatch.core.hostmemory import highest
 from oomwatch.core.memo import Keeping, Memo
 from oomwatch.core.notable import Notable
@@ -22,8 +22,6 @@ from oomwatch.core.subject import Subject
 from oomwatch.core.window import WINDOW_SECONDS_MAX, PeakWindow, Window
 
 LEFT_RATIO = 0.5  # of the last step's floor: what is less is not the program's any more
-PEAK_SLICE_SECONDS = 10.0
-PEAK_KEEP_SECONDS = 1800.0
 TORCH_SLICE_SECONDS = 60.0  # the probe reads at 1-2 Hz; a trend needs no more than its peaks
 PROBE_FRESH_SECONDS = 60.0  # while a probe tells, log lines of the same GPU are not mixed in
 
@@ -44,12 +42,10 @@ class GpuRecord:
         self.parts = Parts()
         self._strangers: frozenset[int] = frozenset()  # processes beside those of its run, when they were last listed
         self.run: str | None = None
-        self.used_peaks = PeakWindow(PEAK_SLICE_SECONDS, PEAK_KEEP_SECONDS)
+        self._windows = GpuWindows()
         self.torch_reserved = Window(WINDOW_SECONDS_MAX)
         self.probed_at = float("-inf")
-        self.blocks = BlockWindow()
         self.memo = Memo(keeping)
-        self._steps = GpuSteps()
         self._steps_of: str | None = None  # the run whose steps they are
         self.notable: tuple[Notable, ...] = ()
 
@@ -64,9 +60,19 @@ class GpuRecord:
         return self.sample.used_bytes if self.sample else None
 
     @property
+    def used_peaks(self) -> PeakWindow:
+        """The highest readings of the last half hour."""
+        return self._windows.used_peaks
+
+    @property
+    def blocks(self) -> BlockWindow:
+        """Readings in blocks of five minutes."""
+        return self._windows.blocks
+
+    @property
     def steps(self) -> Sequence[GpuStep]:
         """What the last steps of its run were on this GPU, oldest first."""
-        return self._steps.kept
+        return self._windows.told_steps.kept
 
     @property
     def is_left(self) -> bool:
@@ -84,12 +90,12 @@ class GpuRecord:
     @property
     def residue_now_bytes(self) -> float | None:
         """What the engine left when it went to sleep in the step that runs."""
-        return self._steps.residue_now_bytes
+        return self._windows.told_steps.residue_now_bytes
 
     @property
     def asleep_now_bytes(self) -> float | None:
         """What memory lines of the step that runs tell of a moment when the engine sleeps."""
-        return self._steps.asleep_now_bytes
+        return self._windows.told_steps.asleep_now_bytes
 
     def is_probed(self, at: float) -> bool:
         """Whether a probe tells of this GPU: then log lines are not mixed in."""
@@ -99,30 +105,31 @@ class GpuRecord:
         if told.reserved_bytes is None:
             return
         self.probed_at = max(self.probed_at, at)
-        self._steps.read_torch(told, self.used_bytes)
+        self._windows.told_steps.read_torch(told, self.used_bytes)
         ratio = believed_ratio(told.reserved_bytes, self.used_bytes, self.usable_bytes)
         if ratio is not None:
             self.torch_reserved.add_peak(at, ratio, TORCH_SLICE_SECONDS)
 
     def observe_line(self, memory: wire.TorchMemory, at: float) -> None:
         """A line of a process on this GPU told its memory: as good a reading as the driver's own."""
+        steps = self._windows.steps
         if memory.device_used_bytes is not None:
-            self._steps.read(at, memory.device_used_bytes)
+            steps.read(at, memory.device_used_bytes)
             if memory.engine_asleep:
-                self._steps.read_asleep(memory.device_used_bytes)
+                steps.read_asleep(memory.device_used_bytes)
         if not self.is_probed(at):
             in_use = self.used_bytes if memory.device_used_bytes is None else memory.device_used_bytes
-            self._steps.read_torch(Allocator(memory.reserved_bytes, memory.allocated_bytes), in_use)
+            steps.read_torch(Allocator(memory.reserved_bytes, memory.allocated_bytes), in_use)
 
     def observe_sleep(self, still_used_bytes: int, pid: int | None) -> None:
-        self._steps.read_residue(still_used_bytes, pid)
+        self._windows.told_steps.read_residue(still_used_bytes, pid)
 
     def finish_step(self, run: str, record: StepRecord, spans: Sequence[Span], lifetime_bytes: float | None) -> None:
         """A step of its run is over. Steps of another run say nothing of this one."""
         if self._steps_of not in (None, run):
-            self._steps = GpuSteps()
+            self._windows.begin_other_steps()
         self._steps_of = run
-        self._steps.cut(record, spans, lifetime_bytes)
+        self._windows.steps.cut(record, spans, lifetime_bytes)
 
     def rename_run(self, old: str, new: str) -> None:
         """What it knows of a run's steps stays: it is the same run."""
@@ -133,10 +140,8 @@ class GpuRecord:
 
     def shift(self, seconds: float) -> None:
         self.at += seconds
-        self.blocks.shift(seconds)
-        self._steps.shift(seconds)
+        self._windows.shift(seconds)
         self.probed_at += seconds
-        self.used_peaks.shift(seconds)
         self.torch_reserved.shift(seconds)
         self.notable = notable.moved(self.notable, seconds)
 
@@ -150,7 +155,7 @@ class GpuRecord:
             self._strangers = frozenset(one.pid for one, kind in told if kind == "stranger")
             sizes = of_gpu(told)
             self.parts.observe(at, sizes)
-            self._steps.read_parts(at, sums(sizes))
+            self._windows.told_steps.read_parts(at, sums(sizes))
         if sample.status != "ok" or sample.used_bytes is None:
             return False
         if at >= self.at:
@@ -158,10 +163,5 @@ class GpuRecord:
             self.highest_bytes = highest(sample.used_bytes, sample.used_peak_bytes)
         closed = False
         if sample.used_peak_bytes is not None:
-            closed = self._read(at - (sample.used_peak_seconds_ago or 0.0), sample.used_peak_bytes)
-        return self._read(at, sample.used_bytes) or closed
-
-    def _read(self, at: float, used_bytes: int) -> bool:
-        self.used_peaks.add(at, used_bytes)
-        self._steps.read(at, used_bytes)
-        return self.blocks.add(at, used_bytes)
+            closed = self._windows.add(at - (sample.used_peak_seconds_ago or 0.0), sample.used_peak_bytes)
+        return self._windows.add(at, sample.used_bytes) or closed

@@ -64,6 +64,10 @@ class GpuSteps:
         """A reading of device memory."""
         self._envelope.add(at, used_bytes)
 
+    def read_all(self, times: Sequence[float], used_bytes: Sequence[float]) -> None:
+        """Several of them."""
+        self._envelope.extend(times, used_bytes)
+
     def read_torch(self, sums: Allocator, in_use_bytes: float | None) -> None:
         """A reading of torch's allocator, with the device memory in use at that moment.
 

@@ -76,15 +76,21 @@ class PeakRow:
 class Peaks:
     """What was used of one place: finely for the last hours, coarsely for a day."""
 
-    __slots__ = ("_coarse", "_fine", "shifted_seconds")
+    __slots__ = ("_coarse", "_fine", "_highest", "_moment", "shifted_seconds")
 
     def __init__(self) -> None:
         self._fine = PeakRow(FINE_SECONDS, FINE_KEPT_SECONDS)
         self._coarse = PeakRow(COARSE_SECONDS, KEPT_SECONDS)
         self.shifted_seconds = 0.0  # by so much the clock was set, in all
+        self._moment, self._highest = -1.0, 0.0  # the ten seconds of the last reading, and what is known of them
 
     def add(self, at: float, value: float) -> None:
         """Take a reading in, at its Unix seconds."""
+        moment = (at - self.shifted_seconds) // FINE_SECONDS
+        if moment == self._moment and value <= self._highest:
+            return  # no new peak of its ten seconds, as most are
+        self._highest = value if moment != self._moment else max(value, self._highest)
+        self._moment = moment
         self._fine.add(at, value)
         self._coarse.add(at, value)
 

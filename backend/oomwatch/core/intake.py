@@ -10,7 +10,8 @@ from oomwatch import wire
 from oomwatch.core.allocator import believed_ratio, by_gpu
 from oomwatch.core.coverage import PROBE
 from oomwatch.core.fleet import Fleet
-from oomwatch.core.gpurecord import PEAK_SLICE_SECONDS, GpuRecord
+from oomwatch.core.gpurecord import GpuRecord
+from oomwatch.core.gpuwindows import PEAK_SLICE_SECONDS
 from oomwatch.core.noderecord import NodeRecord
 from oomwatch.core.notable import NOTABLE, OUT_OF_MEMORY, Notable, kept
 from oomwatch.core.past import LEVEL_STEPS, levels_of

@@ -6,6 +6,7 @@ arrives, for anything may end it.
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import compress, product
 from typing import NamedTuple
 
 from msgspec import structs
@@ -25,13 +26,17 @@ MIXES_KEPT = 4096  # of rules that are open on the same subject; a fleet has doz
 LOOKS = 10  # steps after an alert has fired in which its causes may become clearer
 
 # What a message brings, or the grid.
-READINGS: tuple[News, ...] = ("readings",)
-READINGS_AND_TORCH: tuple[News, ...] = ("readings", "torch")
-BLOCKS: tuple[News, ...] = ("readings", "torch", "blocks")
+_BESIDE: tuple[News, ...] = ("torch", "engines", "status")
+SAMPLES: dict[tuple[bool, ...], tuple[News, ...]] = {  # by whether it brings each of those
+    brings: ("readings", *compress(_BESIDE, brings)) for brings in product((False, True), repeat=len(_BESIDE))
+}
+READINGS = SAMPLES[False, False, False]  # nearly all
+BLOCKS: tuple[News, ...] = ("readings", *_BESIDE, "blocks")
 EVENT: tuple[News, ...] = ("events",)
 STEP: tuple[News, ...] = ("events", "steps")
 TIME: tuple[News, ...] = ("time",)
-ANYTHING: tuple[News, ...] = ("readings", "torch", "blocks", "events", "steps", "time")
+ANYTHING: tuple[News, ...] = ("readings", "torch", "engines", "status", "blocks", "events", "steps", "time")
+_ALL = (*SAMPLES.values(), BLOCKS, EVENT, STEP, TIME, ANYTHING)
 
 
 class Defect(NamedTuple):
@@ -78,7 +83,7 @@ class Judge:
             news: {
                 scope: [rule for rule in self._by_scope[scope] if rules.hears(rule, scope, news)] for scope in SCOPES
             }
-            for news in (READINGS, READINGS_AND_TORCH, BLOCKS, EVENT, STEP, TIME, ANYTHING)
+            for news in _ALL
         }
         self._asked = {
             news: {scope: [_asked_of(rule, scope, news) for rule in of_scope[scope]] for scope in SCOPES}

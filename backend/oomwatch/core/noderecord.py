@@ -30,6 +30,7 @@ class NodeRecord:
         self.heard_at = now
         self.stopped = False
         self.gpus: dict[str, GpuRecord] = {}
+        self.all_answer = True  # every GPU in the last sample
         self.lost: set[str] = set()  # GPUs that were lost when they were last listed, and have not come back
         self.subjects: tuple[Subject, ...] = ()  # the node and its GPUs
         self.host: wire.HostSample | None = None
@@ -75,6 +76,7 @@ class NodeRecord:
 
     def observe(self, sample: wire.Sample) -> bool:
         """Take the readings in. True: with them, a minute of some GPU's readings, or a block of the host's, is over."""
+        self.all_answer = all(gpu.status == "ok" for gpu in sample.gpus)
         known = [(record, gpu) for gpu in sample.gpus if (record := self.gpus.get(gpu.gpu)) is not None]
         closed = [record.observe(gpu, sample.at) for record, gpu in known]
         if sample.host is not None:

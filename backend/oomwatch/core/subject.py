@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple
 Scope = Literal["gpu", "node", "run"]
 Channel = Literal["device", "host", "disk"]  # what can run full, and so what a warning can be about
 Topic = Literal["device", "host", "disk", "speed", "switch"]  # what an alert is about, and so where its causes lie
-# What can make a condition true: a sample's readings, its figures of torch, that a minute of readings is over, an
-# event, that a step is over, or that time has passed.
-News = Literal["readings", "torch", "blocks", "events", "steps", "time"]
+# What can make a condition true: a sample's readings, its figures of torch or of engines, that a GPU answers otherwise
+# than as ever, that a minute of readings is over, an event, that a step is over, or that time has passed.
+News = Literal["readings", "torch", "engines", "status", "blocks", "events", "steps", "time"]
 
 
 class Subject(NamedTuple):

@@ -2,6 +2,7 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import NamedTuple
 
 WINDOW_SECONDS_MAX = 21600.0  # what a rule may look back: eight steps of three quarters of an hour
@@ -85,6 +86,14 @@ class PeakWindow:
             if self._open_value > float("-inf"):
                 self._window.add(self._open_slice, self._open_value)
             self._open_slice, self._open_value = start, value
+
+    def extend(self, times: Sequence[float], values: Sequence[float]) -> None:
+        """The same for several, at once where all are of the running slice."""
+        if self._open_slice <= min(times) and max(times) < self._open_slice + self._slice_seconds:
+            self._open_value = max(self._open_value, *values)
+            return
+        for at, value in zip(times, values, strict=True):
+            self.add(at, value)
 
     def shift(self, seconds: float) -> None:
         """The clock that the times are told by was set by so much; slices stay whole."""

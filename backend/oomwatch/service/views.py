@@ -94,7 +94,7 @@ def engines_of(node: NodeRecord) -> tuple[wire.EngineSample, ...]:
 
 def last_read_at(node: NodeRecord) -> float:
     """When the node's newest reading was made, on the server's clock; 0 where there is none."""
-    return max((gpu.at for gpu in node.gpus.values()), default=0.0) or node.host_at
+    return max([gpu.at for gpu in node.gpus.values()], default=0.0) or node.host_at
 
 
 def _gpu_sample(gpu: GpuRecord) -> wire.GpuSample:

@@ -31,7 +31,7 @@ class KvPressure(Kind, frozen=True, kw_only=True, tag="kv_pressure"):
     """
 
     scopes: ClassVar[tuple[Scope, ...]] = ("node", "run")
-    hears: ClassVar[tuple[News, ...]] = ("readings", "steps")
+    hears: ClassVar[tuple[News, ...]] = ("engines", "steps")
     predicts: ClassVar[Channel | None] = None
     topic: ClassVar[Topic | None] = "speed"
     over_when_run: ClassVar[RunNews | None] = "starts"

@@ -132,7 +132,7 @@ SIGNALS: dict[str, Signal] = {
         "count",
         "1 while the driver has given the GPU up",
         _gpu_lost,
-        ("readings",),
+        ("status",),
         ("gpu_name",),
         _gpu_name,
     ),
