@@ -49,7 +49,7 @@ def _forecast(at: float) -> wire.Alert:
         severity="critical",
         labels={"node": "gpu-01", "gpu": "3", "run": scenes.RUN},
         english="GPU 3 of gpu-01 will be full in about 16 min (10 steps), in rollout",
-        chinese="gpu-01 的 GPU 3 将在约 16 分钟后（10 步）耗尽，阶段：rollout",
+        chinese="gpu-01 的 GPU 3：显存约 16 分钟后（10 步）耗尽（rollout）",
     )
     facts: dict[str, wire.Fact] = {
         "phase": "rollout",
