@@ -147,8 +147,8 @@ async def exporter(gpus: ScriptedGpus) -> AsyncIterator[int]:
 @contextlib.asynccontextmanager
 async def resting(turns: int) -> AsyncIterator[asyncio.subprocess.Process]:
     """The control; it says what it found once it has rested so many times."""
-    program = [sys.executable, str(ROOT / "bench" / "resting.py"), "--turns", str(turns)]
-    control = await asyncio.create_subprocess_exec(*program, stdout=asyncio.subprocess.PIPE)
+    program = [sys.executable, "-m", "bench.resting", "--turns", str(turns)]
+    control = await asyncio.create_subprocess_exec(*program, stdout=asyncio.subprocess.PIPE, cwd=ROOT)
     try:
         yield control
     finally:
