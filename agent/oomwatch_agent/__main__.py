@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from oomwatch import __version__, wire
 from oomwatch.options import SettingError
+from oomwatch.oserror import written_out
 from oomwatch_agent import parked
 from oomwatch_agent.acts.watched import Watched
 from oomwatch_agent.assemble import decided, sources
@@ -56,11 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if list(arguments[:1]) == ["parse"]:
         from oomwatch_agent import parse  # noqa: PLC0415 - the agent itself never prints what it reads
 
-        return parse.main(arguments[1:])
+        with written_out():
+            return parse.main(arguments[1:])
     if argv is None:  # this is the program itself, and it is yet to begin: who stops it now has stopped it
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        invocation = load(argv, os.environ)
+        with written_out():  # --help
+            invocation = load(argv, os.environ)
     except SettingError as error:
         print(f"oomwatch-agent: {error}", file=sys.stderr)
         return 2
@@ -70,7 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     _set_up_log("error" if invocation.check else invocation.settings.log_level)
     agent = Agent(invocation.settings)
     if invocation.check:
-        return _print_check(agent)
+        with written_out():
+            return _print_check(agent)
     _log_start(invocation)
     asyncio.run(agent.run())
     return 0

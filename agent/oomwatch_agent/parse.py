@@ -5,7 +5,6 @@ Standard output has an event a line; standard error has a summary of each file. 
 
 import argparse
 import gzip
-import os
 import sys
 import zlib
 from collections import Counter
@@ -58,9 +57,6 @@ def main(argv: Sequence[str], out: TextIO | None = None, err: TextIO | None = No
     own = OwnPatterns(settings.patterns) if settings.patterns else None
     try:
         return max([_parse(name, own, out, err) for name in namespace.files])
-    except BrokenPipeError:  # the reader of our output, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     finally:
         if own:
             own.close()
@@ -96,6 +92,8 @@ def _parse_file(path: Path, reader: LineReader, out: TextIO, err: TextIO) -> int
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             return parsed.of_bytes(file, out, err)
+    except BrokenPipeError:  # of the output, and not of the file
+        raise
     except (OSError, EOFError, zlib.error) as error:
         print(f"{path}: cannot be read: {with_remedy(error)}", file=err)
         return 1

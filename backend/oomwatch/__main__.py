@@ -1,18 +1,23 @@
 """oomwatch: the server and its tools."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 
 from oomwatch.commandline import command_line
 from oomwatch.options import SettingError
+from oomwatch.oserror import written_out
 
 MISUSED = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line. Gives the exit status."""
+    with written_out():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     options, more = command_line().parse_known_args(arguments)
     if more and not hasattr(options, "words"):
         command: argparse.ArgumentParser = options.its_parser
@@ -25,9 +30,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingError as error:
         print(f"oomwatch: {error}", file=sys.stderr)
         return MISUSED
-    except BrokenPipeError:  # the reader of our output, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         return 0
 

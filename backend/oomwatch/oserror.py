@@ -7,6 +7,9 @@
 import errno
 import os
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _NUMBERED = re.compile(r"\[Errno (-?\d+)\] ?")
 # anyio's word for several refusals, which are in a group (`exceptions`); httpx' text of an ssl error.
@@ -142,3 +145,20 @@ def _remedy(error: BaseException) -> str | None:
     if type(error).__module__ == "ssl":
         return _NO_TLS if getattr(error, "reason", None) == "WRONG_VERSION_NUMBER" else None
     return next((_REMEDIES[number] for number in _numbers(error) if number in _REMEDIES), None)
+
+
+@contextmanager
+def written_out() -> Iterator[None]:
+    """What is printed within is written out at its end. A reader that has seen enough, such as head, ends the program.
+
+    That is no failure. Python writes what is left as it ends, and calls it one then.
+    """
+    try:
+        try:
+            yield
+        finally:
+            if sys.stdout is not None:  # as it is where a program is started without
+                sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None

@@ -23,6 +23,8 @@ def run(options: argparse.Namespace) -> int:
     except RuleFileError as error:
         print(error, file=sys.stderr)
         return FAILED
+    except BrokenPipeError:  # of standard output
+        raise
     except OSError as error:
         print(f"oomwatch: cannot write {options.file}: {with_remedy(error)}", file=sys.stderr)
         return FAILED
