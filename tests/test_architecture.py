@@ -110,7 +110,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     ),
     "oomwatch.commandline": INSIDE | {"oomwatch.commands"},
     "oomwatch.serve": INSIDE | {"oomwatch.store", "oomwatch.web"},
-    "oomwatch.__main__": {"oomwatch.commandline", "oomwatch.options"},
+    "oomwatch.__main__": {"oomwatch.commandline", "oomwatch.options", "oomwatch.oserror"},
     "oomwatch_agent": SHARED | {"oomwatch_agent.logs"},
     "oomwatch_agent.logs": SHARED,
     "oomwatch_probe": set(),  # it runs inside the trainer
